@@ -409,9 +409,15 @@ def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
 def unsafe_because(run: DrainRun) -> str:
     """Return the reasons why a run is not safe, as text; "" if it is safe."""
     parts = []
-    if run.unfinished:
-        verb = "becomes" if len(run.unfinished) == 1 else "become"
-        parts.append(f"{listed(run.unfinished, 2)} never {verb} empty")
+    stuck = [name for name in run.unfinished if name not in run.unbegun]
+    if stuck:
+        verb = "becomes" if len(stuck) == 1 else "become"
+        budgets = "budget" if len(run.held_up_by) == 1 else "budgets"
+        why = f" because of {budgets} {listed(run.held_up_by, 2)}" if run.held_up_by else ""
+        parts.append(f"{listed(stuck, 2)} never {verb} empty{why}")
+    if run.unbegun:
+        drains, begin = ("drain", "begins") if len(run.unbegun) == 1 else ("drains", "begin")
+        parts.append(f"the {drains} of {listed(run.unbegun, 2)} never {begin}")
     replicated = [str(one.workload) for one in run.stopped if one.wanted > 1]
     if replicated:
         verb = "stops" if len(replicated) == 1 else "stop"
@@ -452,6 +458,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "failed_jobs": [one.subject.partition(" ")[2] for one in run.failed_jobs],
             "lost": list(run.lost),
             "unfinished": list(run.unfinished),
+            "held_up_by": list(run.held_up_by),
             "safe": run.is_safe,
             "result": "safe" if run.is_safe else unsafe_because(run),
         }

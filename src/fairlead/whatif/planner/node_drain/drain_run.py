@@ -31,7 +31,7 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
-from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
+from fairlead.whatif.outcome.run_outcome import UNSTOPPED, ObjectError, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
@@ -124,14 +124,16 @@ class DrainRun(Struct, frozen=True):
     """The result of draining `pace.at_once` nodes at a time.
 
     `took` is the time until the last node was empty and, if nodes return, back in service; None if
-    the `unfinished` nodes never became empty or never returned. `stopped` workloads had no ready
-    pod for a time. `pending` pods have no node at the end because of the drain. `lost` pods had no
-    controller and were evicted or preempted on other nodes because of the drain, for example pods
-    of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
-    `uncreated` pods were evicted because of the drain and cannot be created again. `failed_jobs`
-    failed because of the drain: the eviction of a Job's pod can count as a failure. `breaches` is
-    the number of evictions against a budget; a run with breaches is not safe. `times` are the times
-    of the nodes in the order of their drains. `refused` are the `waited` pods by budget.
+    the `unfinished` nodes never became empty or never returned; the drains of the `unbegun` nodes
+    among them never began. The budgets `held_up_by` refused evictions until the end. `stopped`
+    workloads had no ready pod for a time. `pending` pods have no node at the end because of the
+    drain. `lost` pods had no controller and were evicted or preempted on other nodes because of the
+    drain, for example pods of a gang that lost its minimum. A budget refused the eviction of
+    `waited` pods at least once. `uncreated` pods were evicted because of the drain and cannot be
+    created again. `failed_jobs` failed because of the drain: the eviction of a Job's pod can count
+    as a failure. `breaches` is the number of evictions against a budget; a run with breaches is not
+    safe. `times` are the times of the nodes in the order of their drains. `refused` are the
+    `waited` pods by budget.
     """
 
     pace: DrainPace
@@ -147,6 +149,8 @@ class DrainRun(Struct, frozen=True):
     failed_jobs: tuple[ObjectError, ...] = ()
     times: tuple[DrainTimes, ...] = ()
     refused: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unbegun: tuple[str, ...] = ()
+    held_up_by: tuple[str, ...] = ()
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -395,6 +399,8 @@ def _drain_run(
         if ref.is_permanent and one.before > 0 and one.lowest == 0
     )
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
+    begun = {one.node for one in outcome.drains if one.begun_at is not None}
+    kept = {one.pod.key for one in outcome.undrained if one.why != UNSTOPPED}
     return DrainRun(
         pace,
         took,
@@ -409,6 +415,8 @@ def _drain_run(
         tuple(one for one in _failed_jobs(outcome) if one.subject not in baseline.failed_jobs),
         _times(drains, outcome.started_at),
         {one.pdb: one.refused for one in outcome.budgets if one.refused},
+        tuple(name for name in unfinished if name not in begun),
+        tuple(one.pdb for one in outcome.budgets if kept.intersection(one.refused)),
     )
 
 

@@ -7,7 +7,7 @@ from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import seconds
-from fairlead.whatif.planner.node_drain.drain_plan import run_plan
+from fairlead.whatif.planner.node_drain.drain_plan import run_plan, unsafe_because
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.upgrade_check import (
     budgets_on,
@@ -294,3 +294,6 @@ def test_the_nodes_after_a_drain_that_does_not_end_are_not_drained(planner, expe
     objects = [*nodes, *web, *deployment(make, "other", ["b"], cpu="100m"), quota]
     run = upgraded(planner(*objects), experiment, objects)
     assert (run.took, run.unfinished) == (None, ("c", "b"))
+    assert (run.unbegun, run.held_up_by) == (("b",), ("default/web",))
+    reason = "c never becomes empty because of budget default/web, the drain of b never begins"
+    assert unsafe_because(run).startswith(reason)
