@@ -66,6 +66,7 @@ from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Amounts
 from fairlead.engine.workloads.volumes.claim_creation import missing_storage
 from fairlead.whatif.planner.owner_template import OwnerTemplates
 from fairlead.whatif.planner.pod_claim import (
@@ -279,6 +280,19 @@ class ClusterModel:
         for one in new_claims(new.pod, self._owned.get(pod.id, ()), self.cluster):
             self.put(one)
         return new
+
+    def countable(self, amounts: Amounts) -> Amounts:
+        """Return `amounts` without the resources that devices can provide in place of nodes.
+
+        A node can run pods that request such a resource although its `allocatable` lacks it, so
+        the sums of allocatable amounts do not limit these pods.
+
+        upstream: plugins/noderesources/fit.go: fitsRequest (shouldDelegateResourceToDRA)
+        """
+        devices, names = self.cluster.devices.extended, self.table.resources.names
+        if not devices:
+            return amounts
+        return tuple(one for one in amounts if devices.class_of(names[one[0]]) is None)
 
     def anew(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with the labels and spec of its replacement, or `pod` if they are equal.

@@ -187,7 +187,7 @@ class Rebalancer:
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
             for info, pod in self._movable(self._model.table.nodes()):
-                if pod.priority > waiting.priority or not _could_hold(info, pod, waiting):
+                if pod.priority > waiting.priority or not self._could_hold(info, pod, waiting):
                     continue
                 with self._model.hypothesis():
                     if self._moved(info, pod, waiting) is not None:
@@ -220,6 +220,15 @@ class Rebalancer:
             if best is not None:
                 return self._commit(info, best[1], None)
         return None
+
+    def _could_hold(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
+        """Return False if the sums prove that `waiting` does not fit the node without `pod`."""
+        freed = dict(pod.shape.load)
+        return all(
+            info.requested_of(column) - freed.get(column, 0) + amount
+            <= (info.allocatable[column] if column < len(info.allocatable) else 0)
+            for column, amount in self._model.countable(waiting.shape.wanted)
+        )
 
     def _load_of(self, node: str) -> float:
         return float(self._loads()[self._model.node(node).row])
@@ -296,16 +305,6 @@ class Rebalancer:
         if waiting is not None:
             self._waiting.remove(waiting)
         return GainingMove(move, before, self._balance(), "" if waiting is None else waiting.key)
-
-
-def _could_hold(info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-    """Return False if the sums prove that `waiting` does not fit the node without `pod`."""
-    freed = dict(pod.shape.load)
-    return all(
-        info.requested_of(column) - freed.get(column, 0) + amount
-        <= (info.allocatable[column] if column < len(info.allocatable) else 0)
-        for column, amount in waiting.shape.wanted
-    )
 
 
 # --- the answer -------------------------------------------------------------------------------

@@ -288,9 +288,9 @@ class SizeSearch:
             used[one.pool, one.zone] = used.get((one.pool, one.zone), 0) + 1
         units = self._unit_prices()
         sign = -1 if self._manner.prefers_large else 1
-        found = []
+        found, wanted = [], self._model.countable(pod.shape.wanted)
         for offer, room in zip(self._offers, self._rooms, strict=True):
-            if any(amount > room[at] for at, amount in pod.shape.wanted):
+            if any(amount > room[at] for at, amount in wanted):
                 continue
             value = sum(unit * size for unit, size in zip(units, room, strict=True))
             waste = 1 - value / offer.price if offer.price else 0.0
@@ -313,7 +313,7 @@ class SizeSearch:
         demand = [0.0] * (len(self._rooms[0]) if self._rooms else 1)
         for pod in pods:
             demand[-1] += 1
-            for column, amount in pod.shape.requests:
+            for column, amount in self._model.countable(pod.shape.requests):
                 demand[column] += amount
         return demand
 

@@ -51,7 +51,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
         else:  # each pod either stays as it is or is replaced
             replaced = dict(new.shape.load)
             load = tuple((at, min(amount, replaced.get(at, 0))) for at, amount in load)
-        for column, amount in load:
+        for column, amount in model.countable(load):
             needed[column] += amount
     found = [NodeBound(0)]
     for column, name in enumerate(table.resources.names[: len(table.allocatable)]):

@@ -353,7 +353,7 @@ class DrainPlanner:
         for pod in info.pods.values():
             if is_placed_anew(pod):
                 count += 1
-                for column, amount in self.model.anew(pod).shape.requests:
+                for column, amount in self.model.countable(self.model.anew(pod).shape.requests):
                     needed[column] += amount
         room = int(np.maximum(table.allowed_pods - table.pod_count, 0)[others].sum())
         return count <= room and bool((needed <= free).all())
