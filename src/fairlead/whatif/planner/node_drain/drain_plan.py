@@ -413,8 +413,8 @@ def unsafe_because(run: DrainRun) -> str:
     if stuck:
         verb = "becomes" if len(stuck) == 1 else "become"
         budgets = "budget" if len(run.held_up_by) == 1 else "budgets"
-        why = f" because of {budgets} {listed(run.held_up_by, 2)}" if run.held_up_by else ""
-        parts.append(f"{listed(stuck, 2)} never {verb} empty{why}")
+        because = f" because of {budgets} {listed(run.held_up_by, 2)}" if run.held_up_by else ""
+        parts.append(f"{listed(stuck, 2)} never {verb} empty{because}")
     if run.unbegun:
         drains, begin = ("drain", "begins") if len(run.unbegun) == 1 else ("drains", "begin")
         parts.append(f"the {drains} of {listed(run.unbegun, 2)} never {begin}")
