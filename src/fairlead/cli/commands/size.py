@@ -105,6 +105,7 @@ def size(
         parse_headroom,
         parse_survival,
     )
+    from fairlead.whatif.planner.node.control_plane import is_control_plane
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
     if not 1 <= effort <= EFFORT_MAX:
@@ -134,6 +135,7 @@ def size(
             is_priced,
             estimated_types(replaced, offers, types) if is_priced else (),
             tuple(model.table.resources.names),
+            sum(is_control_plane(info.node) for info in replaced),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
     answer = size_answer(question, found, read.snapshot.source, read.notes)

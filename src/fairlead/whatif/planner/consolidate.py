@@ -34,6 +34,7 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
+from fairlead.whatif.planner.node.control_plane import is_control_plane
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
@@ -228,8 +229,12 @@ def _with_remedies(
 
 
 def _rule_blockers(planner: DrainPlanner, rules: AutoscalerRules, name: str) -> list[Blocker]:
-    on_node = rules.node_blocker(planner.model.node(name).node)
+    node = planner.model.node(name).node
+    on_node = rules.node_blocker(node)
     found = [] if on_node is None else [on_node]
+    if is_control_plane(node):
+        owner, why = f"node/{name}", "it runs the control plane"
+        found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
     for pod in planner.evicted(name):
         if is_leaving(pod):
             continue

@@ -56,6 +56,15 @@ def test_advice_concerns_only_nodes_that_stay(planner, make):
     assert blocker.edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
+@pytest.mark.parametrize("role", ["control-plane", "master"])
+def test_a_node_that_runs_the_control_plane_stays(planner, make, role):
+    """Its static pods are not moved, so it would seem to be empty."""
+    nodes = [make.node("a", **{f"node-role.kubernetes.io/{role}": ""}), make.node("b")]
+    found = consolidated(planner(*nodes, *deployment(make, "web", ["b"])))
+    assert found.going == ["b"]
+    assert kept(found) == [("a", BlockCause.CONTROL_PLANE, "node/a")]
+
+
 def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):
     objects = [*map(make.node, NODES), *(daemon_pod(make, name) for name in NODES)]
     found = consolidated(planner(*objects, *deployment(make, "web", ["a"])))

@@ -11,6 +11,7 @@ from fairlead.api.json import Json
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
+from fairlead.whatif.planner.node.control_plane import CONTROL_PLANE
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -29,7 +30,8 @@ class SizeQuestion(Struct, frozen=True):
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the options of
     these names. `is_priced` is set if prices are stated, not estimated. `estimated` are the types,
     on offer or of the replaced nodes, whose price is an estimate although other prices are stated.
-    `resources` are the names of resources in the order of the columns.
+    `resources` are the names of resources in the order of the columns. `control_plane` is the
+    number of replaced nodes that run the control plane.
     """
 
     replaced: int
@@ -41,6 +43,7 @@ class SizeQuestion(Struct, frozen=True):
     is_priced: bool
     estimated: Sequence[str]
     resources: Sequence[str]
+    control_plane: int = 0
 
 
 def size_answer(
@@ -145,6 +148,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             "Nodes are compared by cores and memory, because no prices are known; "
             "--instance-types FILE states prices."
         )
+    yield from _control_plane(question.control_plane)
     if found.cost and found.bound.cost:
         share = floor(1000 * found.bound.cost / found.cost) / 10
         limit = f"The cheapest possible set costs at least {share:.1f}% of this (proven)"
@@ -175,6 +179,16 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             f"If all pods were created at the same time, {found.waiting_at_once:,} of them would "
             "stay pending: the scheduler spreads the first pods, and then no node has room for the "
             "last large pods. Move large pods first."
+        )
+
+
+def _control_plane(nodes: int) -> Iterator[str]:
+    """Yield a sentence about replaced `nodes` that run the control plane, if there are any."""
+    if nodes:
+        run, them = ("runs", "it") if nodes == 1 else ("run", "them")
+        yield (
+            f"{nodes:,} of the nodes to replace {run} the control plane; "
+            f"--keep {CONTROL_PLANE}= keeps {them}."
         )
 
 

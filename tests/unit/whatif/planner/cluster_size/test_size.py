@@ -149,6 +149,16 @@ def test_pods_that_are_pending_at_present_are_counted(planner, make):
     assert "Today, 1 of the pods waits for a node." in answer["findings"]
 
 
+def test_replaced_nodes_that_run_the_control_plane_are_stated(planner, make):
+    found = sized(planner(make.node("a"), make.pod("runs", node_name="a")))
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"), 1)
+    findings = size_answer(question, found, "dump.yaml", ()).to_json()["findings"]
+    assert findings[1] == (
+        "1 of the nodes to replace runs the control plane; "
+        "--keep node-role.kubernetes.io/control-plane= keeps it."
+    )
+
+
 def test_each_offer_has_the_daemonset_pods_that_would_run_there(planner, make):
     """The DaemonSet runs only in one zone, so nodes in the other zone have more room."""
     agent = make.workload("DaemonSet", "agent", cpu="1", nodeSelector={ZONE: "z1"})
