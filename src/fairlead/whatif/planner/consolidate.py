@@ -1,6 +1,7 @@
 """consolidate: finds the nodes that can be removed, and the reasons why other nodes stay.
 
-    1  rules      nodes with a pod, or an annotation, that forbids their removal are blocked
+    1  rules      nodes with a pod, or an annotation, that forbids their removal are blocked, and
+                  nodes whose evictions would make a Job fail
     2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
                   orders: little load for the price first, little load first, few pods first; the
@@ -33,7 +34,9 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
+from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.control_plane import is_control_plane
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
@@ -123,8 +126,9 @@ def consolidate(
     model = planner.model
     blockers: list[Blocker] = []
     free = []
+    jobs = _jobs(planner)
     for name in nodes:
-        found = _rule_blockers(planner, rules, name)
+        found = _rule_blockers(planner, rules, jobs, name)
         blockers += found
         if not found:
             free.append(name)
@@ -206,7 +210,7 @@ def _stuck_without_rules(
         groups.setdefault(frozenset(causes), []).append(name)
     found = dict[str, Blocker]()
     for names in groups.values():
-        found |= _choose(planner, names, progress)[1]
+        found |= _choose(planner, names, JobRoom((), planner.model.now), progress)[1]
     return found
 
 
@@ -228,13 +232,31 @@ def _with_remedies(
                 yield one
 
 
-def _rule_blockers(planner: DrainPlanner, rules: AutoscalerRules, name: str) -> list[Blocker]:
+def _jobs(planner: DrainPlanner) -> JobRoom:
+    return JobRoom(planner.model.current_objects(), planner.model.now)
+
+
+def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:
+    """Return a blocker if a Job would not replace its evicted pods of the node; None otherwise."""
+    pod = jobs.first_not_replaced([one.pod for one in planner.evicted(name) if not is_leaving(one)])
+    if pod is None:
+        return None
+    owner = str(workload_of(pod))
+    why = "its Job would fail, because the evictions count as failures of its pods"
+    return Blocker(name, pod.key, BlockCause.JOB, owner, why, f"wait for the end of {owner}")
+
+
+def _rule_blockers(
+    planner: DrainPlanner, rules: AutoscalerRules, jobs: JobRoom, name: str
+) -> list[Blocker]:
     node = planner.model.node(name).node
     on_node = rules.node_blocker(node)
     found = [] if on_node is None else [on_node]
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
+    failing = _job_blocker(planner, jobs, name)
+    found += [] if failing is None else [failing]
     for pod in planner.evicted(name):
         if is_leaving(pod):
             continue
@@ -252,7 +274,7 @@ def _best_choice(
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return what `_choose` returns for the best of several orders of the nodes."""
     found = [
-        _choose(planner, sorted(names, key=rank), progress)
+        _choose(planner, sorted(names, key=rank), _jobs(planner), progress)
         for rank in _ranks(planner.model, prices)
     ]
     return max(found, key=lambda choice: _worth(choice[0], prices))
@@ -284,12 +306,13 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 
 
 def _choose(
-    planner: DrainPlanner, names: Sequence[str], progress: Progress
+    planner: DrainPlanner, names: Sequence[str], jobs: JobRoom, progress: Progress
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return (nodes that can be emptied together, blockers of the other nodes).
 
-    The nodes are tried one by one. A blocker names a pod that did not fit and the pod's workload.
-    It names neither if the other nodes together have too few free resources for the node's pods.
+    The nodes are tried one by one, and `jobs` counts the evictions of Jobs' pods. A blocker names a
+    pod that did not fit and the pod's workload. It names neither if the other nodes together have
+    too few free resources for the node's pods.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}
@@ -301,12 +324,19 @@ def _choose(
             if not planner.has_room_elsewhere(name):
                 failed[name] = Blocker(name, "", BlockCause.NO_ROOM, "", _TOO_LITTLE_ROOM)
                 continue
+            failing = _job_blocker(planner, jobs, name)
+            if failing is not None:
+                failed[name] = failing
+                continue
+            evicted = planner.evicted(name)
             # Most nodes are kept by pods of the workload that kept the node before them.
             found = planner.fits_first(name, latest)
             if not isinstance(found, Blocker):
                 found = planner.empty(name)
             if isinstance(found, PlannedDrain):
                 chosen.append(name)
+                for pod in evicted:
+                    jobs.evict(pod.pod)
             else:
                 failed[name] = found
                 latest = found.owner
@@ -393,7 +423,7 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
     parts = [f"{len(blocked):,} {'is' if len(blocked) == 1 else 'are'} blocked"] if blocked else []
     if needed:
         their = "its" if len(needed) == 1 else "their"
-        parts.append(f"{len(needed):,} must stay, because {their} pods would not all fit elsewhere")
+        parts.append(f"{len(needed):,} must stay, because {their} pods would not all run elsewhere")
     if len(blocked) == found.total > 1:
         yield f"All {found.total:,} are blocked."
     elif parts:
@@ -466,7 +496,7 @@ def _staying(found: ConsolidationPlan) -> ResultTable:
     columns = (
         ResultColumn("where", "nodes", NAME),
         ResultColumn("owner", "because of", NAME),
-        ResultColumn("why", "why its pods do not fit elsewhere"),
+        ResultColumn("why", "why its pods do not run elsewhere"),
     )
     return ResultTable("staying", "what needs the other nodes", columns, rows, 6)
 

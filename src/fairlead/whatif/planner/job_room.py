@@ -8,7 +8,8 @@ upstream: pkg/controller/job/job_controller.go:syncJob
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from typing import Final
 
 from msgspec.structs import replace
@@ -47,6 +48,22 @@ class JobRoom:
         """
         uid = self._job_of(pod)
         return not uid or self._progress[uid].replaces(_evicted(pod), self._jobs[uid])
+
+    def first_not_replaced(self, pods: Sequence[Pod]) -> Pod | None:
+        """Return the first of `pods` that is not replaced if they are evicted one after another.
+
+        Returns None if all of them are replaced. Nothing is counted.
+        """
+        uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
+        before = {uid: deepcopy(self._progress[uid]) for uid in uids}
+        found = None
+        for pod in pods:
+            if not self.replaces(pod):
+                found = pod
+                break
+            self.evict(pod)
+        self._progress |= before
+        return found
 
     def evict(self, pod: Pod) -> None:
         """Count the eviction of `pod`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.well_known_label import ZONE
@@ -63,6 +63,41 @@ def test_a_node_that_runs_the_control_plane_stays(planner, make, role):
     found = consolidated(planner(*nodes, *deployment(make, "web", ["b"])))
     assert found.going == ["b"]
     assert kept(found) == [("a", BlockCause.CONTROL_PLANE, "node/a")]
+
+
+@pytest.mark.parametrize(
+    ("limit", "going", "blocked"),
+    [
+        pytest.param(0, 1, 2, id="the Job fails after one eviction"),
+        pytest.param(1, 2, 0, id="the Job survives one eviction, but not two"),
+        pytest.param(2, 3, 0, id="the Job survives both evictions"),
+    ],
+)
+def test_no_plan_fails_a_job(planner, experiment, make, limit, going, blocked):
+    """Nodes a and b have a pod of the Job each, c is empty, and d is full of other pods."""
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {
+            "parallelism": 2, "completions": 2, "backoffLimit": limit,
+            "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
+        },
+    }  # fmt: skip
+    pods = [make.pod(f"train-{name}", node_name=name, owner="train") for name in ("a", "b")]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+        pod["status"]["conditions"] = READY
+    full = deployment(make, "web", ["d"], nodeSelector={"pool": "web"})
+    nodes = [*map(make.node, NODES), make.node("d", pool="web")]
+    objects = [*nodes, job, *pods, *full]
+    found = consolidated(planner(*objects))
+    run_plan(found.plan, experiment(*objects), NoProgress())
+    assert (len(found.going), found.plan.runs[0].is_safe) == (going, True)
+    assert [one.cause for one in found.blockers].count(BlockCause.JOB) == blocked
+    if limit == 1:
+        [why] = found.whys.values()
+        assert why.owner == "job/default/train"
 
 
 def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):
@@ -285,7 +320,7 @@ def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
     assert (row["where"], row["owner"], row["why"]) == ("a2", "deploy/default/web", why)
     [row] = answer["blockers"]
     assert (row["where"], row["owner"]) == ("b", "deploy/default/web")
-    stays = "1 must stay, because its pods would not all fit elsewhere"
+    stays = "1 must stay, because its pods would not all run elsewhere"
     limit = "with the limits of pods per node, the pods need 1 node"
     assert answer["findings"][-2:] == [
         f"Of the others, 1 is blocked and {stays}.",

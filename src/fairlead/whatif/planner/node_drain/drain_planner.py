@@ -59,6 +59,7 @@ class BlockCause(StrEnum):
     NO_PLACE = "no other node takes the pod"
     NO_ROOM = "the pods of the node do not all fit elsewhere"
     ORDER = "the pods of the node fit elsewhere only in another order"
+    JOB = "its Job would not replace the pod"
     CONTROL_PLANE = "the node runs the control plane"
     ANNOTATION = "an annotation forbids it"
     LOCAL_STORAGE = "the pod has local storage"
