@@ -321,7 +321,7 @@ def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
     [row] = answer["blockers"]
     assert (row["where"], row["owner"]) == ("b", "deploy/default/web")
     stays = "1 must stay, because its pods would not all run elsewhere"
-    limit = "with the limits of pods per node, the pods need 1 node"
+    limit = "the cpu requests of the pods need 1 node"
     assert answer["findings"][-2:] == [
         f"Of the others, 1 is blocked and {stays}.",
         f"No plan can remove more than 2 nodes: {limit}.",

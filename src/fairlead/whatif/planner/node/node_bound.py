@@ -61,7 +61,8 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     found.append(_by_sum(len(moving) - int(room[others].sum()), room[rows], PODS_PER_NODE))
     workload, count = most_exclusive(alike)
     found.append(NodeBound(count - int(others.sum()), workload))
-    return min(max(found), NodeBound(len(nodes), max(found).binds))
+    largest = max(found, key=lambda one: one.count)  # of equal bounds, that of the first resource
+    return min(largest, NodeBound(len(nodes), largest.binds))
 
 
 def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
