@@ -26,6 +26,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.objects import Pod, PodSpec
+from fairlead.api.pods.facts import controller_of
+from fairlead.apiserver.kind import JOB
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
@@ -132,11 +134,15 @@ class _Trials:
         """Return the changes with which another node takes `pod` now, the smallest first.
 
         Nodes that are cordoned or not Ready get none, because the pod would not start there. No
-        change deletes pods.
+        change deletes pods, or changes the pods of a Job, whose template is immutable.
+
+        upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
         model = self.planner.model
         built, selector = model.profile_of(pod), model.runtime_class_selector(pod.pod)
         diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
+        owner = controller_of(pod.pod.metadata)
+        is_mutable = owner is None or owner.kind != JOB.kind
         found: dict[str, _Candidate] = {}
         others = [one for one in model.table.nodes() if _may_help(one, self.node)]
         for one in others[:_NODES_MAX]:
@@ -144,7 +150,7 @@ class _Trials:
             remedy = find_remedy(
                 built.framework, pod, one, status, keeps=lambda _: True, kept_selector=selector
             )
-            if remedy is not None:
+            if remedy is not None and (is_mutable or not _changes_pod(remedy)):
                 found.setdefault(remedy.what, _Candidate(remedy, pod.pod))
         return [
             found[what]
@@ -277,6 +283,10 @@ def _may_help(info: NodeInfo, node: str) -> bool:
     return info.name != node and not info.node.spec.unschedulable and is_ready(info.node)
 
 
+def _changes_pod(remedy: Remedy) -> bool:
+    return any(change.pod is not None for change in remedy.changes)
+
+
 def _text(remedy: Remedy, owner: str, moves: Sequence[PodMove]) -> str:
     """Return the text of `remedy`, with which the pods of `owner` make `moves`.
 
@@ -287,7 +297,7 @@ def _text(remedy: Remedy, owner: str, moves: Sequence[PodMove]) -> str:
     is_pod, count = owner.startswith("pod/"), len(moves)
     names = " and ".join(targets) if len(targets) == 2 else listed(targets)
     then = f"then {names} {'takes' if len(targets) == 1 else 'take'}"
-    if any(change.pod is not None for change in remedy.changes):
+    if _changes_pod(remedy):
         what = "it" if is_pod else f"{'one' if count == 1 else f'{count:,}'} of its pods"
         return f"{owner}: {remedy.what} ({then} {what})"
     what = owner if is_pod else f"{'a pod' if count == 1 else f'{count:,} pods'} of {owner}"

@@ -680,6 +680,25 @@ def test_a_drain_that_breaks_a_gang_is_not_safe():
     assert unsafe_because(run) == "1 pod on other nodes gone for good"
 
 
+@pytest.mark.parametrize(
+    ("kind", "edit"),
+    [
+        (
+            "ReplicaSet",
+            "rs/default/train: lower the cpu request by 1 to 2 (then b takes one of its pods)",
+        ),
+        ("Job", "add a node like a"),
+    ],
+)
+def test_no_change_of_the_pods_of_a_job_is_proposed(planner, make, kind, edit):
+    """The template of a Job is immutable."""
+    pod = make.pod("train-1", cpu="3", node_name="a", owner="train")
+    pod["metadata"]["ownerReferences"][0]["kind"] = kind
+    other = make.pod("other", cpu="2", node_name="b")
+    plan = plan_of(planner(make.node("a"), make.node("b"), pod, other), ["a"])
+    assert [one.edit for one in plan.blockers] == [edit]
+
+
 def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment, make):
     """The quota was lowered after its pods were created."""
     quota = {
