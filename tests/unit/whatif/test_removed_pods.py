@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.engine.configuration.release import release_of
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -81,6 +82,17 @@ def test_a_job_whose_deadline_passes_in_the_meantime_is_no_effect(
     assert {pod.name for pod in ended} == ({"p"} if node == "b" else set())
     assert not answer.effect.errors
     assert {one.pod for one in answer.effect.lost} <= {"default/p"}
+
+
+def test_pods_that_end_after_the_last_change_run_in_both_answers(make, snapshot):
+    """Both simulations are at rest when the pods would end by themselves."""
+    pods = make.pod("p", node_name="a"), make.pod("q", cpu="2")
+    for pod in pods:
+        pod["metadata"]["annotations"] = {RUN_DURATION: "10m"}
+    running = snapshot(make.node("a"), make.node("b", cpu="1"), *pods)
+    answer = what_if(running, ClusterChange(cordon=("b",)))
+    assert not answer.difference.removed
+    assert not answer.difference.reallocated
 
 
 def test_a_pod_that_a_finalizer_of_another_controller_holds_is_removed(make, snapshot):

@@ -527,7 +527,6 @@ class ExperimentRun:
             pod_autoscalers=autoscalers,
             cluster_history=recorder.cluster_history(since),
             deleted_claims=tuple(recorder.claims.deleted_since(since)),
-            simulated_until=world.now,
             next_end=self._controllers.next_end(),
         )
 

@@ -6,7 +6,8 @@ with the steps. The runs do not affect each other, and they share unchanged memo
 
 Each run ends when the cluster has settled, so the run with the steps usually ends later. If a pod
 or a Job ends by itself in the meantime, for example because of activeDeadlineSeconds, this is no
-effect of the steps. Then the run without the steps is repeated up to the same time.
+effect of the steps. Then the run without the steps is repeated up to the last change of the other
+run.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ def run_pair(
     """
     before, after = _run_both(without, changed, progress, command_log, logging)
     if has_missed_end(before.next_end, after):
-        longer = outcome_until(without, _begin(without, before), after.simulated_until, progress)
+        longer = outcome_until(without, _begin(without, before), after.ended_at, progress)
         before = replace(longer, rest=before.rest, settled=before.settled)
     return before, after
 
 
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether the run `after` lasted until `next_end`, which another run did not reach."""
-    return next_end is not None and next_end <= after.simulated_until
+    return next_end is not None and next_end <= after.ended_at
 
 
 def outcome_until(

@@ -181,7 +181,7 @@ def run_drains(
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
 
     def compared(pace: DrainPace, outcome: RunOutcome) -> DrainRun:
-        known, until = baseline, outcome.simulated_until
+        known, until = baseline, outcome.ended_at
         if has_missed_end(known.next_end, outcome):
             known = _baseline_of(outcome_until(base, known.after, until, progress))
         return _drain_run(pace, rounds, outcome, known)
