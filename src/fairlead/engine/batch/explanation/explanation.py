@@ -9,7 +9,7 @@ would, and reverts the session. The explanation is the first of these obstacles 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -235,18 +235,34 @@ class _Trial:
         session, job = self._session, self._job
         statement = Statement(session)
         waiting = sorted(job.with_status(TaskStatus.PENDING), key=session.tiers.task_key)
-        for task in waiting:
-            node = session.choices(job).now.pick(task.info, session.tie_break)
-            if node is None or not session.tiers.may_take(session.queues[job.queue], task):
-                self.member = task
+        while waiting:
+            unplaced = self._place(statement, waiting)
+            if len(unplaced) == len(waiting) or not session.rules.tries_every_task:
                 break
-            statement.allocate(task, node)
+            # As in allocate, skipped tasks may have affinity to a member placed after them.
+            waiting = unplaced
         self.placeable = len(statement)
         self.has_minimum = job.is_ready
         is_complete = job.is_ready and self.member is None
         found = Obstacle.NOTHING if is_complete else self._why_not(self.member)
         statement.discard()
         return found
+
+    def _place(self, statement: Statement, waiting: Sequence[TaskInfo]) -> list[TaskInfo]:
+        """Place the tasks that fit as allocate does; return the others, and set `member`."""
+        session, job = self._session, self._job
+        queue, unplaced, unplaceable = session.queues[job.queue], list[TaskInfo](), set[int]()
+        for task in waiting:
+            if not unplaced or session.rules.tries_every_task:
+                fits = task.info.shape.id not in unplaceable and session.tiers.may_take(queue, task)
+                node = session.choices(job).now.pick(task.info, session.tie_break) if fits else None
+                if node is not None:
+                    statement.allocate(task, node)
+                    continue
+                unplaceable.add(task.info.shape.id)
+            unplaced.append(task)
+        self.member = unplaced[0] if unplaced else None
+        return unplaced
 
     def _why_not(self, task: TaskInfo | None) -> Obstacle:
         session, job = self._session, self._job

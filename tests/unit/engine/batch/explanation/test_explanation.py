@@ -112,6 +112,15 @@ def test_a_group_with_its_minimum_but_not_all_members(harness, node):
     )
 
 
+@pytest.mark.parametrize(("minimum", "has_minimum"), [(2, True), (3, False)])
+def test_a_member_that_fits_nowhere_does_not_block_smaller_members(harness, minimum, has_minimum):
+    """The action allocate skips it, too."""
+    harness.put(make_node("n1"), make_group("g", minimum), make_task("a", "g", cpu=5))
+    found = explain(harness.put(make_task("b", "g", cpu=2), make_task("c", "g", cpu=2)))
+    assert (found.has_minimum, found.placeable, found.member) == (has_minimum, 2, "default/a")
+    assert len(harness.run().bound) == (2 if has_minimum else 0)
+
+
 def test_resources_of_a_terminating_pod_are_the_obstacle(harness):
     harness.put(make_node("n1"), make_task("old", node="n1", cpu=4, terminating=True))
     assert explain(harness.put(make_gang("g", 2))).obstacle is Obstacle.LEAVING
