@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.api.pods.facts import workload
 from fairlead.api.quantity import amount_text
+from fairlead.engine.batch.actions.enqueue import Enqueue
 from fairlead.engine.batch.compose import Composition
 from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
@@ -155,6 +156,9 @@ def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
     session = Session(cluster, composition.jobs, composition.policy, TieBreak(0), now)
     session.open()
     reserve(session)
+    for action in composition.actions:
+        if isinstance(action, Enqueue):  # a group that the next session admits is not blocked
+            action.execute(session)
     return session
 
 

@@ -49,6 +49,8 @@ tiers:
     needs = {"minResources": {"cpu": "3"}, "status": {"phase": "Pending"}}
     harness.put(make_group("g", 1, "small", **needs), make_task("p", "g", cpu=3))
     assert explain(harness).obstacle is Obstacle.NOT_LET_IN
+    harness.put(make_queue("small", capability={"cpu": "4"}))
+    assert explain(harness).obstacle is Obstacle.NOTHING
 
 
 def test_a_group_that_fits_has_no_obstacle(harness):
