@@ -18,6 +18,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
+from fairlead.engine.batch.explanation.next_session import with_next_session
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
@@ -75,9 +76,9 @@ def explain_group_of(
         config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
     cluster, composition = _look(snapshot, config)
     job = _job_of(snapshot, target, composition)
-    return ExplainedGroup(
-        explain_group(composition, cluster, job, snapshot.taken_at), snapshot.taken_at
-    )
+    now = snapshot.taken_at
+    alone = explain_group(composition, cluster, job, now)
+    return ExplainedGroup(with_next_session(alone, composition, cluster, now), now)
 
 
 def _refuse_group_of_default_scheduler(snapshot: Snapshot, target: str) -> None:
@@ -145,6 +146,8 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
             for fact in found.nodes
         ],
         "starts_after_s": None if begins is None else round(to_seconds(begins - explained.at), 3),
+        "victims": list(found.victims),
+        "rule": found.rule or None,
         "remedies": list(found.remedies),
     }
 

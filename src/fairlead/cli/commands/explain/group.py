@@ -14,6 +14,7 @@ from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
+from fairlead.whatif.result.tabular_answer import counted, listed
 
 # The end of running pods removes none of these obstacles, so no start time is estimated.
 _WITHOUT_ESTIMATE: Final = (
@@ -21,6 +22,8 @@ _WITHOUT_ESTIMATE: Final = (
     Obstacle.NO_GROUP,
     Obstacle.NO_QUEUE,
     Obstacle.TOO_FEW_MEMBERS,
+    Obstacle.OTHERS_FIRST,
+    Obstacle.VICTIMS,
 )
 
 
@@ -58,11 +61,23 @@ def _members(found: GroupExplanation) -> str:
 def _obstacle(found: GroupExplanation) -> str:
     if found.obstacle is Obstacle.NOTHING:
         return "Not blocked: it runs, or starts with the next session."
+    if found.victims:
+        return _evictions(found)
     member = f" ({found.member}: {found.summary})" if found.summary else ""
     if found.has_minimum:
         group = "runs" if found.ready >= found.min_member else "starts with the next session"
         return f"The group {group}, but its next member is blocked: {found.obstacle}{member}"
     return f"Blocked: {found.obstacle}{member}"
+
+
+def _evictions(found: GroupExplanation) -> str:
+    victims = listed(found.victims)
+    who = "it" if not found.has_minimum else "its next members"
+    pods = counted(len(found.victims), "pod")
+    return (
+        f"Not blocked: the next session evicts {pods} for {who} (action {found.rule}): {victims}. "
+        "The room is free when they have stopped."
+    )
 
 
 def _print_queue(console: Console, queue: QueueUsage) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,7 +33,7 @@ from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 
-_NODES_SHOWN = 10
+_NODES_SHOWN: Final = 10
 
 
 class Obstacle(StrEnum):
@@ -49,6 +50,8 @@ class Obstacle(StrEnum):
     LEAVING = "it waits for resources that are being released"
     RESERVED = "resources are reserved for another group"
     NO_NODE = "no node can take the next member"
+    OTHERS_FIRST = "other groups come first and take the resources in the next session"
+    VICTIMS = "it waits for pods that the next session evicts for it"
 
 
 class NodeFact(Struct, frozen=True):
@@ -72,8 +75,10 @@ class GroupExplanation(Struct, frozen=True):
     `placeable` is the number of additional members that would fit now. `member` is the first member
     that could not be placed. If no node could take this member, `summary` contains the reasons, and
     `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start,
-    None if unknown. `remedies` are changes that would let the group start. `title` is the group's
-    namespace and name, or the name of the pods' controller if the pods have no PodGroup.
+    None if unknown. `victims` are the pods that the next session evicts for the group, and `rule`
+    is the action that evicts them. `remedies` are changes that would let the group start. `title`
+    is the group's namespace and name, or the name of the pods' controller if the pods have no
+    PodGroup.
     """
 
     group: str
@@ -92,6 +97,8 @@ class GroupExplanation(Struct, frozen=True):
     nodes: tuple[NodeFact, ...] = ()
     starts_at: Instant | None = None
     remedies: tuple[str, ...] = ()
+    victims: tuple[str, ...] = ()
+    rule: str = ""
 
 
 def explain_group(

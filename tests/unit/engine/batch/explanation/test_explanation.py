@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.explanation.explanation import Obstacle, batch_overview, explain_group
+from fairlead.engine.batch.explanation.next_session import with_next_session
 from fairlead.engine.core.instant import seconds
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
@@ -135,6 +136,28 @@ def test_the_explanation_gives_the_estimated_start(harness):
         make_node("n1"), make_task("old", node="n1", cpu=4, annotations=ends, status=started)
     )
     assert explain(harness.put(make_gang("g", 2))).starts_at == seconds(1200)
+
+
+def next_session(harness, group="g"):
+    cluster, composition = harness.cluster, harness.composition
+    return with_next_session(explain(harness, group), composition, cluster, 0)
+
+
+def test_pods_that_the_next_session_evicts_for_the_group_are_named(harness):
+    harness.put(make_node("n1", memory="4Gi"), make_queue("a"), make_queue("b"))
+    harness.put(make_group("old", 1, "a"), [make_task(f"o{i}", "old", node="n1") for i in range(4)])
+    harness.put(make_gang("g", 2, queue="b"))
+    found = next_session(harness)
+    assert (found.obstacle, found.rule, len(found.victims)) == (Obstacle.VICTIMS, "reclaim", 2)
+    assert (found.remedies, found.has_minimum) == ((), False)
+
+
+@pytest.mark.parametrize(
+    ("group", "obstacle"), [("f", Obstacle.NOTHING), ("g", Obstacle.OTHERS_FIRST)]
+)
+def test_two_groups_with_room_for_one_do_not_both_start(harness, group, obstacle):
+    found = next_session(harness.put(make_node("n1"), make_gang("f", 3), make_gang("g", 3)), group)
+    assert (found.obstacle, found.has_minimum) == (obstacle, group == "f")
 
 
 def test_resources_reserved_for_another_group_are_the_obstacle(harness):

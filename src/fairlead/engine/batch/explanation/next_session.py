@@ -1,0 +1,82 @@
+"""with_next_session: completes the explanation of one group by the next session of all groups.
+
+`explain_group` tries one group alone. In a session, other groups may come first, and the actions
+reclaim and preempt may evict pods for the group.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from fairlead.engine.batch.compose import Composition
+from fairlead.engine.batch.explanation.explanation import GroupExplanation, Obstacle
+from fairlead.engine.batch.info.job import JobInfo
+from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.run_session import run_session
+from fairlead.engine.batch.session.session import Session, SessionStep
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodPreempting, Record
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+
+_WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+_BEFORE_ANY_SESSION: Final = (
+    Obstacle.NO_GROUP,
+    Obstacle.NO_QUEUE,
+    Obstacle.CLOSED_QUEUE,
+    Obstacle.NOT_LET_IN,
+    Obstacle.TOO_FEW_MEMBERS,
+)
+
+
+def with_next_session(
+    found: GroupExplanation, composition: Composition, cluster: Cluster, now: Instant
+) -> GroupExplanation:
+    """Run the next session, and return `found` with its decisions. This changes the state."""
+    job = composition.jobs.jobs.get(found.group)
+    if job is None or found.obstacle in _BEFORE_ANY_SESSION:
+        return found
+    decided = _NextSession(job)
+    run_session(composition, cluster, TieBreak(0), now, reporter=decided, observer=decided)
+    changes: dict[str, Any] = {}
+    had_minimum, found = found.has_minimum, replace(found, has_minimum=decided.is_ready)
+    if decided.victims:
+        obstacle, victims = Obstacle.VICTIMS, tuple(decided.victims)
+        changes = {"victims": victims, "rule": decided.rule}
+    elif not decided.is_waiting:
+        obstacle, changes = Obstacle.NOTHING, {"member": "", "nodes": ()}
+    elif found.obstacle is Obstacle.NOTHING or had_minimum > found.has_minimum:
+        obstacle = Obstacle.OTHERS_FIRST
+    else:
+        return found
+    return replace(found, obstacle=obstacle, summary="", starts_at=None, remedies=(), **changes)
+
+
+class _NextSession:
+    """The Observer and Reporter of a session: records the decisions about one job."""
+
+    def __init__(self, job: JobInfo) -> None:
+        self._job = job
+        self.is_ready = self.is_waiting = False
+        self.victims: list[str] = []
+        self.rule = ""
+
+    def opened(self, session: Session) -> None:
+        pass
+
+    def note(self, step: SessionStep) -> None:
+        pass
+
+    def closing(self, session: Session) -> None:
+        self.is_ready = self._job.is_ready
+        self.is_waiting = any(self._job.by_status[status] for status in _WAITING)
+
+    def report(self, record: Record) -> None:
+        match record:
+            case PodPreempting() if any(record.pod == t.ref for t in self._job.tasks.values()):
+                self.victims += [victim.key for victim in record.victims]
+                self.rule = record.rule
+            case _:
+                pass
