@@ -146,6 +146,7 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
             for fact in found.nodes
         ],
         "starts_after_s": None if begins is None else round(to_seconds(begins - explained.at), 3),
+        "is_too_large": found.is_too_large,
         "victims": list(found.victims),
         "rule": found.rule or None,
         "remedies": list(found.remedies),

@@ -26,6 +26,12 @@ _WITHOUT_ESTIMATE: Final = (
     Obstacle.VICTIMS,
 )
 
+_LIMITED_BY_QUEUES: Final = (
+    Obstacle.NOT_LET_IN,
+    Obstacle.QUEUE_HAS_ITS_SHARE,
+    Obstacle.QUEUE_IS_FULL,
+)
+
 
 def print_group(explained: ExplainedGroup, console: Console) -> None:
     """Print the explanation `explained` of a PodGroup."""
@@ -108,9 +114,13 @@ def _print_nodes(console: Console, found: GroupExplanation) -> None:
 
 
 def _start(explained: ExplainedGroup) -> str:
-    begins = explained.found.starts_at
-    if begins is None and explained.found.obstacle is Obstacle.QUEUE_HAS_ITS_SHARE:
-        return "Its start is unknown: it depends on the shares of the queues."
+    found, begins = explained.found, explained.found.starts_at
+    if begins is None and found.obstacle in _LIMITED_BY_QUEUES:
+        return "Its start is unknown: it depends on the shares and limits of the queues."
+    if found.is_too_large:
+        return "It does not fit even after all running pods have ended."
+    if found.obstacle is Obstacle.LEAVING and begins is not None and begins <= explained.at:
+        return "It may start when these pods have stopped, unless other jobs start first."
     if begins is None:
         return "Its start is unknown: the running pods have no known duration."
     after = for_readers(begins - explained.at)

@@ -24,9 +24,10 @@ from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
-from fairlead.engine.batch.session.reservation import plan, reserve
+from fairlead.engine.batch.session.reservation import lacking_tasks, plan, reserve
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
+from fairlead.engine.batch.shares.share import cluster_total
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
@@ -75,7 +76,8 @@ class GroupExplanation(Struct, frozen=True):
     `placeable` is the number of additional members that would fit now. `member` is the first member
     that could not be placed. If no node could take this member, `summary` contains the reasons, and
     `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start,
-    None if unknown. `victims` are the pods that the next session evicts for the group, and `rule`
+    None if unknown. `is_too_large` means that the members that the group lacks do not fit even if
+    all pods end. `victims` are the pods that the next session evicts for the group, and `rule`
     is the action that evicts them. `remedies` are changes that would let the group start. `title`
     is the group's namespace and name, or the name of the pods' controller if the pods have no
     PodGroup.
@@ -96,6 +98,7 @@ class GroupExplanation(Struct, frozen=True):
     summary: str = ""
     nodes: tuple[NodeFact, ...] = ()
     starts_at: Instant | None = None
+    is_too_large: bool = False
     remedies: tuple[str, ...] = ()
     victims: tuple[str, ...] = ()
     rule: str = ""
@@ -196,7 +199,8 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
         summary=trial.summary,
         nodes=trial.nodes,
         starts_at=trial.starts_at,
-        remedies=tuple(_remedies(obstacle, job, trial, own)),
+        is_too_large=trial.is_too_large,
+        remedies=tuple(_remedies(obstacle, job, trial, _scarcity(session, job))),
     )
 
 
@@ -220,6 +224,18 @@ class _Trial:
         self.summary = ""
         self.nodes: tuple[NodeFact, ...] = ()
         self.starts_at: Instant | None = None
+        self.is_too_large = False
+
+    @property
+    def missing(self) -> int:
+        """The number of members that lack room: of the minimum, or of all if it has its minimum."""
+        wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
+        return wanted - self.ready - self.promised - self.placeable
+
+    @property
+    def weight(self) -> int:
+        """The weight of the group's queue."""
+        return self._session.queues[self._job.queue].weight
 
     def obstacle(self) -> Obstacle:
         session, job = self._session, self._job
@@ -234,13 +250,23 @@ class _Trial:
             return Obstacle.TOO_FEW_MEMBERS
         if not job.by_status[TaskStatus.PENDING]:
             return Obstacle.NOTHING
+        if session.tiers.is_overused(queue):
+            self.starts_at = self._start_within_limits()
+            return Obstacle.QUEUE_HAS_ITS_SHARE
+        found = self._try()
+        if found is Obstacle.QUEUE_IS_FULL:
+            self.starts_at = self._start_within_limits()
+            return found
         reservation = plan(session, job)
         self.starts_at = reservation.starts_at if reservation is not None else None
-        if session.tiers.is_overused(queue):
-            if self.starts_at is not None and self.starts_at <= session.now:
-                self.starts_at = None  # there is room, but the estimate ignores shares
-            return Obstacle.QUEUE_HAS_ITS_SHARE
-        return self._try()
+        lacking = {task.info.shape.id for task in lacking_tasks(session, job)}
+        # Members with other requests may fit although these do not.
+        self.is_too_large = reservation is None and len(lacking) == 1
+        return found
+
+    def _start_within_limits(self) -> Instant | None:
+        """Return the estimated start within the limits of all queues."""
+        return estimate_starts(self._session, len(self._session.jobs)).get(self._job.id)
 
     def _try(self) -> Obstacle:
         session, job = self._session, self._job
@@ -325,29 +351,54 @@ def _gap(session: Session, fact: NodeFact) -> float:
     )
 
 
-def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueUsage | None) -> list[str]:
+class _Scarcity(StrEnum):
+    """What limits the deserved amounts of a queue below its request."""
+
+    CLUSTER = "the cluster"
+    CAPABILITY = "its capability"
+    OTHER_QUEUES = "other queues"
+
+
+def _scarcity(session: Session, job: JobInfo) -> _Scarcity:
+    plugin = proportion_of(session)
+    share = None if plugin is None else plugin.shares.get(job.queue)
+    if plugin is None or share is None:
+        return _Scarcity.CLUSTER
+    limits = dict(plugin.limits(share))
+    found = _Scarcity.CLUSTER
+    for column, total in cluster_total(session.room, session.rules):
+        deserved = share.deserved.get(column, 0.0)
+        if deserved + 1 <= min(share.request.get(column, 0), total):
+            if deserved < limits.get(column, total):
+                return _Scarcity.OTHER_QUEUES
+            found = _Scarcity.CAPABILITY
+    return found
+
+
+def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarcity) -> list[str]:
     match obstacle:
         case Obstacle.NO_QUEUE:
             return [f"create queue {job.queue}"]
         case Obstacle.TOO_FEW_MEMBERS:
             missing = job.min_available - job.valid_count
             return [_more(missing) if missing > 0 else "members that can be scheduled"]
-        case Obstacle.QUEUE_HAS_ITS_SHARE if own is not None:
+        case Obstacle.QUEUE_HAS_ITS_SHARE if scarcity is _Scarcity.OTHER_QUEUES:
             return [
-                f"more weight for queue {own.name}, now {own.weight}",
+                f"more weight for queue {job.queue}, now {trial.weight}",
                 "lower requests of other queues",
             ]
-        case Obstacle.QUEUE_IS_FULL:
+        case Obstacle.QUEUE_HAS_ITS_SHARE if scarcity is _Scarcity.CLUSTER:
+            return [f"room for {_more(trial.missing)}"]
+        case Obstacle.QUEUE_IS_FULL | Obstacle.QUEUE_HAS_ITS_SHARE:
             return [f"a higher capability of queue {job.queue}"]
         case Obstacle.NO_NODE | Obstacle.RESERVED:
-            return _room_remedies(job, trial)
+            return _room_remedies(trial)
         case _:
             return []
 
 
-def _room_remedies(job: JobInfo, trial: _Trial) -> list[str]:
-    wanted = len(job.tasks) if trial.has_minimum else job.min_available
-    missing = wanted - trial.ready - trial.promised - trial.placeable
+def _room_remedies(trial: _Trial) -> list[str]:
+    missing = trial.missing
     remedies = [f"room for {_more(missing)} like {trial.member.key}"] if trial.member else []
     nearest = next((fact for fact in trial.nodes if fact.lacking), None)
     # Room for one more member lets a gang start only if a single member is missing. A gang that has

@@ -22,6 +22,7 @@ from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import runtime_of
 from fairlead.engine.batch.nodes.room import Ints
+from fairlead.engine.batch.plugins.proportion import QueueShare
 from fairlead.engine.batch.queue_usage import proportion_of
 from fairlead.engine.batch.session.reservation import lacking_tasks, place, pod_usages
 from fairlead.engine.batch.session.session import Session
@@ -83,7 +84,7 @@ class _Simulation:
         self._now = session.now
         self._free: Ints = session.room.idle + session.room.releasing
         self._ends: list[_End] = []
-        plugin = proportion_of(session)
+        self._proportion = plugin = proportion_of(session)
         shares = {} if plugin is None else plugin.shares
         self._deserved = {name: found.deserved for name, found in shares.items()}
         self._held = {name: list(found.allocated) for name, found in shares.items()}
@@ -119,19 +120,30 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Return whether the queue may start the job without exceeding its deserved amounts.
+        """Return whether the queue may start the job within its deserved amounts and capabilities.
 
-        With the defect overshoot, which is on by default, it is enough that the queue holds less
-        than its deserved amount of one resource.
+        The capabilities of its ancestors count, too. With the defect overshoot, which is on by
+        default, it is enough that the queue holds less than its deserved amount of one resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:
             return True
+        if not all(self._is_within(found, waiter) for found in self._lineage(waiter.job.queue)):
+            return False
         held = self._held[waiter.job.queue]
         if self._session.defects.has(Defect.OVERSHOOT):
             return any(_of(held, c) < whole for c, whole in deserved.items())
         requested = enumerate(waiter.requested)
         return all(not a or _of(held, c) + a <= deserved.get(c, 0.0) for c, a in requested)
+
+    def _is_within(self, found: QueueShare, waiter: _WaitingJob) -> bool:
+        assert self._proportion is not None
+        held, asked = self._held[found.queue.name], waiter.asked
+        limits = self._proportion.limits(found)
+        return all(not _of(asked, c) or _of(held, c) + _of(asked, c) <= most for c, most in limits)
+
+    def _lineage(self, queue: str) -> Sequence[QueueShare]:
+        return () if self._proportion is None else self._proportion.lineage(queue)
 
     def _place(self, waiter: _WaitingJob) -> bool:
         rows = place(self._session, waiter.job, waiter.lacking, self._free)
@@ -158,8 +170,8 @@ class _Simulation:
     def _occupy(self, row: int, amounts: Amounts, queue: str, sign: int) -> None:
         for column, amount in amounts:
             self._free[column, row] -= sign * amount
-        if queue in self._held:
-            add_amounts(self._held[queue], amounts, sign)
+        for found in self._lineage(queue):
+            add_amounts(self._held[found.queue.name], amounts, sign)
 
 
 def _of(amounts: Sequence[int], column: int) -> int:

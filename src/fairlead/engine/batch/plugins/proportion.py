@@ -175,6 +175,14 @@ class Proportion:
 
     # --- queries ---------------------------------------------------------------------------
 
+    def lineage(self, queue: str) -> Sequence[QueueShare]:
+        """Return the queue `queue` and its ancestors, from the top of the tree to it."""
+        return self._lines.get(queue, ())
+
+    def limits(self, found: QueueShare) -> Amounts:
+        """Return the capability of the queue, as far as it is enforced."""
+        return () if self._defects.has(Defect.CAPABILITY) else found.queue.capability
+
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
         """Return the sort key of a queue: the shares on the path from the top of the tree to it."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))

@@ -178,6 +178,39 @@ def test_a_queue_that_uses_its_deserved_share_is_explained(harness):
     assert found.remedies[0] == "more weight for queue a, now 1"
 
 
+@pytest.mark.parametrize(
+    ("cpu", "limits", "remedy"),
+    [
+        ("4", {}, "room for 1 more member"),
+        ("8", {"capability": {"cpu": "4"}}, "a higher capability of queue a"),
+    ],
+)
+def test_more_weight_is_no_remedy_for_the_only_queue(harness, cpu, limits, remedy):
+    harness.put(make_node("n1", cpu=cpu, memory="4Gi"), make_queue("a", **limits))
+    harness.put(make_gang("a", 4, node="n1", queue="a"))
+    found = explain(harness.put(make_gang("g", 1, queue="a")))
+    assert (found.obstacle, found.remedies) == (Obstacle.QUEUE_HAS_ITS_SHARE, (remedy,))
+
+
+@pytest.mark.parametrize("minimum", [1, 2])
+def test_a_queue_at_its_capability_waits_for_its_own_tasks(harness, minimum):
+    """The node has room for the whole group."""
+    ends = {"fairlead.dev/run-duration": "20m"}
+    old = make_task("old", "a", node="n1", cpu=3, annotations=ends)
+    harness.put(make_node("n1", cpu="8"), make_queue("q", capability={"cpu": "4"}))
+    harness.put(make_group("a", 1, "q"), old, make_gang("g", minimum, cpu=2, queue="q"))
+    found = explain(harness)
+    (group,) = batch_overview(harness.composition, harness.cluster, 0, 10).waiting
+    assert found.obstacle is group.obstacle is Obstacle.QUEUE_IS_FULL
+    assert found.starts_at == group.starts_at == seconds(1200)
+
+
+@pytest.mark.parametrize(("cpu", "is_too_large"), [("4", False), ("5", True)])
+def test_a_group_that_fits_on_no_empty_node_is_too_large(harness, cpu, is_too_large):
+    harness.put(make_node("n1"), make_task("old", node="n1", cpu=2), make_gang("g", 1, cpu=cpu))
+    assert explain(harness).is_too_large is is_too_large
+
+
 def test_a_group_whose_queue_has_its_share_does_not_start_on_idle_nodes(harness):
     harness.put(make_node("n1"), make_queue("a", weight=0), make_queue("b"))
     found = explain(harness.put(make_gang("g", 1, queue="a"), make_gang("other", 1, queue="b")))
