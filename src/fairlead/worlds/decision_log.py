@@ -169,7 +169,9 @@ def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
         "reason": record.rule,
         "victims": victims,
     }
-    more = {"candidates": record.candidates, "pdbViolations": record.pdb_violations}
+    more = {"candidates": record.candidates}
+    if record.pdb_violations is not None:
+        more["pdbViolations"] = record.pdb_violations
     yield _Line(2, _SCHEDULER, "Preempting pods on node", {**pairs, **more})
     for victim in victims:
         message = "Pod is a preemption victim on node"

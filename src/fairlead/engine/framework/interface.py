@@ -201,7 +201,8 @@ class PostFilterResult(Struct, frozen=True):
     - `nominated_node`: the node on which it makes room; "" clears an earlier nomination, and None
       keeps it
     - `victims`: the pods to remove, the least important last
-    - `pdb_violations`: the number of victims whose removal violates a disruption budget
+    - `pdb_violations`: the number of victims whose removal violates a disruption budget, None if
+      this number is not known
     - `rule`, `candidates` and `equals`: how the node was chosen (see `PodPreempting`)
     - `shortlist`: if set, no node is chosen yet, and `status` is the only other meaningful field
     - `commands`: commands that are sent even if `status` is not SUCCESS
@@ -210,7 +211,7 @@ class PostFilterResult(Struct, frozen=True):
     status: Status
     nominated_node: str | None = None
     victims: tuple[PodInfo, ...] = ()
-    pdb_violations: int = 0
+    pdb_violations: int | None = 0
     rule: str = ""
     candidates: int = 0
     equals: int = 1

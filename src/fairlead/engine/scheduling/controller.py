@@ -458,7 +458,8 @@ class Scheduler:
         self, pod: PodInfo, group: PodGroup, victims: tuple[PodInfo, ...], now: Instant
     ) -> list[Command]:
         """Begin the preemption for `group`, which contains `pod`; return its commands."""
-        self._report_preemption(pod, PostFilterResult(SUCCESS, victims=victims), now)
+        result = PostFilterResult(SUCCESS, victims=victims, pdb_violations=None)
+        self._report_preemption(pod, result, now)
         from fairlead.engine.scheduling.pod_group.decision import group_ref  # noqa: PLC0415 - as above
 
         return self._preemptions.start_group(pod, group_ref(group), victims)

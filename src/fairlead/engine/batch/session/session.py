@@ -371,7 +371,7 @@ class Session:
                 pod=task.ref,
                 node=node.name,
                 victims=tuple(victim.ref for victim in victims),
-                pdb_violations=0,
+                pdb_violations=None,
                 rule=why,
                 candidates=1,
                 equals=1,

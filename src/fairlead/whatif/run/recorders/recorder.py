@@ -232,9 +232,12 @@ class Recorder(Struct):
             )
             self._leave_budgets(ref)
             self.counts.preempted(victim.priority, self.now)
-        if record.pdb_violations:
-            tracks = [self._known[ref.uid] for ref in victims if ref.uid in self._known]
-            self.budgets.preempted((track.pod for track in tracks), by.key, record.at)
+        pods = [self._known[ref.uid].pod for ref in victims if ref.uid in self._known]
+        if record.pdb_violations is None:
+            for pod in pods:
+                self.budgets.evicted(pod, by.key, record.at)
+        elif record.pdb_violations:
+            self.budgets.preempted(pods, by.key, record.at)
 
     def _leave_budgets(self, ref: ObjectRef) -> None:
         if track := self._known.get(ref.uid):
