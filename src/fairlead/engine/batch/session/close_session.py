@@ -103,6 +103,8 @@ def _not_tried(session: Session, job: JobInfo) -> str | None:
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "the cluster has no room for the minimum of the group"
+    if job.id in session.objections:
+        return session.objections[job.id].message
     if not queue.is_open:
         return f"queue {queue.name} is closed"
     if job.by_status[TaskStatus.PENDING] and session.tiers.is_overused(queue):

@@ -186,3 +186,11 @@ def test_an_equal_condition_of_a_group_of_upstream_is_not_written_again(harness,
 def test_the_true_condition_of_a_group_of_upstream_stays_true(harness):
     known = {"conditions": [{"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}]}
     assert upstream_condition(harness.put(make_node("n1", cpu="1")), known) is None
+
+
+def test_members_of_an_incomplete_gang_say_how_many_are_missing(harness):
+    """For example because a quota refuses a pod of the group."""
+    found = harness.put(make_node("n1"), make_group("g", 3), make_task("a", "g")).run()
+    text = "Not enough valid tasks for gang-scheduling, valid: 1, min: 3"
+    assert f"Pod a FailedScheduling: {text}" in found.events
+    assert f"PodGroup g Unschedulable: 1/1 tasks in gang unschedulable: {text}" in found.events
