@@ -42,6 +42,7 @@ from fairlead.whatif.configuration.other_scheduler import (
     other_schedulers,
     with_other_schedulers,
 )
+from fairlead.whatif.explain.pod_group import pod_group_notes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
@@ -152,16 +153,21 @@ def _explanation(
 ) -> Explanation:
     pending = _as_pending(found)
     built = _build(source, config, pending, others)
-    info = PodInfo(pending, built.framework.cluster.shapes.shape_of(pending))
+    cluster = built.framework.cluster
+    info = PodInfo(pending, cluster.shapes.shape_of(pending))
+    if pending.spec.scheduling_group is not None:
+        cluster.pod_groups.put_member(info, is_scheduled=False)
     with reaching(config.extenders) as extenders:
         evaluation = evaluate(built, info, _extender_calls(extenders, model.store, info))
     selector = model.runtime_class_selector(pending)
     remedies, exceeds_max = _remedies(built, info, evaluation, selector)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
-    notes = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
+    notes: tuple[str, ...] = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
+    if config.version.pod_groups and evaluation.gated is None and not node and not config.extenders:
+        notes += pod_group_notes(built, info)
     new_node = None
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.configuration.default_config import default_config
+from fairlead.engine.configuration.release import release_of
 from fairlead.engine.framework.profile import PointPlugins, Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.explain.pod import explain_pod, explanation_json
@@ -196,3 +198,30 @@ def test_no_new_node_is_tried_for_a_pod_that_fits_or_is_gated_or_placed(explaine
     nodes = small if gates else [*small, large]
     assert explained("pod/web", *nodes, make.pod("web", schedulingGates=gates))["new_node"] is None
     assert explained("pod/on-a", make.node("a", cpu="500m"), small[1])["new_node"] is None
+
+
+@pytest.mark.parametrize(
+    ("members", "cpu", "gated", "note"),
+    [
+        (2, "2", True, ""),
+        (3, "2", False, "2 of them fit, and the group cannot start, so none of them is bound."),
+        (3, "3", False, "3 of them fit, and the group can start."),
+    ],
+)
+def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
+    make, snapshot, members, cpu, gated, note
+):
+    """The explained pod is one of the three pods that the gang needs."""
+    gang = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}},
+    }
+    named = {"schedulingGroup": {"podGroupName": "g"}}
+    pods = [make.pod(f"p{i}", **named) for i in range(members)]
+    gates = {"GenericWorkload": True, "GangScheduling": True}
+    config = default_config(release_of(gates=gates), {})
+    found = explain_pod(snapshot(make.node("a", cpu=cpu), gang, *pods), "pod/p0", config)
+    assert (found.evaluation.gated is not None) is gated
+    assert [one.partition("preemption, ")[2] for one in found.notes] == ([note] if note else [])

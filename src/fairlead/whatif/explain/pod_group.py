@@ -1,0 +1,38 @@
+"""pod_group_notes: what the cycle of a pod's PodGroup decides, for the explanation of the pod.
+
+With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start. The
+evaluation of the single pod does not show that, so a note adds it.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.scheduling.compose import BuiltProfile
+from fairlead.engine.scheduling.extender.consultation import run_consultation
+from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
+from fairlead.engine.scheduling.queue.queued_pod import QueuedPod
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.result.tabular_answer import counted
+
+
+def pod_group_notes(built: BuiltProfile, pod: PodInfo) -> tuple[str, ...]:
+    """Try the waiting pods of the PodGroup of `pod`, and return a sentence about the result.
+
+    Returns () if the pod has no PodGroup. Neither preemption nor extenders are part of the trial.
+    """
+    groups = built.framework.cluster.pod_groups
+    group = groups.group_of(pod)
+    if group is None:
+        return ()
+    waiting = sorted(groups.unscheduled(group.key), key=lambda one: -one.priority)
+    members = [PodGroupMember(QueuedPod(one, 0, 0), one) for one in waiting]
+    silent = replace(built, extenders=())
+    trial = schedule_pod_group(silent, members, TieBreak(0), 0, runs_post_filter=False)
+    result = run_consultation(trial)
+    fitting = sum(bool(attempt.node) for attempt in result.attempts)
+    pods = counted(len(waiting), "waiting pod")
+    verdict = "can start" if result.status.is_success else "cannot start, so none of them is bound"
+    together = f"The scheduler tries the {pods} of PodGroup {group.key} together."
+    return (f"{together} Without preemption, {fitting} of them fit, and the group {verdict}.",)
