@@ -300,3 +300,26 @@ def test_the_start_time_of_a_gang_pod_can_be_printed_as_json(waits, capsys):
 def test_start_times_are_refused_for_objects_that_cannot_wait(waits, capsys):
     assert run(["explain", "node/n1", "--snapshot", waits, "--seeds", "2"]) == 2
     assert "--seeds: needs a pod, a workload or a pod group" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", [["podgroup/new"], ["job/new"], []])
+@pytest.mark.parametrize(("size", "state"), [(2, "Not blocked"), (3, "Blocked")])
+def test_a_gang_of_a_new_job_is_explained_with_its_pods(dump, capsys, target, size, state):
+    """The node has two idle cores."""
+    group, pod = gang("new", size)[:2]
+    template = {"metadata": pod["metadata"], "spec": pod["spec"] | {"restartPolicy": "Never"}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "new", "namespace": "default"},
+        "spec": {"parallelism": size, "completions": size, "template": template},
+    }
+    running = gang("old", 2)
+    for one in running[1:]:
+        one["spec"]["nodeName"], one["status"] = "n1", {"phase": "Running"}
+    cluster = dump(node("n1"), queue("default"), running)
+    new = dump(group, job, name="new.json")
+    assert run(["explain", cluster, "--apply", new, *target]) == 0
+    first, second, *_ = lines(capsys)
+    assert first.startswith(f"default/new: needs {size} of its {size} members, 0 on nodes")
+    assert second.startswith(state)

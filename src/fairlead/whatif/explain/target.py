@@ -21,6 +21,7 @@ from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
 from fairlead.whatif.configuration.batch.options import BatchOptions
@@ -94,15 +95,27 @@ def group_to_explain(
 ) -> tuple[Snapshot, str] | None:
     """Return (snapshot with the objects of `files`, name of the group or pod to explain).
 
-    `target` names a group, or a pod of the batch scheduler; "" means the only pod of the files.
-    Return None if `target` is neither. Raises InputError.
+    `target` names a group, or a pod or workload of the batch scheduler; "" means the only pod or
+    workload of the files. The snapshot includes the pods that new workloads would create. Return
+    None if `target` is something else. Raises InputError.
     """
     written = _written(files)
-    pods = [one for one in written if one.kind is POD]
-    subject = target or (f"pod/{pods[0].ref.key}" if len(pods) == 1 else "")
     inventory = snapshot.inventory()
     added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]
+    members = {one.identity: _first_pods(one) for one in added if one.kind in WORKLOADS}
+    added += [pod for pods in members.values() for pod in pods]
     cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
+    subject = target
+    if target.partition("/")[0].partition(".")[0].lower() not in GROUP_KINDS:
+        candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
+        if not target and len(candidates) != 1:
+            return None
+        expected = (POD, *WORKLOADS)
+        named = (
+            cluster.inventory().find(SOURCE, target, expected=expected) if target else candidates[0]
+        )
+        pods = members.get(named.identity, [named])
+        subject = f"pod/{pods[0].ref.key}" if pods and pods[0].kind is POD else ""
     if not subject or not is_about_group(subject, cluster, scheduler, batch):
         return None
     refuse_absent_namespaces(written, inventory)
@@ -132,6 +145,29 @@ def new_pod_to_explain(
     ]
     cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
     return cluster, new_pods_of(chosen.source, chosen, Inventory())
+
+
+def _first_pods(workload: Manifest) -> list[Manifest]:
+    """Return the pods that the controller of a new `workload` creates at first.
+
+    Pods of DaemonSets and CronJobs are left out.
+    """
+    new, spec = new_pods_of(workload.source, workload, Inventory()), workload.value["spec"]
+    wanted = new.replicas or 0
+    if workload.kind is JOB:
+        wanted = spec.get("parallelism", 1)
+        wanted = min(wanted, spec.get("completions", wanted))
+    names = [f"{workload.ref.name}-{number}" for number in range(wanted)]
+    return [
+        Manifest(
+            workload.source,
+            POD,
+            ObjectRef(POD.kind, workload.ref.namespace, name),
+            {**pod, "metadata": {**pod["metadata"], "name": name}},
+        )
+        for number, name in enumerate(names)
+        for pod in [new.pod(number)]
+    ]
 
 
 def _written(files: Sequence[str]) -> list[Manifest]:
