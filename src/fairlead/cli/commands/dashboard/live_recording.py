@@ -112,7 +112,7 @@ class LiveRecording:
             errors=(),
             recurrences=tuple(recorder.recurrences),
             nodes=nodes,
-            allocations=allocations(nodes, {}),
+            allocations=allocations(nodes, {}, {}),
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.counts.samples),
             choices_among_equals=recorder.choices,
