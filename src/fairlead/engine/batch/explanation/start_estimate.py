@@ -138,9 +138,9 @@ class _Simulation:
 
     def _is_within(self, found: QueueShare, waiter: _WaitingJob) -> bool:
         assert self._proportion is not None
-        held, wanted = self._held[found.queue.name], waiter.requested
+        held, more = self._held[found.queue.name], waiter.requested
         limits = self._proportion.limits(found)
-        return all(not _of(wanted, c) or _of(held, c) + _of(wanted, c) <= most for c, most in limits)
+        return all(not _of(more, c) or _of(held, c) + _of(more, c) <= most for c, most in limits)
 
     def _lineage(self, queue: str) -> Sequence[QueueShare]:
         return () if self._proportion is None else self._proportion.lineage(queue)
