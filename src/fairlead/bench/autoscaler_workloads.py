@@ -1,14 +1,14 @@
 """Autoscaling benchmarks: single decisions, and a day of an elastic cluster.
 
     ClusterAutoscaler/ScaleUp    one loop: 5,000 pending pods of 50 ReplicaSets, 20 node groups
-    Karpenter/Provisioning       one pass over the mix of Karpenter's own benchmark, a sixth each:
-                                 plain pods, zonal spread, host spread, host affinity, zonal
-                                 affinity, host anti-affinity
+    Karpenter/Provisioning       one pass over the pods of Karpenter's own benchmark; each of these
+                                 kinds is a sixth of the pods: plain pods, zonal spread, host
+                                 spread, host affinity, zonal affinity, host anti-affinity
     …/Day                        a day in which a fifth of the workloads doubles and halves every
                                  twelve hours in steps of ten minutes, with API objects,
                                  controllers and kubelets
-    …/LoadCurve                  the same day, but HorizontalPodAutoscalers scale the workloads,
-                                 because their loads change all the time
+    …/LoadCurve                  a day in which the loads of a fifth of the workloads change, and
+                                 HorizontalPodAutoscalers scale these workloads
 
 upstream: karpenter pkg/controllers/provisioning/scheduling/scheduling_benchmark_test.go
 """
@@ -255,7 +255,10 @@ def _affinity(number: int, key: str) -> tuple[Json, Json]:
 
 
 def _alone(number: int) -> tuple[Json, Json]:
-    """Return the spec and labels of a pod that must not share a node with a pod of its kind."""
+    """Return (spec, labels) of a pod that must not share a node with a pod with these labels.
+
+    `number` selects the amounts that the pod requests.
+    """
     labels = {"app": "nginx"}
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
     return {**_amounts(number), "affinity": required("podAntiAffinity", term)}, labels
@@ -379,7 +382,7 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
     """Scale the elastic workloads to their size at `after_s`.
 
-    The size is a cosine of two periods per day, between REPLICAS and twice that number.
+    The size follows a cosine curve with two periods per day, from REPLICAS to twice that number.
     """
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):

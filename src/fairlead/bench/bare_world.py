@@ -46,9 +46,9 @@ class BareWorld:
         self.bound = 0
 
     def enqueue(self, stimuli: Iterable[Stimulus]) -> None:
-        """Queue `stimuli` for the next `run`, which delivers them before any cycle.
+        """Queue `stimuli` for the next `run`, which delivers them before its first cycle.
 
-        All consequences of a stimulus are handled before the next stimulus is delivered.
+        The changes and outcomes that a stimulus causes are delivered before the next stimulus.
         """
         self._enqueued.extend(stimuli)
 
@@ -97,7 +97,10 @@ class BareWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the unreported stimuli; if there are none, return the next enqueued stimulus."""
+        """Return the changes and outcomes of commands that were not returned yet.
+
+        If there are none, return the next enqueued stimulus, if any.
+        """
         del now
         if not self._pending and self._enqueued:
             stimulus = self._enqueued.popleft()
@@ -111,7 +114,7 @@ class BareWorld:
         return None
 
     def _observe(self, stimulus: Stimulus) -> None:
-        """Update the known pods from `stimulus`."""
+        """Update the stored pods from `stimulus`."""
         match stimulus:
             case ObjectsLoaded(objects):
                 self._pods |= {one.key: one for one in objects if isinstance(one, Pod)}

@@ -1,5 +1,6 @@
-"""LARGE_WORKLOADS: many different pods, full clusters and 100,000 nodes, which upstream leaves out.
+"""LARGE_WORKLOADS: workloads with many different pods, a full cluster, or 100,000 nodes.
 
+Upstream's benchmarks do not include such cases. The workloads are:
 SchedulingMixed     pods with different requests alternate, so each placement changes the filter
                     results and scores of its node for all pods
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts; the
@@ -56,7 +57,8 @@ def _preemption_full(
 ) -> Setting:
     """Build nodes with 30 pods each, so that the pods `high` do not fit without preemption.
 
-    `related` are objects to which the pods `high` refer.
+    `zones` is the number of zones, 0 for none. `related` are objects to which the pods `high`
+    refer.
     """
     objects: list[ApiObject] = [*nodes(node_count, zones), *related]
     for priority in range(_PRIORITIES):

@@ -95,7 +95,10 @@ class TimedEngine:
         self.cycles_ns, self._every, self._skipped = [], every, every
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do one unit of work that is due at `now`, and measure it unless it is to be skipped."""
+        """Do one unit of work that is due at `now`, and measure it.
+
+        Between two measured units, `every` - 1 units are not measured (see `restart`).
+        """
         self._skipped += 1
         if self._skipped < self._every:
             return self._engine.handle_deadline(now)

@@ -137,7 +137,10 @@ def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterat
 def claiming_pods(
     prefix: str, count: int, namespace: str = "bench", spec: Json | None = None
 ) -> Iterator[Pod]:
-    """Yield `count` pods with `spec` as in `pods`; each pod uses the claim with its own name."""
+    """Yield `count` pods that each use the claim with the pod's name.
+
+    `spec` requests 100m CPU and 500Mi by default. The pods' names are `prefix` and a number.
+    """
     spec = spec or requests("100m", "500Mi")
     for i in range(count):
         name = f"{prefix}-{i:05d}"

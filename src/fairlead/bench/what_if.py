@@ -1,7 +1,7 @@
 """What-if benchmarks: the time that `fairlead whatif` takes on a generated dump.
 
 The dump has the form that `kubectl get -A -o json` prints: nodes in three zones, 20 pods per node,
-and Deployments with their ReplicaSets, of 50 pods each. One more Deployment has a pod on every
+and Deployments of 50 pods each, with their ReplicaSets. One more Deployment has a pod on every
 node; required anti-affinity keeps its pods on different nodes. The benchmarks are:
 
     Drain     a node is drained
@@ -136,7 +136,11 @@ def write_snapshot(path: Path, nodes: int, pods: int) -> None:
 
 
 def _columns(name: str, nodes: list[str], position: int) -> Json:
-    """Return the pods of a Deployment as columns; see `whatif/input/pod_columns.py`."""
+    """Return the pods of the Deployment `name` as columns; see `whatif/input/pod_columns.py`.
+
+    `nodes` has the name of each pod's node. `position` is the index of the first pod among all
+    objects of the snapshot.
+    """
     like = _pod_of(name)
     pieces = json.dumps(like).split('"')
     numbers = [number for number in range(1, len(pieces), 2) if _is_own(pieces[number])]

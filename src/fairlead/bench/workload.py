@@ -3,7 +3,7 @@
 objects     the initial objects
 initial     pods that are scheduled before the measurement
 measured    pods that are created together; the measurement is the time until they are bound
-churn     returns the stimuli of churn step i; a step precedes each block of `churn_every` cycles
+churn     returns the stimuli of churn step i, which runs before each block of `churn_every` cycles
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Workload(Struct, frozen=True):
 
     `threshold` is the rate in pods/s that upstream requires, None if upstream requires none.
     `churn_interval_s` is upstream's interval between churn steps. Because there is no real time
-    here, there is one churn step for every interval × threshold measured pods. This is the ratio
-    of an upstream run that just reaches the threshold. `engine` creates the engine to measure. If
+    here, there is one churn step for every interval × threshold measured pods, as in an upstream
+    run that just reaches the threshold. `engine` creates the engine to measure. If
     `is_long` is set, the workload runs only if it is requested by name.
     """
 
@@ -54,7 +54,10 @@ class Workload(Struct, frozen=True):
 
     @property
     def churn_every(self) -> int | None:
-        """Number of measured pods between two churn steps; None if there are no churn steps."""
+        """Number of scheduling cycles between two churn steps; None if there are no churn steps.
+
+        Each cycle handles one pod.
+        """
         if self.churn_interval_s is None or self.threshold is None:
             return None
         return max(1, round(self.churn_interval_s * self.threshold))

@@ -1,4 +1,4 @@
-"""WORKLOADS: upstream's benchmark workloads by upstream's names.
+"""WORKLOADS: upstream's benchmark workloads, with upstream's names.
 
 upstream: test/integration/scheduler_perf/*/performance-config.yaml, Kubernetes 1.36
 """

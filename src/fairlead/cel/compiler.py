@@ -35,7 +35,8 @@ from fairlead.cel.syntax.syntax_tree import (
     nodes,
 )
 
-# Functions that parse a constant, with its position among the arguments.
+# (function that parses the constant, position of the constant among the arguments), by the name of
+# the function that is called.
 _READERS: Final[dict[str, tuple[Callable[[Any], Any], int]]] = {
     "duration": (standard.to_duration, 0),
     "timestamp": (standard.to_timestamp, 0),
@@ -148,7 +149,10 @@ def _mismatch(wanted: CelType, type_: CelType) -> str:
 
 
 def _require_constants(found: Checked) -> None:
-    """Raise ConstantError if a constant cannot be converted, or is not a valid pattern."""
+    """Raise ConstantError if a constant cannot be converted, or if a constant pattern is invalid.
+
+    Patterns are the arguments of `find` and `findAll`.
+    """
     for node in nodes(found.root):
         _constant(node)
         if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:
@@ -163,7 +167,10 @@ def _require_pattern(node: Node) -> None:
 
 
 def _constant(node: Node) -> Any:
-    """Return the value of a literal or of a converted literal; `_NONE` for other nodes."""
+    """Return the value of a literal or of a converted literal such as `int("1")`.
+
+    Return `_NONE` for other nodes. Raises ConstantError if a literal cannot be converted.
+    """
     if isinstance(node, Literal):
         return node.value
     convert = _CONVERSIONS.get(node.function) if isinstance(node, Call) else None

@@ -63,7 +63,7 @@ def _is_word(key: Any) -> bool:
 
 
 def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
-    """Return `problems`, each with its position, as the compiler prints them."""
+    """Return `problems`, each (position in characters, text), as the compiler prints them."""
     shown = [_shown(expression, place, text) for place, text in problems[:PROBLEMS_MAX]]
     if len(problems) > PROBLEMS_MAX:
         shown.append(f"{len(problems) - PROBLEMS_MAX} more errors were truncated")
@@ -71,9 +71,11 @@ def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
 
 
 def _shown(expression: str, place: int, text: str) -> str:
-    """Return a problem with the line of the expression, and a mark below the character.
+    """Return the problem `text`, the line of the expression, and a mark below the problem.
 
-    For characters of more than one byte, the dots and the mark are full-width characters.
+    The problem is at the character `place`, counted from the start of the expression. Dots fill the
+    line before the mark. Below a character of more than one byte, the dot or the mark is a
+    full-width character.
     """
     before = expression[:place].split("\n")
     column, line = len(before[-1]), expression.split("\n")[len(before) - 1].replace("\t", " ")

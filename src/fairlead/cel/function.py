@@ -22,8 +22,8 @@ class Function(Struct, frozen=True):
     """One overload of a function: its name, argument types, implementation and cost.
 
     `does` is the implementation; it raises ValueError for an error of the language. If `is_metered`
-    is set, its first argument is the cost tracker. `cost` takes the arguments without the tracker
-    and returns units; None means one unit.
+    is set, the first argument of `does` is the cost tracker. `cost` takes the arguments without the
+    tracker and returns the cost in units; if `cost` is None, a call costs one unit.
     """
 
     name: str
@@ -88,7 +88,7 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a function that returns whether `read` accepts a text."""
+    """Return a function that returns True for a text if `read` raises no ValueError for it."""
 
     def answer(text: str) -> bool:
         try:
@@ -120,7 +120,10 @@ def scan_second(_: Any, value: Any, *__: Any) -> int:
 
 
 def search(text: str, pattern: str, *_: Any) -> int:
-    """Return the cost of matching a pattern; upstream assumes one state per four characters."""
+    """Return the cost of matching `pattern` against `text`.
+
+    Upstream assumes one state for every four characters of the pattern.
+    """
     return ceil((1 + len(text)) * TEXT_COST) * reading(pattern, PATTERN_COST)
 
 

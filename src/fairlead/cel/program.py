@@ -64,9 +64,10 @@ class Program(Struct, frozen=True):
     slots: int
 
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
-        """Evaluate the expression with the variables `known`. Raises OutOfBudgetError.
+        """Evaluate the expression with the variables `known`.
 
-        An evaluation stops when its cost exceeds CALL_COST_MAX or the remaining budget.
+        An evaluation stops when its cost exceeds CALL_COST_MAX or the remaining budget. Raises
+        OutOfBudgetError if the cost exceeds the remaining budget.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""

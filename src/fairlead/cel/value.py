@@ -39,7 +39,7 @@ def integer_of(text: str) -> int:
     """Return the integer in `text`, which is decimal or, after `0x`, hexadecimal.
 
     Python refuses to convert long decimals, so a decimal with more than 20 significant digits
-    becomes an integer outside of every range.
+    becomes an integer that is outside of the range of every integer type.
     """
     if "x" in text:
         return int(text, 16)
@@ -162,7 +162,8 @@ def found_in(whole: dict[Any, Any], key: Any) -> Any:
         return ABSENT
     if key not in (0, 1):
         return whole[key]
-    # A dict takes true for 1 and false for 0, so the type of its own key decides.
+    # For a dict, true equals 1 and false equals 0. In CEL they differ, so the key in the dict and
+    # `key` must be both bools or both numbers.
     own = next(one for one in whole if one == key)
     return whole[key] if (type(own) is bool) is (type(key) is bool) else ABSENT
 

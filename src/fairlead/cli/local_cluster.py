@@ -31,10 +31,10 @@ Answer = TypeVar("Answer")
 def request_local_cluster(
     kubeconfig: Path | None, path: str, body: dict[str, Any] | None, answer: type[Answer]
 ) -> Answer:
-    """Return the cluster's response to a GET of `path`, or to a POST with `body` if that is given.
+    """Return the cluster's response to a request for `path`: a GET, or a POST if `body` is given.
 
-    With `kubeconfig` None, the file in KUBECONFIG is used. Raises InputError if the cluster refuses
-    the request, does not answer, or is not a cluster of `fairlead up`.
+    If `kubeconfig` is None, the file in KUBECONFIG is used. Raises InputError if the cluster
+    refuses the request, does not answer, or is not a cluster of `fairlead up`.
     """
     source, config = _connection(kubeconfig)
     return asyncio.run(_request(source, config, path, body, answer))

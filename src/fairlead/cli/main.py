@@ -401,14 +401,17 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
 
 
 def _see_help(tokens: Sequence[str]) -> str:
-    """Return which help describes the arguments `tokens`, as words for an error message."""
+    """Return words for an error message that name the help for the arguments `tokens`."""
     known = {command.name for command in COMMANDS}
     command = f" {tokens[0]}" if tokens and tokens[0] in known else ""
     return f"see fairlead{command} --help"
 
 
 def _option_for(command: str) -> str:
-    """Return the option that an additional argument of `command` probably belongs to, as text."""
+    """Return the option that an additional argument of `command` probably belongs to.
+
+    Return the words "the name of its option" if no option is likely.
+    """
     option = next((one.main_option for one in COMMANDS if one.name == command), "")
     return option or "the name of its option"
 

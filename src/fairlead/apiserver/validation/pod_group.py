@@ -96,7 +96,10 @@ def check_scheduled_gang_workload(obj: Json) -> Causes:
 
 
 def _wrong_type(kind: Kind, obj: Json) -> Cause | None:
-    """Return the error of the first field in the spec that has a wrong type; None if none has."""
+    """Return the error of the first field in the spec that has a wrong type.
+
+    Return None if all types are right.
+    """
     from fairlead.apiserver.schema.decoder import decoded  # noqa: PLC0415
     from fairlead.apiserver.schema.scalar import TypeMismatchError  # noqa: PLC0415
 

@@ -38,7 +38,10 @@ from fairlead.apiserver.validation.pod_group import (
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules that apply to new and to stored objects; yield the errors."""
+    """Check the rules that apply to new and to stored objects; yield the errors.
+
+    `view` is the typed view of `obj`.
+    """
     match view:
         case Job():
             yield from check_scheduled_job(view)
@@ -75,7 +78,7 @@ def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
 
 
 def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:
-    """Yield an error for the first malformed quantity."""
+    """Yield an error for the first malformed quantity in `view`."""
     check = quantity_check(type(view))
     wrong = None if check is None else check(view)
     if wrong is not None:

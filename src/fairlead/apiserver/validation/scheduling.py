@@ -84,7 +84,7 @@ def check_priority_class(obj: PriorityClass) -> Causes:
 
 
 def check_priority_class_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes value or preemptionPolicy of a PriorityClass."""
+    """Yield an error for `value` and for `preemptionPolicy` if an update changes this field."""
     before, after = decode_as(PriorityClass, old), decode_as(PriorityClass, new)
     if before.value != after.value:
         yield forbidden("value", "may not be changed in an update.")

@@ -1,8 +1,8 @@
 """The part of validation that simulations use: the rules that affect decisions.
 
-A simulated cluster stores objects as scenario authors write them, often without the fields that
-neither controllers nor the scheduler read. So the rules about these fields are left out. Each
-function applies a part of the rules of a kind.
+A simulated cluster stores objects as scenario authors write them. They often lack the fields that
+no controller and no scheduler reads, so the rules about these fields are left out. Each function
+applies a part of the rules of a kind.
 """
 
 from __future__ import annotations

@@ -115,7 +115,10 @@ def _check_collisions(old: Json, new: Json) -> Causes:
 
 
 def check_service_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a Service's status. Only the type LoadBalancer has ingress addresses."""
+    """Yield the errors of a Service's status.
+
+    Only a Service of the type LoadBalancer may have ingress addresses.
+    """
     ingress = (new["status"].get("loadBalancer") or {}).get("ingress") or ()
     if ingress and new["spec"].get("type") != "LoadBalancer":
         why = "may only be used when `spec.type` is 'LoadBalancer'"

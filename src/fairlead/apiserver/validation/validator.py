@@ -1,8 +1,8 @@
 """Validators, which a store calls before it writes an object.
 
 `ApiValidator` is for API servers. `SimulationValidator` checks less (see `simulation`). Both raise
-an ApiError that contains the object's name and all invalid fields. Its code is 400 for a field of
-the wrong type, otherwise 422.
+an ApiError that contains the object's name and all invalid fields. The code of the error is 400 for
+a field of the wrong type, otherwise 422.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go
 """
@@ -72,7 +72,7 @@ class Validator(Protocol):
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if the `fields` that a write merges into its status are invalid."""
+        """Refuse `obj` if `fields`, which a write has merged into its status, are invalid."""
         ...
 
 
@@ -136,7 +136,7 @@ class ApiValidator:
         _refuse(kind, new, chain(kept, form, check(old, new) if check else ()))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if the `fields` that a write merges into its status are invalid.
+        """Refuse `obj` if `fields`, which a write has merged into its status, are invalid.
 
         Raises ApiError.
         """
@@ -188,7 +188,7 @@ class SimulationValidator:
         self.validate_status(kind, new, new.get("status", {}))
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if the `fields` that a write merges into its status are invalid.
+        """Refuse `obj` if `fields`, which a write has merged into its status, are invalid.
 
         Raises ApiError.
         """
@@ -284,7 +284,7 @@ def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: 
 
 
 def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
-    """Return the errors of the status of `obj`, into which `fields` were merged."""
+    """Return the errors of the status of `obj`; `fields` are already merged into this status."""
     if kind is POD:
         wrong = list(check_pod_status(obj["spec"], fields))
         if not wrong and not fields.keys() <= CHECKED_FIELDS:

@@ -1,9 +1,9 @@
 """Checks types: finds the type of each node, the overloads that it may call, and type errors.
 
 A call is well typed if its arguments fit at least one overload of its function. If the type of an
-argument is known only at run time, several overloads may fit. The type of the call is then their
-common result type, or dyn if their result types differ.
-The cost estimate uses the overloads found here.
+argument is known only at run time, several overloads may fit. If these overloads have the same
+result type, this is the type of the call; otherwise, the type of the call is dyn. The cost estimate
+uses the overloads that were found here.
 
 upstream: cel-go's checker/checker.go, errors.go
 """
@@ -163,7 +163,10 @@ class _Checker(Struct):
         return BOOL if node.is_test else self.bound.filled(type_)
 
     def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> CelType:
-        """Return the type of the field `name` of `operand`."""
+        """Return the type of the field `name` of `operand`.
+
+        This is an optional type if `is_optional` is set or the operand has an optional type.
+        """
         whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
         found = DYN
         if whole.name == "map":
@@ -215,7 +218,10 @@ class _Checker(Struct):
     def _resolved(
         self, node: Call, name: str, given: Sequence[Node], *, is_member: bool = False
     ) -> CelType:
-        """Return the result type of a call of the function `name`."""
+        """Return the result type of a call of the function `name` with the arguments `given`.
+
+        If `is_member` is set, the first argument is the value on which the function is called.
+        """
         if name in _LOGICAL:
             return self._logical(node)
         types = [self.types[one.id] for one in given]
@@ -272,7 +278,10 @@ class _Checker(Struct):
         return inner
 
     def _joined(self, before: CelType | None, type_: CelType) -> CelType:
-        """Return the item type of a list that contains items of the types `before` and `type_`."""
+        """Return the item type of a list after an item of the type `type_` is added.
+
+        `before` is the item type before that, None for an empty list.
+        """
         if before is None:
             return type_
         return most_general(before, type_) if self.bound.fit([before], [type_]) else DYN
@@ -319,7 +328,7 @@ class _Checker(Struct):
             return self.bound.filled(self.check(node.result))
 
     def _names(self, node: Comprehension, ranged: CelType) -> dict[str, CelType]:
-        """Return the types of the variables in a loop over the type `ranged`."""
+        """Return the types of the variables in a loop over a value of the type `ranged`."""
         if ranged.name == "list":
             first, second = (INT if node.second else ranged.parameters[0]), ranged.parameters[0]
         elif ranged.name == "map":

@@ -44,11 +44,13 @@ class TypeSizeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CelType:
-    """A type: its name, and in `parameters` the types that a list, map, optional or type contains.
+    """A type: its name, and in `parameters` the types inside its parentheses.
 
-    `size` counts the types in a type. It is bounded, because each `.map(x, {x: x})` doubles the
-    type of its operand. Creating a larger type raises TypeSizeError. `is_type_parameter` means that
-    any type may replace it; `is_ground` means that it contains no type parameters.
+    For example, `map(string, int)` has the name `map` and the parameters `string` and `int`.
+    `size` is the number of types in a type, including the type itself. It is bounded, because each
+    `.map(x, {x: x})` doubles the type of its operand. Creating a type with a size above
+    TYPE_SIZE_MAX raises TypeSizeError. `is_type_parameter` means that any type may replace this
+    type; `is_ground` means that this type contains no type parameters.
     """
 
     name: str
@@ -85,7 +87,10 @@ class CelType:
 
     @property
     def full_name(self) -> str:
-        """The name of the type in messages about results, with the full names of time types."""
+        """The name of the type in messages about the type of a result.
+
+        Times have their full names, such as `google.protobuf.Timestamp`.
+        """
         return _written(
             self, _LONG.get(self.name, self.name), [one.full_name for one in self.parameters]
         )
@@ -170,7 +175,8 @@ class TypeSubstitution:
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
         """Return whether each of the `given` types fits the `wanted` type at its position.
 
-        If all of them fit, the type parameters are bound.
+        If all of them fit, the type parameters in both are bound to types. Otherwise, the bindings
+        stay unchanged.
         """
         self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
@@ -240,7 +246,10 @@ class TypeSubstitution:
         return all(map(self._fits, one.parameters, other.parameters))
 
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
-        """Return (whether a type fits a parameter, whether the parameter was already bound)."""
+        """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
+
+        If `type_` fits, this method binds `parameter` to it, or to the more general type of both.
+        """
         if type_ == parameter:
             return True, True
         known = self._known.get(parameter)

@@ -89,7 +89,10 @@ def _sorting(overload: str) -> str:
 
 
 def _comparison_cost(every: list[Operand]) -> Estimate | None:
-    """Return the cost of comparing two values of a Kubernetes type; None for other types."""
+    """Return the cost of comparing the two operands in `every` if they have a Kubernetes type.
+
+    Return None for other types.
+    """
     one, other = every[0].type_, every[1].type_
     if one != other:
         return None
@@ -143,7 +146,8 @@ def _replace(every: list[Operand]) -> Result:
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
     """Return (number of replacements, size of the text that stays) for the longest result.
 
-    If the new text cannot be longer than the old text, the longest result has no replacements.
+    This is the result of `replace` for a text of `size`, in which `new` replaces `old`. If the new
+    text cannot be longer than the old text, the longest result has no replacements.
     """
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high

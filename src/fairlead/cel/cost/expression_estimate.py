@@ -154,7 +154,10 @@ class _Estimate(Struct):
         arguments: list[Operand],
         costs: list[Estimate],
     ) -> tuple[Estimate, Estimate | None]:
-        """Return (cost, result size) of a call of one overload; the size is None if unknown."""
+        """Return (cost, result size) of a call of one overload; the size is None if unknown.
+
+        `costs` are the costs of evaluating the target and the arguments.
+        """
         if overload in ("logical_or", "logical_and"):
             return Estimate(costs[0].low, costs[0].plus(costs[1]).high), None
         if overload == "conditional":
@@ -228,7 +231,7 @@ class _Estimate(Struct):
         return cost
 
     def _push_names(self, node: Comprehension) -> tuple[str, ...]:
-        """Add the variables of a loop to the known names; return their names."""
+        """Add the variables of a loop to the names in scope; return the variables' names."""
         within, path = self._within(node.range), self._path(node.range)
         is_list = within.is_list if within else self._type(node.range).name == "list"
         keys = within.key if within else None

@@ -1,4 +1,4 @@
-"""Tracks the cost of an evaluation while it runs, in upstream's units, and stops it at a limit.
+"""Tracks the cost of a running evaluation in upstream's units, and stops the evaluation at a limit.
 
 Reading a variable, selecting a field or calling a function on numbers costs one unit. Reading a
 text costs a tenth of a unit for each character. Worked example, for `self.name == 'web-1'`
@@ -13,7 +13,7 @@ where the name has eleven characters:
 Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
 even if they contain lists, and `text.replace("", other)` costs nothing for its result. `add_work`
 counts such work separately, in steps of about 50 nanoseconds, so that no expression within its
-budget can block the server. Only hostile expressions reach its limit.
+budget can block the server. Only hostile expressions reach the limit of this work.
 
 upstream: cel-go's interpreter/runtimecost.go, apiserver/pkg/apis/cel/config.go
 """
@@ -61,7 +61,7 @@ class CostBudget:
 
 
 class CostTracker:
-    """The cost of one evaluation, and its `work` that upstream's units do not count.
+    """The cost of one evaluation, and the `work` that upstream's units do not count.
 
     Nodes of fixed cost add to `cost` directly. The cost is compared with the limit only at nodes
     that repeat or whose cost depends on sizes, so that only a few nodes run between two
@@ -75,19 +75,25 @@ class CostTracker:
         self.cost, self.limit, self.work = 0, limit, 0
 
     def charge(self, units: int) -> None:
-        """Add `units` to the cost. Raises CostLimitError."""
+        """Add `units` to the cost. Raises CostLimitError if the cost exceeds the limit."""
         self.cost += units
         if self.cost > self.limit:
             raise CostLimitError
 
     def add_work(self, steps: int) -> None:
-        """Add steps of work that upstream's units do not count. Raises CostLimitError."""
+        """Add steps of work that upstream's units do not count.
+
+        Raises CostLimitError if the work exceeds WORK_MAX steps.
+        """
         self.work += steps
         if self.work > WORK_MAX:
             raise CostLimitError
 
     def add_work_within(self, value: Any, steps: int) -> None:
-        """Add `steps` for each value inside a list or a map. Raises CostLimitError."""
+        """Add `steps` of work for each value in the list or map `value`, at all depths.
+
+        Raises CostLimitError.
+        """
         self.add_work(steps * work_of(value, WORK_MAX // steps))
 
     def write(self, characters: int) -> None:
@@ -103,5 +109,5 @@ def size_of(value: Any) -> int:
 
 
 def reading(value: Any, factor: float = TEXT_COST) -> int:
-    """Return the cost of reading a value once; each unit of its size costs `factor`."""
+    """Return the cost of reading `value` once: its size (see `size_of`) times `factor`."""
     return ceil(size_of(value) * factor)

@@ -329,9 +329,9 @@ def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
 
 
 def _answer(other: Evaluate, run: Run) -> Any:
-    """Return the second operand after an error in the first operand.
+    """Return the value of the second operand, after the first operand was an error.
 
-    Returns None if the second operand is an error too; then the first error is reported.
+    Return None if the second operand is an error, too. The caller then raises the first error.
     """
     try:
         return other(run)

@@ -27,8 +27,8 @@ _CACHED_CHARACTERS_MAX: Final = 1_000
 _REPEATED: Final = re.compile(r"\{(\d+)?,?(\d+)?\}")
 _STATES_MAX: Final = 400_000  # the memory limit of RE2 allows no more states
 _STATES_A_STEP: Final = 10
-_COMPILED_STEPS: Final = 5  # for each state
-_FOUND_STEPS: Final = 150  # for each of many matches
+_COMPILED_STEPS: Final = 5  # steps of work to compile each state of a pattern
+_FOUND_STEPS: Final = 150  # steps of work for each match that `findAll` returns
 
 
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
@@ -36,8 +36,8 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
     In the worst case, a match tries each state of the pattern at each character. Upstream's
     estimate of the number of states is a quarter of the pattern's length, regardless of
-    repetitions. So this function adds the work that upstream does not count to `tracker`. Raises
-    CostLimitError if that is too much.
+    repetitions. So this function adds to `tracker` the work that upstream does not count. Raises
+    CostLimitError if this work is too much.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:

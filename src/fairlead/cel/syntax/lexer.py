@@ -43,7 +43,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-# the part of an incomplete token that matches: a string, a quoted name, half of an operator
+# The beginning of an incomplete token: a string, a quoted name, or half of an operator.
 _BEGINNING: Final = re.compile(
     rf"""
     (?:"(?:{_ESCAPE}|[^\\"\n\r])*|'(?:{_ESCAPE}|[^\\'\n\r])*)

@@ -114,7 +114,12 @@ class _Expansion:
         condition: Node | None = None,
         result: Node | None = None,
     ) -> Comprehension:
-        """Return a loop over the target, which ends when `condition` is false."""
+        """Return a loop over the target, which ends when `condition` is false.
+
+        `names` are the loop variables. `initial` is the first value of the accumulator, and `step`
+        is the accumulator's next value in each round. `result` is the value of the loop, by default
+        the accumulator. Without `condition`, the loop runs over all items.
+        """
         return Comprehension(
             self._factory.id_at(self._place),
             names[0],
@@ -238,7 +243,11 @@ def _transform_list(of: _Expansion) -> Node:
 
 
 def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
-    """Return a loop that makes a map, to which each item that passes the test adds entries."""
+    """Return a loop that makes a map, to which each item that passes the test adds entries.
+
+    `test` contains one node, or none if every item passes. `new` contains a key and a value, or one
+    map with the entries.
+    """
     step: Node = of.call(MAP_INSERT, of.name(), *new)
     if test:
         step = of.call("_?_:_", test[0], step, of.name())
@@ -265,9 +274,10 @@ def _opt_flat_map(of: _Expansion) -> Node:
 
 
 def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
-    """Return the node that computes a value from the content of an optional value.
+    """Return the node for a macro that computes a value from the content of an optional value.
 
-    The optional value is evaluated once.
+    `wrap` returns the node for the result from the node for the computed value. If the optional
+    value is absent, the result is absent. The optional value is evaluated once.
     """
     name, value = of.arguments
     target = of.target
@@ -280,7 +290,10 @@ def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
 
 
 def _sort_by(of: _Expansion) -> Node:
-    """Return the target sorted by keys: `bind(s, target, s.@sortByAssociatedKeys(keys))`."""
+    """Return the node that sorts the target by keys.
+
+    The node is `bind(s, target, s.@sortByAssociatedKeys(keys))`.
+    """
     name, key = of.arguments
     if isinstance(of.target, Literal | MapLiteral):
         takes = "a list, identifier, comprehension, call or select expression"

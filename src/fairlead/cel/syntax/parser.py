@@ -164,7 +164,7 @@ class _Parser:
         raise _StopParsingError
 
     def _may_follow(self, kind: str) -> bool:
-        """Return whether the next token may follow an inserted token of `kind`."""
+        """Return whether the next token is valid after a missing token of the kind `kind`."""
         if kind == ":":
             return self._kind in _OPERAND
         is_closer = kind in (")", "]", "}")
@@ -228,7 +228,7 @@ class _Parser:
             node = self.factory.call(token.start, function, node, self._binary(level + 1))
 
     def _logical(self, first: Node, level: int) -> Node:
-        """Parse a chain of `&&`, or of `||`."""
+        """Parse the rest of a chain of `&&` or of `||`, whose first operand is `first`."""
         kind, terms, places = self._kind, [first], []
         while self._kind == kind:
             places.append(self._next().start)
@@ -271,9 +271,9 @@ class _Parser:
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
         """Report and skip a token that cannot begin an operand.
 
-        If an operand begins at the next token, skip only one token and return None. Otherwise skip
-        all tokens before a token that may follow an operand, and return a placeholder for the
-        operand.
+        If an operand begins at the token after it, skip only the one token and return None.
+        Otherwise, skip all tokens up to a token that may follow an operand, and return a
+        placeholder for the operand.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:

@@ -29,7 +29,7 @@ class Identifier(Struct, frozen=True):
 
 
 class Select(Struct, frozen=True):
-    """A selected field `operand.field`, or with `is_test` a test whether the field exists."""
+    """The field `operand.field`; if `is_test` is set, a test whether this field exists."""
 
     id: int
     operand: Node

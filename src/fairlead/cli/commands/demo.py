@@ -74,7 +74,10 @@ def _write_files(folder: Path) -> None:
 
 
 def _example(name: str) -> bytes:
-    """Return the content of a file of examples/store, which is part of the package in a wheel."""
+    """Return the content of the file `name` in examples/store.
+
+    An installed package contains the folder examples; otherwise, it is in the source repository.
+    """
     package = Path(str(files("fairlead")))
     folders = (package / "examples", package.parents[1] / "examples")
     return (

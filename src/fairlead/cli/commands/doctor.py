@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 class _Finding:
     """The result of one check.
 
-    `needed_for` states what does not work if the check fails; "" means every command.
+    `needed_for` states what does not work if the check fails; "" means that no command works.
     """
 
     is_ok: bool

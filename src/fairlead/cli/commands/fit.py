@@ -182,7 +182,10 @@ def _elastic_answer(
     *,
     preempts: bool,
 ) -> TabularAnswer:
-    """Return the answer for a cluster with an autoscaler. Raises InputError if there is none."""
+    """Return the answer for a cluster with an autoscaler.
+
+    Raises InputError if `elastic` names no autoscaler and the snapshot contains none.
+    """
     from msgspec.structs import replace
 
     from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers

@@ -1,4 +1,4 @@
-"""PlanInput: the input of a planning command: a snapshot, and the current configuration."""
+"""PlanInput: the input of a planning command, read from a snapshot and from common options."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """The snapshot, its model, its objects by name, and the options of a planning command.
+    """The snapshot of a planning command, the values of its options, and what follows from both.
 
+    `inventory` finds the objects of the snapshot by name. `model` is the cluster of the snapshot.
     `notes` are notes about the input, to print with the answer.
     """
 
@@ -57,7 +58,10 @@ class PlanInput:
         return DrainPlanner.at_rest(self.model)
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
-        """Return the rules of autoscalers, set by the flags of the snapshot's autoscaler."""
+        """Return the rules of autoscalers, except the rules named in `ignored`.
+
+        If the snapshot contains an autoscaler, its flags configure the rules.
+        """
         flags = installed_flags(self.snapshot.manifests) or ()
         budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
         rules = [IgnoredRule(one) for one in ignored]
@@ -71,7 +75,7 @@ class PlanInput:
     def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
         """Return the names of the nodes that `texts` (names or selectors) match.
 
-        Raises InputError.
+        Raises InputError, with the name of the option `option`.
         """
         return list(
             dict.fromkeys(name for one in texts for name in self.inventory.nodes(option, one))

@@ -33,8 +33,10 @@ def rewrite(
     as_list: bool,
     max_input: int | None = None,
 ) -> int:
-    """Write the snapshot `source`, anonymised if requested, or a text with the original names.
+    """Write the snapshot `source` to `file`, or restore the original names in the text `source`.
 
+    `anonymise` and `reveal` are paths of key files. If `anonymise` is set, the snapshot is
+    anonymised. If `reveal` is set, `source` is a text in which the original names are restored.
     Returns the exit code. Raises InputError.
     """
     if reveal is not None:
@@ -57,7 +59,10 @@ def rewrite(
 def write_texts(
     file: Path, texts: Sequence[bytes], metadata: Mapping[str, Any], *, as_list: bool
 ) -> None:
-    """Write objects (JSON texts) to a snapshot file; with `as_list`, in the format of kubectl."""
+    """Write objects (JSON texts) to a snapshot file with `metadata`.
+
+    If `as_list` is set, the file has the format of kubectl.
+    """
     with AtomicFile(file) as written:
         written.write((encode_list if as_list else encode_columns)(texts, metadata))
 

@@ -26,7 +26,8 @@ CheckUpdate = Callable[[Json, Json], Causes]
 class KindRules(Struct, frozen=True, kw_only=True):
     """The validation rules of one kind. The defaults are the rules that all kinds share.
 
-    The checks `new` and `changed` take the object's JSON and its typed view.
+    The checks `new` and `changed` take an object's JSON and its typed view: the new object, or
+    the result of an update.
     """
 
     # --- metadata ----------------------------------------------------------------------------
@@ -36,14 +37,16 @@ class KindRules(Struct, frozen=True, kw_only=True):
     # Whether finalizers may be unqualified names.
     accepts_any_finalizer: bool = False
     # How many times an update checks the metadata as if the object were new, and how many times it
-    # compares the metadata with the old metadata. As in upstream, each time reports its errors.
+    # compares the new metadata with the old metadata. As in upstream, an error is reported once
+    # for each check or comparison that finds it.
     metadata_validations: int = 1
     metadata_comparisons: int = 2
 
     # --- the object --------------------------------------------------------------------------
 
-    # The rules for new objects, and for the results of updates (None: the rules for new objects).
+    # The rules for new objects.
     new: CheckWithView | None = None
+    # The rules for the results of updates; if this is None, `new` applies to them.
     changed: CheckWithView | None = None
     # The rules for the difference between the old object and the new one.
     update: CheckUpdate | None = None

@@ -85,7 +85,7 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """Yield the errors of the generation, for kinds whose generation clients can set."""
+    """Yield the errors of the generation if clients can set the generation of `kind`."""
     if not kind.has_generation:  # The server sets the generation of all other kinds.
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
@@ -177,7 +177,7 @@ def _check_owner(field: str, owner: Json) -> Causes:
 def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
     """Yield the errors of an update of metadata. Name, namespace and uid are immutable.
 
-    As in upstream, an error is yielded once per validation (see `rules.metadata_comparisons`).
+    As in upstream, most errors are yielded several times (see `rules.metadata_comparisons`).
     """
     # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, after which the kind's
     # own validation calls ValidateObjectMetaUpdate

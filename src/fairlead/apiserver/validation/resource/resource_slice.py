@@ -43,7 +43,7 @@ ADVANCED_DEVICES_MAX: Final = 64  # ResourceSliceMaxDevicesWithTaintsOrConsumesC
 TAINTS_MAX: Final = 16
 COUNTER_SETS_MAX: Final = 8
 CONSUMED_SETS_MAX: Final = 2  # ResourceSliceMaxDeviceCounterConsumptionsPerDevice
-COUNTERS_MAX: Final = 32  # counters of a set, and counters that a device consumes of one set
+COUNTERS_MAX: Final = 32  # of a counter set, and of the counters in it that one device consumes
 _ONE_POLICY: Final = (
     'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same'
     " time"
@@ -151,7 +151,11 @@ def _check_place(spec: Json) -> Causes:
 
 
 def _check_device_place(field: str, device: Json, *, is_per_device: bool) -> Causes:
-    """Yield the errors of the fields that select the nodes on which one device is available."""
+    """Yield the errors of the fields that select the nodes on which one device is available.
+
+    The device may have such fields only if the slice sets `perDeviceNodeSelection`
+    (`is_per_device`).
+    """
     if not is_per_device:
         if any(device.get(key) is not None for key in _DEVICE_PLACES):
             yield invalid(field, None, _NO_DEVICE_PLACE)
@@ -210,7 +214,9 @@ def _check_device(field: str, device: Json, *, is_per_device: bool) -> Causes:
 
 
 def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) -> Causes:
-    """Yield the errors of at most `most` counter sets; `name_key` is the field with a set's name.
+    """Yield the errors of a list of counter sets.
+
+    More than `most` sets are an error. `name_key` is the field that contains a set's name.
 
     upstream: validateCounterSet, validateDeviceCounterConsumption
     """

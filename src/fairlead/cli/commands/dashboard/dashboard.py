@@ -23,9 +23,9 @@ Wrapper = Callable[[Reporter], Reporter]
 class ShownCluster:
     """The cluster that a dashboard shows: its title, clock and objects.
 
-    `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
-    cluster. `actions` are handlers of the POST requests that change the cluster, keyed by path; if
-    there are none, the page has no controls.
+    `arguments` returns the options with which `fairlead whatif` and `fairlead explain` read the
+    cluster (see `Questions`). `actions` are handlers of the POST requests that change the cluster,
+    keyed by path; if there are none, the page has no controls.
     """
 
     title: str
@@ -51,7 +51,10 @@ class Dashboard:
         return f"http://127.0.0.1:{self._port}/login?code={self._sessions.new_code()}"
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return `logging`, extended so that the dashboard receives a copy of each record."""
+        """Return a wrapper that applies `logging`, and copies each record to the dashboard.
+
+        If `logging` is None, the wrapper only copies the records.
+        """
 
         def wrap(reporter: Reporter) -> Reporter:
             self._reports = CopiedReports(reporter if logging is None else logging(reporter))
@@ -61,9 +64,9 @@ class Dashboard:
 
     @asynccontextmanager
     async def showing(self, cluster: ShownCluster) -> AsyncIterator[LiveRecording]:
-        """Serve the dashboard during the `with` block.
+        """Serve the dashboard during the `with` block; yield its recording.
 
-        The caller passes changes to the recording.
+        The caller passes the changes of the cluster to the recording.
         """
         recording = LiveRecording(cluster.title, cluster.clock, cluster.objects, self._reports)
         app = DashboardApp(

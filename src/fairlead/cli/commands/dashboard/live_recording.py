@@ -124,7 +124,10 @@ class LiveRecording:
 
 
 def _without_pods(outcome: RunOutcome) -> list[str]:
-    """Return the names of workloads, except Jobs, without any pod on a node that is in service."""
+    """Return the names of workloads whose pods all are unplaced or on nodes out of service.
+
+    Jobs and completed pods are ignored.
+    """
     history = outcome.cluster_history
     silent = set(history.out_of_service) if history is not None else set()
     serving = dict[WorkloadRef, bool]()

@@ -47,7 +47,7 @@ class LocalDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a function that wraps a reporter and copies each record.
+        """Return a wrapper that also copies each record to the dashboard.
 
         See `Dashboard.logging`.
         """

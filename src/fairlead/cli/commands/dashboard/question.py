@@ -1,4 +1,4 @@
-"""Questions: answers what-ifs and requests to explain a pod, about the current state of a cluster.
+"""Questions: answers what-ifs and explains pods, for the current state of a cluster.
 
 Each question runs in a separate process, so that the cluster keeps running.
 """
@@ -28,7 +28,8 @@ ALLOWED: Final = (
     "--fail-zone", "--fail-node", "--fail-fraction", "--flap", "--how", "--at", "--for",
     "--max-unavailable", "--seed", "--seeds", "--fail-on",
 )  # fmt: skip
-# Returns the arguments that name the cluster; may write files with its objects to the folder.
+# Returns the arguments that name the cluster. It may write the cluster's objects to files in the
+# folder that is its argument.
 ClusterArguments = Callable[[Path], Sequence[str]]
 _COMPLETED_CODES: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 

@@ -363,7 +363,10 @@ def _decision(found: Evaluation) -> str:
 
 
 def _preempts(found: PreemptionEvaluation) -> str:
-    """Return the pods that are preempted and their node as one sentence."""
+    """Return a sentence that names the preempted pods and their node.
+
+    If several nodes are equal, the sentence lists these nodes instead.
+    """
     nodes = found.nominated
     if len(nodes) > 1:
         more = " ..." if len(nodes) > NAMES_MAX else ""
@@ -376,7 +379,10 @@ def _preempts(found: PreemptionEvaluation) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether some nodes have no row of their own in the tables."""
+    """Return whether there are more than `rows_max` feasible or more than `rows_max` other nodes.
+
+    If `rows_max` is None, there is no limit, and the result is False.
+    """
     if rows_max is None:
         return False
     refused = sum(status is not None for status in found.verdicts.values())
@@ -432,7 +438,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
 
 
 def _one_more_node(new: NewNode) -> str:
-    """Return whether the pod would fit one more node, as a sentence."""
+    """Return a sentence that says whether the pod would fit on an additional node."""
     if new.refusal:
         return f"One more node like {new.like} would not take the pod: {new.refusal}"
     option = f"--add-nodes 1 --like {new.like}"

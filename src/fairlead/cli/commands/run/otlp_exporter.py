@@ -17,7 +17,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.worlds.cluster.tracer import Span
 
 OPTION: Final = "--otlp-endpoint"
-TRACES: Final = "/v1/traces"  # of OTLP over HTTP
+TRACES: Final = "/v1/traces"  # the path for spans in OTLP over HTTP
 SERVICE: Final = "fairlead"
 
 

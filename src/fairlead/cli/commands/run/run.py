@@ -370,8 +370,10 @@ def _dashboard(
 
 
 def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:
-    """Return the options with which whatif and explain read this cluster and its configuration.
+    """Return the options for the commands that the dashboard runs on this cluster.
 
+    With these options, `fairlead whatif` and `fairlead explain` read this cluster and this
+    command's configuration.
     If no option names the cluster, the current context is named, because the user may switch to
     another context while this command runs.
     """

@@ -128,7 +128,11 @@ def _require_valid(path: str, case: Case) -> None:
 
 
 def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
-    """Return the failures of `--lose`: none, and one for each zone or node. Raises InputError."""
+    """Return the variation that `text`, a value of `--lose`, requests: the failures of the cases.
+
+    It has one value without a failure, and one value for each zone or node. `path` is the path of
+    the scenario. Raises InputError.
+    """
     found = _LOSS.fullmatch(text)
     if found is None:
         raise InputError("--lose", f"{text!r} is not zone@TIME or node@TIME, such as zone@10m")

@@ -41,9 +41,9 @@ class DetachedCluster(Struct, frozen=True):
 
 
 def start_detached(options: UpOptions) -> int:
-    """Start `fairlead up` with the same arguments in the background, and return when it is ready.
-
-    Raises InputError if such a cluster runs already.
+    """Start `fairlead up` in the background; return the exit code when it is ready or has failed.
+    The new process gets the arguments of this process, except --detach. Raises InputError if this
+    user already has a cluster in the background.
     """
     options.check()
     if options.command:
@@ -117,7 +117,7 @@ def _remove_files() -> None:
 
 @contextmanager
 def _opened(suffix: str) -> Iterator[int]:
-    """Yield the state file or log file of this user.
+    """Yield the file descriptor of this user's state file (`.json`) or log file (`.log`).
 
     Raises InputError if the file belongs to another user.
     """

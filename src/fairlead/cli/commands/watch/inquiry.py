@@ -66,8 +66,9 @@ class Inquiry:
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
         """Start without answers.
 
-        `cluster` is the name of the cluster in texts. `read` reads the cluster in a thread, and
-        may raise InputError or OSError. The snapshot is written to a file in `folder`.
+        `cluster` is the name of the cluster, to be printed. `read` reads the cluster; it is called
+        in a thread, and may raise InputError or OSError. The snapshot is written to a file in
+        `folder`.
         """
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}
@@ -133,7 +134,10 @@ class Inquiry:
         self._digest = digest
 
     def _report_problem(self, problem: str) -> None:
-        """Print a line on stderr when reading the cluster begins to fail or works again."""
+        """Print a line on stderr if reading the cluster has begun to fail or works again.
+
+        `problem` is the error of the last reading, "" if there was none.
+        """
         if problem and not self.problem:
             print(f"fairlead: {problem}; the answers stay as they were", file=sys.stderr)
         elif self.problem and not problem:

@@ -92,9 +92,9 @@ def answer_alternatives(
 def _answer(
     name: str, change: ClusterChange, snapshot: Snapshot, conditions: Conditions, progress: Progress
 ) -> WhatIfAnswer:
-    """Answer the alternative `name`; it is "" if there is only one.
+    """Answer the alternative `name`; the name is "" if no option --change is given.
 
-    Raises InputError with the name of the alternative.
+    Raises InputError; if its cause is in this alternative, the error contains `name`.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)
@@ -105,7 +105,10 @@ def _answer(
 
 
 def _is_about(change: ClusterChange, source: str) -> bool:
-    """Return whether `change` names `source`: an option, a file, or the folder of a file."""
+    """Return whether an error of `source` is an error of the options of `change`.
+
+    `source` is an option, a file, or a file in a folder, that an option of `change` names.
+    """
     words = [word for one in change.words for word in one.split(" ", 1)]
     return any(source == word or source.startswith(f"{word}/") for word in words)
 
@@ -149,7 +152,10 @@ def write_comparison(
 def _cases(
     snapshot: Snapshot, conditions: Conditions, options: ComparisonOptions
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
-    """Yield (distinguishing words, snapshot, configuration) for each combination to answer."""
+    """Yield (words, snapshot, conditions) for each combination to answer.
+
+    The words distinguish the combination from the others; they are "" if there is only one.
+    """
     snapshots = [snapshot]
     if options.against_snapshot is not None:
         snapshots.append(read_snapshot(options.against_snapshot))
