@@ -84,9 +84,9 @@ Autoscaler = Literal["ClusterAutoscaler", "Karpenter"]
 class AutoscalingWorkload(Struct, frozen=True):
     """An autoscaling benchmark.
 
-    `prepare` builds the cluster and returns a function. This function executes the measured part
-    and returns the number of pods. `virtual_s` is the simulated time in seconds, None for a
-    benchmark that does not simulate a day.
+    `prepare` builds the cluster and returns a function. The returned function executes the
+    measured part and returns the number of pods. `virtual_s` is the simulated time in seconds,
+    None for a benchmark that does not simulate a day.
     """
 
     name: str

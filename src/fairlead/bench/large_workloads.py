@@ -1,6 +1,7 @@
 """LARGE_WORKLOADS: workloads with many different pods, a full cluster, or 100,000 nodes.
 
 Upstream's benchmarks do not include such cases. The workloads are:
+
 SchedulingMixed     pods with different requests alternate, so each placement changes the filter
                     results and scores of its node for all pods
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts; the

@@ -21,8 +21,8 @@ class Measurement(Struct, frozen=True):
 
     The other fields are set only for workloads that run only a scheduler. `growth_mib` is the part
     of the peak that the measured pods added. `first_cycle_ms` is the CPU time of the first
-    scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of the CPU times of all
-    later cycles or sessions that were measured.
+    scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of the CPU times of
+    all later cycles or sessions that were measured.
     """
 
     workload: str

@@ -100,7 +100,7 @@ def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
 
 
 def csi_nodes(count: int, limit: int) -> list[CSINode]:
-    """Return the CSINodes of the first `count` nodes; each node may have `limit` volumes."""
+    """Return the CSINodes of the first `count` nodes; a node can have at most `limit` volumes."""
     spec = {"drivers": [{"name": CSI_DRIVER, "allocatable": {"count": limit}}]}
     metas = ({"name": f"node-{i:05d}"} for i in range(count))
     return [decode_as(CSINode, {"metadata": meta, "spec": spec}) for meta in metas]

@@ -15,21 +15,21 @@ NO_OVERLOAD: Final = "no such overload"
 
 
 class ExpressionError(ValueError):
-    """The expression does not compile; the text is the compiler's output.
+    """Raised if an expression does not compile; the message is the compiler's output.
 
-    `stage` is the failed step.
+    `stage` is the name of the step that failed.
     """
 
     stage = "compilation"
 
     @property
     def whole(self) -> str:
-        """The failed step and the compiler's output."""
+        """The name of the step that failed, and the compiler's output."""
         return f"{self.stage} failed: {self}"
 
 
 class ConstantError(ExpressionError):
-    """The expression contains a constant that cannot be converted, such as `int('x')`."""
+    """Raised if an expression has a constant that cannot be converted, such as `int('x')`."""
 
     stage = "program instantiation"
 
@@ -73,8 +73,8 @@ def shown_problems(expression: str, problems: Sequence[tuple[int, str]]) -> str:
 def _shown(expression: str, place: int, text: str) -> str:
     """Return the problem `text`, the line of the expression, and a mark below the problem.
 
-    The problem is at the character `place`, counted from the start of the expression. Dots fill the
-    line before the mark. Below a character of more than one byte, the dot or the mark is a
+    The problem is at the character `place`, counted from the start of the expression. Dots fill
+    the line before the mark. Below a character of more than one byte, the dot or the mark is a
     full-width character.
     """
     before = expression[:place].split("\n")

@@ -22,8 +22,8 @@ class Function(Struct, frozen=True):
     """One overload of a function: its name, argument types, implementation and cost.
 
     `does` is the implementation; it raises ValueError for an error of the language. If `is_metered`
-    is set, the first argument of `does` is the cost tracker. `cost` takes the arguments without the
-    tracker and returns the cost in units; if `cost` is None, a call costs one unit.
+    is set, the first argument of `does` is the cost tracker. `cost` takes the arguments without
+    the tracker and returns the cost in units; if `cost` is None, a call costs one unit.
     """
 
     name: str

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fairlead.client.connection import ConnectionConfig
     from fairlead.client.error import RequestError
 
-# Advancing the clock may take long: the response is sent when the cluster has done everything that
-# happens in that time.
+# Advancing the clock may take long: the response is sent after the cluster has done everything
+# that happens in the simulated time.
 TIMEOUT_S: Final = 600
 VARIABLE: Final = "KUBECONFIG"
 _NOT_FOUND: Final = 404
@@ -31,10 +31,11 @@ Answer = TypeVar("Answer")
 def request_local_cluster(
     kubeconfig: Path | None, path: str, body: dict[str, Any] | None, answer: type[Answer]
 ) -> Answer:
-    """Return the cluster's response to a request for `path`: a GET, or a POST if `body` is given.
+    """Return the cluster's response to a request for `path`, decoded as `answer`.
 
-    If `kubeconfig` is None, the file in KUBECONFIG is used. Raises InputError if the cluster
-    refuses the request, does not answer, or is not a cluster of `fairlead up`.
+    The request is a POST with `body`, or a GET if `body` is None. If `kubeconfig` is None, the
+    file in KUBECONFIG is used. Raises InputError if the cluster refuses the request, does not
+    answer, or is not a cluster of `fairlead up`.
     """
     source, config = _connection(kubeconfig)
     return asyncio.run(_request(source, config, path, body, answer))

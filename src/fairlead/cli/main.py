@@ -305,10 +305,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def values_of(arguments: Sequence[str]) -> dict[str, object]:
-    """Return the parameters of the command `arguments[0]` that its `arguments` set.
+    """Return the parameters that `arguments` set, keyed by name; `arguments[0]` is the command.
 
-    The command is not run. Raises ValueError, whose message is the line that `run` would print, if
-    the arguments cannot be parsed.
+    The command is not run. Raises ValueError if the arguments cannot be parsed. The message of the
+    error is the line that `run` would print.
     """
     try:
         _refuse_empty(arguments)
@@ -417,7 +417,10 @@ def _option_for(command: str) -> str:
 
 
 def _is_utf8(token: str) -> bool:
-    """Return False for an argument with bytes that are not UTF-8, which Python escapes."""
+    """Return whether all bytes of the argument `token` were valid UTF-8.
+
+    Python represents other bytes in an argument as surrogate characters.
+    """
     return not any("\ud800" <= character <= "\udfff" for character in token)
 
 

@@ -124,7 +124,10 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_resized_amounts(status: PodStatus) -> Iterator[Cause]:
-    """Yield the errors of amounts in a pod's status, which the scheduler reads during a resize."""
+    """Yield the errors of the amounts in a pod's status.
+
+    The scheduler reads these amounts during a resize.
+    """
     yield from _check_amounts("status", status)
     for field, containers in (
         ("containerStatuses", status.container_statuses),

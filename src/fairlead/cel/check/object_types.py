@@ -33,7 +33,7 @@ class _AnyFields(dict[str, CelType]):
 
 
 class ObjectTypes(dict[str, Mapping[str, CelType]]):
-    """Types with fields, including the types of mutations: `JSONPatch`, `Object`, `Object.spec`, …"""
+    """Types with fields, including the types of mutations, such as `JSONPatch` and `Object`."""
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a type called `name`."""

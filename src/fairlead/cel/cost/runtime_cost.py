@@ -1,4 +1,4 @@
-"""Tracks the cost of a running evaluation in upstream's units, and stops the evaluation at a limit.
+"""Tracks the cost of a running evaluation in upstream's units, and ends the evaluation at a limit.
 
 Reading a variable, selecting a field or calling a function on numbers costs one unit. Reading a
 text costs a tenth of a unit for each character. Worked example, for `self.name == 'web-1'`

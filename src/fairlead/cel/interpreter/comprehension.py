@@ -121,7 +121,7 @@ class _Rounds(Struct, frozen=True):
     def of(self, run: Run) -> Iterator[None]:
         """Yield once per round, after setting the loop's variables.
 
-        Raises CelError if the value is neither a list nor a map.
+        Raises CelError if the loop is over a value that is neither a list nor a map.
         """
         whole, slots = self.range(run), run.slots
         if isinstance(whole, list):
@@ -212,7 +212,10 @@ def _is_passed(answer: Any) -> bool:
 
 
 def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
-    """Return the closure that makes a map; each round adds one entry, or all entries of a map."""
+    """Return the closure that makes a map, to which each item that passes the test adds entries.
+
+    `new` computes a key and a value, or one map whose entries are all added.
+    """
 
     def inserted(run: Run) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

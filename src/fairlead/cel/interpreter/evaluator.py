@@ -187,7 +187,7 @@ _ESCAPES: Final = {"__dot__": ".", "__dash__": "-", "__slash__": "/", "__undersc
 
 
 def unescaped(name: str) -> str:
-    """Return the field name for an escaped identifier.
+    """Return the field name for an escaped identifier, such as `namespace` for `__namespace__`.
 
     upstream: apiserver/pkg/cel/escaping.go
     """
@@ -306,7 +306,10 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 
 
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
-    """Return the closure of `&&`, which false decides, or of `||`, which true decides."""
+    """Return the closure of `&&` or `||`.
+
+    `decisive` is the operand that decides the result alone: false for `&&`, true for `||`.
+    """
 
     def logical(run: Run) -> bool:
         problem = None

@@ -110,7 +110,10 @@ def checked_timestamp(nanos: int) -> Timestamp:
 
 
 def sum_of(left: Any, right: Any) -> Any:
-    """Return `left + right` for all types except lists, strings and bytes."""
+    """Return `left + right`, where the operands are numbers, times or durations.
+
+    Raises CelError for other types, and if the result does not fit into its type.
+    """
     match left, right:
         case Duration(), Duration():
             return checked_duration(left.nanos + right.nanos)
@@ -121,7 +124,10 @@ def sum_of(left: Any, right: Any) -> Any:
 
 
 def _number(one: Any, other: Any, operate: Callable[[Any, Any], Any]) -> Any:
-    """Return the result of an operation on two numbers of the same type."""
+    """Return the result of `operate` on two numbers of the same type.
+
+    Raises CelError for other operands, and if the result does not fit into the type.
+    """
     kind = type(one)
     if kind is type(other):
         if kind is int:

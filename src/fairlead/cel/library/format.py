@@ -21,7 +21,7 @@ _PRINT_STEPS: Final = 120  # for each value inside a list or a map
 
 
 def formatted(tracker: CostTracker, text: str, values: list[Any]) -> str:
-    """Return a text with its clauses replaced by `values`. Raises ValueError."""
+    """Return `text` with its clauses, such as `%s`, replaced by `values`. Raises ValueError."""
     return "".join(_pieces(tracker, text, values))
 
 

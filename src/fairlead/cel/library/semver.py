@@ -32,7 +32,10 @@ def version_value(text: str) -> Semver:
 
 
 def _version_key(text: str) -> tuple[Any, ...]:
-    """Return the sort key (semver.org, section 11): a pre-release sorts before its release."""
+    """Return the sort key of the version `text`: a pre-release sorts before its release.
+
+    Raises ValueError if `text` is not a semantic version (semver.org, section 11).
+    """
     matched = _FORM.fullmatch(text)
     if matched is None:
         raise ValueError(_no_version(text))

@@ -146,7 +146,7 @@ def to_duration(value: Any) -> Duration:
 def to_timestamp(value: Any) -> Timestamp:
     """Convert a value as CEL's `timestamp(value)` does; an integer is in seconds since 1970.
 
-    Raises ValueError, and CelError for a year before 1 or after 9999.
+    Raises ValueError for a malformed text, and CelError for a year before 1 or after 9999.
     """
     if isinstance(value, Timestamp):
         return value

@@ -73,7 +73,8 @@ _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ES
 class LexicalToken(Struct, frozen=True):
     """A token: its kind, its text, and its start in characters.
 
-    `kind` is the punctuation or keyword itself, or one of the constants above.
+    `kind` is the punctuation or keyword itself, or one of the constants of this module, such as
+    IDENTIFIER.
     """
 
     kind: str

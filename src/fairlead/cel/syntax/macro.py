@@ -117,8 +117,8 @@ class _Expansion:
         """Return a loop over the target, which ends when `condition` is false.
 
         `names` are the loop variables. `initial` is the first value of the accumulator, and `step`
-        is the accumulator's next value in each round. `result` is the value of the loop, by default
-        the accumulator. Without `condition`, the loop runs over all items.
+        is the accumulator's next value in each round. `result` is the value of the loop, by
+        default the accumulator. Without `condition`, the loop runs over all items.
         """
         return Comprehension(
             self._factory.id_at(self._place),
@@ -245,8 +245,8 @@ def _transform_list(of: _Expansion) -> Node:
 def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
     """Return a loop that makes a map, to which each item that passes the test adds entries.
 
-    `test` contains one node, or none if every item passes. `new` contains a key and a value, or one
-    map with the entries.
+    `test` contains one node, or none if every item passes. `new` contains a key and a value, or
+    one map with the entries.
     """
     step: Node = of.call(MAP_INSERT, of.name(), *new)
     if test:
@@ -276,8 +276,8 @@ def _opt_flat_map(of: _Expansion) -> Node:
 def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
     """Return the node for a macro that computes a value from the content of an optional value.
 
-    `wrap` returns the node for the result from the node for the computed value. If the optional
-    value is absent, the result is absent. The optional value is evaluated once.
+    `wrap` takes the node of the computed value, and returns the node of the macro's result. If the
+    optional value is absent, the result is absent, too. The optional value is evaluated once.
     """
     name, value = of.arguments
     target = of.target

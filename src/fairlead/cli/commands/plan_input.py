@@ -32,10 +32,10 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """The snapshot of a planning command, the values of its options, and what follows from both.
+    """The snapshot of a planning command, and the values of its common options.
 
-    `inventory` finds the objects of the snapshot by name. `model` is the cluster of the snapshot.
-    `notes` are notes about the input, to print with the answer.
+    `inventory` finds the objects of the snapshot by name. `model` is the cluster of the snapshot,
+    in which the command places pods. `notes` are notes about the input, to print with the answer.
     """
 
     snapshot: Snapshot

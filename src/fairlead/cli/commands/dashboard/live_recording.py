@@ -124,7 +124,7 @@ class LiveRecording:
 
 
 def _without_pods(outcome: RunOutcome) -> list[str]:
-    """Return the names of workloads whose pods all are unplaced or on nodes out of service.
+    """Return the names of the workloads that have no pod on a node that is in service.
 
     Jobs and completed pods are ignored.
     """

@@ -58,8 +58,9 @@ def _read_backend(
 ) -> ExtenderBackend:
     """Return the backend with the plugins of `config` and `plugins`, and the objects of `snapshot`.
 
-    Without `config`, only `plugins` run, because the calling kube-scheduler already runs
-    Kubernetes' own plugins; without both, the default plugins run. Raises InputError.
+    If `config` is None, only `plugins` run, because the calling kube-scheduler already runs
+    Kubernetes' own plugins. If there are no `plugins` either, the default plugins run. Raises
+    InputError.
     """
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:

@@ -292,7 +292,10 @@ def _duration(text: str) -> float | None:
 
 
 def _line_file(option: str, path: Path | None, opened: ExitStack) -> LineFile | None:
-    """Open the file of `option`; None without a path. Raises InputError."""
+    """Open the file at `path`, the value of `option`; return None if `path` is None.
+
+    Raises InputError.
+    """
     if path is None:
         return None
     try:
@@ -374,6 +377,7 @@ def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> l
 
     With these options, `fairlead whatif` and `fairlead explain` read this cluster and this
     command's configuration.
+
     If no option names the cluster, the current context is named, because the user may switch to
     another context while this command runs.
     """

@@ -34,9 +34,10 @@ _NOTHING: Final = Usage(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class FrameOptions:
-    """How to print a frame: `sort` is `cpu` or `memory`; `namespace` "" shows all pods.
+    """How to print a frame of `fairlead top`.
 
-    `height` is the number of lines on the terminal; with 0, each table has up to NO_LIMIT rows.
+    `sort` is `cpu` or `memory`. If `namespace` is "", the pods of all namespaces are shown.
+    `height` is the number of lines on the terminal; 0 means up to NO_LIMIT rows for each table.
     """
 
     sort: str = "cpu"

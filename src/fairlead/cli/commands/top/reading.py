@@ -88,8 +88,8 @@ class _Metrics(Struct):
 class Reading:
     """A cluster at the time `now`, which is 0 if unknown.
 
-    `name` identifies the connection. Usage is keyed by the node's name or the pod's key; it is
-    empty if the Metrics API is not served.
+    `name` identifies the connection. `node_usage` is keyed by the node's name, and `pod_usage` by
+    the pod's key. Both are empty if the Metrics API is not served.
     """
 
     name: str

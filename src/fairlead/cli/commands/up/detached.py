@@ -42,6 +42,7 @@ class DetachedCluster(Struct, frozen=True):
 
 def start_detached(options: UpOptions) -> int:
     """Start `fairlead up` in the background; return the exit code when it is ready or has failed.
+
     The new process gets the arguments of this process, except --detach. Raises InputError if this
     user already has a cluster in the background.
     """

@@ -261,7 +261,7 @@ def _engine(options: UpOptions, snapshot: Snapshot | None, now: Instant) -> Engi
 def _snapshot(options: UpOptions, log: WriteAheadLog | None) -> Snapshot | None:
     """Return the snapshot with which a new cluster starts; None if no option names one.
 
-    Raises InputError, also if `log` already contains a cluster.
+    Raises InputError if the snapshot cannot be read, or if `log` already contains a cluster.
     """
     if options.snapshot is None:
         return None
@@ -311,7 +311,8 @@ def _about(cluster: LocalCluster) -> str:
 def _kubeconfig_path(wanted: Path | None) -> Iterator[Path]:
     """Yield the path to which the kubeconfig is written.
 
-    If it is in a temporary folder, the folder is removed when the `with` block ends.
+    If `wanted` is None, the path is in a temporary folder, which is removed when the `with` block
+    ends.
     """
     if wanted is not None:
         yield wanted.absolute()

@@ -94,7 +94,8 @@ def _answer(
 ) -> WhatIfAnswer:
     """Answer the alternative `name`; the name is "" if no option --change is given.
 
-    Raises InputError; if its cause is in this alternative, the error contains `name`.
+    Raises InputError. If an option of this alternative causes the error, the error names the
+    alternative.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)
