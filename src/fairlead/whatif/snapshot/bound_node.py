@@ -19,9 +19,10 @@ from fairlead.whatif.snapshot.pod_spec import pod_spec_of
 
 
 def refuse_absent_nodes(new: Sequence[Manifest], inventory: Inventory) -> None:
-    """Raise InputError for a pod or template of `new` that is bound to a missing node.
+    """Raise InputError for a pod or pod template of `new` that is bound to a missing node.
 
-    An object of `inventory` may stay on a missing node. `inventory` must not contain `new` yet.
+    A new version of an object in `inventory` may keep the missing node of the old version.
+    `inventory` must not contain `new` yet.
     """
     nodes = {one.ref.name for one in new if one.kind is NODE}
     nodes |= {one.ref.name for one in inventory.of_kind(NODE)}

@@ -1,4 +1,4 @@
-"""Notes about a dump that users of the answer need: missing kinds and nodes, and other versions.
+"""Notes about a dump that users of the answer need, such as missing kinds or other versions.
 
 A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
 its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
@@ -60,7 +60,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
 NEWEST: Final = (1, 36)
-# (version, rule that changed in it), newest first.
+# (version, rule of all older versions), newest first.
 DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
     ((1, 33), "preemption deletes its victims within the scheduling cycle"),
     ((1, 32), "a node is Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s)"),
@@ -242,7 +242,7 @@ def _missing_namespaces(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _is_out(node: Manifest) -> bool:
-    """Return whether `node` is not Ready; then its Lease matters, for its last heartbeat."""
+    """Return whether `node` is not Ready. Then its Lease matters: it has the last heartbeat."""
     conditions = node.node.status.conditions
     return any(one.type == READY and one.status != TRUE for one in conditions)
 
@@ -311,7 +311,7 @@ def _pod(manifest: Manifest) -> Pod | None:
 def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if the cluster in `manifests` runs any version other than NEWEST.
 
-    `some` are samples of `manifests` with all nodes.
+    `some` are the `samples` of `manifests`, which include all nodes.
     """
     kubelets = {
         version for one in some if one.kind is NODE and (version := _version(_kubelet_version(one)))
@@ -333,7 +333,7 @@ def _kubelet_version(node: Manifest) -> Any:
     """Return the version of a node's kubelet as in the file; None if there is none."""
     content = node.content
     if not isinstance(content, dict):
-        with suppress(msgspec.ValidationError):  # a part has another form
+        with suppress(msgspec.ValidationError):  # a field has an unexpected type
             return _decode_kubelet(bytes(content.text)).status.node_info.kubelet_version
     return _at(node, "status", "nodeInfo").get("kubeletVersion")
 

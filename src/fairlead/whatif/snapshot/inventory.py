@@ -45,8 +45,8 @@ class Inventory:
         self._kinds: dict[str, Kind] = {}
         self._new_nodes: set[str] = set()
         self._deleted: set[tuple[str, str]] = set()  # resource and name
-        # The pods of a snapshot file, and all pods that follow them. They move to `_by_resource`
-        # when a pod is first looked up; most changes look up no pod.
+        # Pods in `ReplicaManifests`, and all pods that follow the first of them. These pods move
+        # to `_by_resource` when a pod is first looked up; most changes look up no pod.
         self._pods: list[Manifest | ReplicaManifests] = []
         for entry in entries_of(manifests):
             if isinstance(entry, Manifest) and not (self._pods and entry.kind is POD):
@@ -91,7 +91,7 @@ class Inventory:
         self._deleted.add((manifest.kind.resource, ref.name))
 
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
-        """Return the object of that kind, namespace and name; None if it does not exist."""
+        """Return the object with this kind, namespace and name; None if it does not exist."""
         return self._objects(kind).get((namespace, name))
 
     def of_kind(self, kind: Kind) -> list[Manifest]:
@@ -99,7 +99,7 @@ class Inventory:
         return list(self._objects(kind).values())
 
     def pods_on(self, nodes: Collection[str]) -> Iterator[Pod]:
-        """Yield the pods on `nodes` in the order of addition. Raises InputError."""
+        """Yield the pods on `nodes` in the order of addition. Raises InputError for a bad pod."""
         filed = self._by_resource.get(POD.resource, {}).values()
         for entry in (*filed, *self._pods):
             if isinstance(entry, ReplicaManifests):
@@ -129,9 +129,9 @@ class Inventory:
     ) -> Manifest:
         """Return the object that `text` (`kind/name` or `kind/namespace/name`) names.
 
-        `namespace` limits the first form to one namespace; `expected` are the kinds to suggest if
-        the kind is unknown. `source` is the option or file for the message of an error. Raises
-        InputError for an unknown kind, a missing object, or an ambiguous name.
+        If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
+        suggest if the kind is unknown. `source` is the option or file that error messages name.
+        Raises InputError for an unknown kind, a missing object, or an ambiguous name.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
@@ -149,10 +149,12 @@ class Inventory:
         raise InputError(source, problem)
 
     def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
-        """Return the objects that `text` selects: one as in `find`, or all that match a selector.
+        """Return the objects that `text` selects by name or by label selector.
 
-        Selectors are `kind/key=value` and `kind/namespace/key=value`; `namespace` limits the first
-        form. Raises InputError, with `source` in its message, if no object matches.
+        For a name, the result contains the one object that `find` returns. A selector has the form
+        `kind/key=value` or `kind/namespace/key=value`. If `namespace` is not empty, the first form
+        is searched only there. Raises InputError, with `source` in its message, if no object
+        matches.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):

@@ -1,9 +1,10 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects stay JSON text until the snapshot is parsed, or are decoded page by page as they arrive, so
-that no page is kept. Resources that the user may not read, or of which the server serves only other
-versions, are left out, and every answer describes the consequences. The number of bytes and the
-time are limited, because a server can send an answer without end.
+that no page is kept. Some resources are left out: those that the user may not read, and those that
+the server serves only in versions that Fairlead does not read. Every answer describes the
+consequences. The number of bytes and the time are limited, because a server can send an endless
+response.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 class LiveObjects(Struct, frozen=True):
     """The objects read from a cluster, by kind, and the unreadable resources.
 
-    The objects are JSON texts with their kind, or decoded items.
+    Each object is a JSON text that contains its kind, or a decoded item.
     """
 
     name: str
@@ -57,8 +58,9 @@ class LiveObjects(Struct, frozen=True):
     def __repr__(self) -> str:
         """Return a text without the objects.
 
-        asyncio.run calls this method for the result of a coroutine: it restores the signal handler
-        with `signal.signal`, which makes a repr of the replaced handler.
+        asyncio.run makes a repr of the result of its coroutine: at its end, it calls
+        `signal.signal`, which makes a repr of the replaced signal handler. This handler refers to
+        the finished task, and so to the result.
         """
         return f"<LiveObjects of {self.name}>"
 
@@ -88,9 +90,9 @@ class LiveObjects(Struct, frozen=True):
 
 
 LiveObject = bytes | DecodedItem
-# returns what is kept of the items of one page
+# Converts the items of one page to the objects that are kept.
 Keep = Callable[[Kind, Iterable[Raw]], Iterator[LiveObject]]
-# called with the number of objects read since the last call
+# Called with the number of objects that were read since the last call.
 OnRead = Callable[[int], None]
 
 
@@ -103,9 +105,9 @@ def read_live(
 ) -> LiveObjects:
     """Return the objects of the cluster that `config` describes.
 
-    With `decode`, objects are decoded as they arrive, as far as `DumpDecoder` can. Raises
-    InputError, also if the server sends more than `bytes_max` bytes of JSON in all, or if reading
-    takes more than READ_SECONDS_MAX seconds.
+    If `decode` is True, the objects that `DumpDecoder` can decode are decoded as they arrive.
+    Raises InputError if the cluster cannot be read, if the server sends more than `bytes_max` bytes
+    of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
     """
     keep = partial(_decoded, DumpDecoder()) if decode else _texts
     try:
@@ -149,9 +151,9 @@ async def _list(
 ) -> Sequence[LiveObject] | None:
     """Return the objects of one resource; None if they cannot be read.
 
-    That is, if the user may not read them, or if the server serves only other versions of the
-    resource. Return () if the server does not serve the resource at all. Raises RequestError for
-    other errors, and for any error about a required resource.
+    They cannot be read if the user may not read them, or if the server serves only other versions
+    of the resource. Return () if the server does not serve the resource at all. Raises RequestError
+    for other errors, and for any error about a required resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))
@@ -177,7 +179,7 @@ def _texts(kind: Kind, items: Iterable[Raw]) -> Iterator[bytes]:
 
 
 def _decoded(decoder: DumpDecoder, kind: Kind, items: Iterable[Raw]) -> Iterator[LiveObject]:
-    """Yield each object decoded, or as a text if it must be decoded as JSON."""
+    """Yield a DecodedItem for each item, or its text if it must be decoded as JSON."""
     for text in _texts(kind, items):
         try:
             found = decoder.decode(text)
@@ -197,7 +199,7 @@ def _hint(refusal: RequestError) -> str:
 
 
 def _instant(date: str) -> Instant:
-    """Return the time in an HTTP Date header."""
+    """Return the time in the HTTP Date header `date`; DEFAULT_START if it has no valid time."""
     try:
         return round(parsedate_to_datetime(date).timestamp()) * NANOSECONDS_PER_SECOND
     except ValueError:

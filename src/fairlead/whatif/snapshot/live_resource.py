@@ -11,7 +11,8 @@ from fairlead.apiserver.kind import KINDS, Kind
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
 
-# (resource: consequence of its absence); "" if no answer is possible without the resource.
+# One line per resource, with the consequence of its absence. A resource without a consequence is
+# required.
 _RESOURCES: Final = """
 nodes
 pods

@@ -107,9 +107,9 @@ _RENAMED: Final = frozenset(
 class Manifest(Struct, frozen=True):
     """An object and its file.
 
-    `content` is JSON without nulls, or the text of the object with its view. `newest` is the newest
-    timestamp if `content` is a text, else "". `managed` contains the managedFields as they are in
-    the file, if `content` is JSON.
+    `content` is JSON without nulls, or a DumpedObject (the text of the object and its view).
+    `newest` is the newest timestamp if `content` is a DumpedObject, else "". `managed` contains the
+    managedFields as they are in the file if `content` is JSON, else ().
     """
 
     source: str
@@ -143,7 +143,7 @@ class Manifest(Struct, frozen=True):
         return None if isinstance(content, dict) else content.view
 
     def is_replica_of(self, other: Manifest) -> bool:
-        """Return whether both objects are known to be replicas.
+        """Return whether this object and `other` are known to be replicas of each other.
 
         Replicas are pods of one workload that differ only in name, uid, version, node, the node to
         which they are pinned, the names of volumes, addresses and times.
@@ -208,7 +208,10 @@ class Manifest(Struct, frozen=True):
         return (self.kind.resource, self.ref.namespace, self.ref.name)
 
     def _as(self, kind: type[View]) -> View:
-        """Return the object as `kind`. Raises InputError for a field of the wrong type."""
+        """Return the typed view `kind` of the object.
+
+        Raises InputError for a field of the wrong type.
+        """
         view = self.view
         if isinstance(view, kind):
             return view
@@ -218,7 +221,10 @@ class Manifest(Struct, frozen=True):
             raise InputError.of_decode(self.source, cause) from None
 
     def require_right_types(self) -> None:
-        """Raise InputError for a field of a wrong type or amount, also in a pod template."""
+        """Raise InputError for a field with the wrong type, also in a pod template.
+
+        A pod template with an invalid amount of a resource is also an error.
+        """
         try:
             if self.view is None:
                 decode(self.value)
@@ -236,14 +242,14 @@ class Manifest(Struct, frozen=True):
             raise self.refuse(wrong.message, field=wrong.field)
 
     def refuse(self, problem: str, field: str = "") -> InputError:
-        """Return an InputError about this object."""
+        """Return an InputError with `problem` about this object, or about its `field`."""
         return InputError(self.source, problem, object_name=self.title, field=field)
 
 
 class ReplicaManifests(Struct, frozen=True):
     """The objects of neighbouring pods that are replicas; each is made when it is read.
 
-    `newest` is the newest of the timestamps of all pods.
+    `newest` is the newest timestamp in all these pods.
     """
 
     source: str
@@ -252,14 +258,14 @@ class ReplicaManifests(Struct, frozen=True):
     kind: Kind = POD
 
     def at(self, index: int) -> Manifest:
-        """Return one of the objects."""
+        """Return the object of the pod with the index `index`."""
         replicas = self.replicas
         ref = ObjectRef("Pod", replicas.namespace, replicas.names[index], replicas.uids[index])
         return Manifest(self.source, POD, ref, replicas.object_at(index), self.newest)
 
     @property
     def sample(self) -> Manifest:
-        """One of the objects."""
+        """The object of the first pod."""
         return self.at(0)
 
     def __iter__(self) -> Iterator[Manifest]:
@@ -268,13 +274,14 @@ class ReplicaManifests(Struct, frozen=True):
 
 
 class Manifests(Sequence[Manifest]):
-    """The objects of a cluster in their order, as manifests or as the manifests of replicas.
+    """The objects of a cluster in order, as a sequence that behaves like a tuple.
 
-    It behaves like a tuple. `entries_of` reads it without making all replicas.
+    Neighbouring replicas are stored as one ReplicaManifests; `entries_of` returns the entries
+    without making all replicas.
     """
 
     def __init__(self, entries: Iterable[Manifest | ReplicaManifests]) -> None:
-        """Contain the objects of `entries`."""
+        """`entries` are the objects in order."""
         self.entries = tuple(entries)
 
     @cached_property
@@ -301,18 +308,18 @@ class Manifests(Sequence[Manifest]):
     def __getitem__(self, index: slice) -> tuple[Manifest, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Manifest | tuple[Manifest, ...]:
-        """Return one of the objects, or those of a slice."""
+        """Return the object at `index`, or the objects of a slice."""
         return self._all[index]
 
     def __iter__(self) -> Iterator[Manifest]:
-        """Return all objects, the same each time."""
+        """Iterate over all objects; each iteration yields the same Python objects."""
         return iter(self._all)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` contains equal objects."""
+        """Return whether `other` contains equal objects in the same order."""
         return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment] # as lists
+    __hash__ = None  # type: ignore[assignment] # not hashable, like a list
 
 
 def without_replicas(entries: Iterable[Manifest | ReplicaManifests]) -> tuple[Manifest, ...]:
@@ -343,7 +350,7 @@ def contents_of(manifests: Iterable[Manifest]) -> Iterator[Content]:
 
 
 def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> list[Manifest]:
-    """Return all objects in `documents`, as `manifests_of_cluster` does."""
+    """Return all objects in `documents` as a list; see `manifests_of_cluster`."""
     return list(manifests_of_cluster(documents, namespace))
 
 
@@ -354,8 +361,8 @@ def manifests_of_cluster(
 ) -> Manifests:
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
-    `on_read` is called with the number of objects read so far. Raises InputError, also for an
-    object that appears twice, and for a hand-written object whose kind seems to be misspelled.
+    `on_read` is called with the progress of reading. Raises InputError for an invalid object, for
+    an object that appears twice, and for a hand-written object whose kind seems to be misspelled.
     """
     found = Manifests(
         one for document in documents for one in _manifests(document, namespace, on_read)
@@ -391,7 +398,7 @@ def manifests_to_apply(
 ) -> list[tuple[Manifest, Json]]:
     """Return (object, value as written in the file, with nulls) for all objects in `documents`.
 
-    Raises InputError, also for a kind that its API group does not have, as kubectl apply does.
+    Raises InputError for an invalid object, and for a kind that its API group does not have.
     """
     whole = [
         one
@@ -431,8 +438,8 @@ def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
 def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
     """Raise InputError if two objects of one kind have the same uid, such as copied objects.
 
-    Owner references, and the pods on a node, would refer to both. Objects without a uid get one
-    later.
+    An owner reference with this uid would refer to both objects. Objects without a uid are
+    allowed; they get a uid later.
     """
     if _have_own_uids(manifests):
         return
@@ -445,7 +452,7 @@ def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
 
 
 def _have_own_uids(manifests: Iterable[Manifest]) -> bool:
-    """Return whether no objects of one kind in `manifests` share a uid."""
+    """Return whether no two objects of one kind in `manifests` have the same uid."""
     seen: set[tuple[str, str]] = set()
     count = 0
     for entry in entries_of(manifests):
@@ -540,7 +547,11 @@ def _decoded_as_json(
 
 
 def _manifest_at(source: str, place: str, value: Any, namespace: str) -> Manifest:
-    """Return the object `value`; an error about an object without a name states its `place`."""
+    """Return the manifest of `value`, the object at `place` in the file `source`.
+
+    A namespaced object without a namespace gets `namespace`. Raises InputError; an error about an
+    object without a name contains `place`.
+    """
     try:
         return _manifest(source, value, namespace)
     except InputError as cause:
@@ -553,7 +564,7 @@ def _manifest_at(source: str, place: str, value: Any, namespace: str) -> Manifes
 
 
 def _opened(source: str, value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (place, object) for `value`, or for each item if it is a list or an export.
+    """Yield (place, object) for `value`, or for each object in it if it is a list or an export.
 
     `place` is the path of `value` in the document, such as `items[3]`; "" for the whole document.
     """
@@ -630,7 +641,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
 
 
 def _no_object(value: Json) -> str:
-    """Return a description of `value`, a map that is not an object; "" if unknown."""
+    """Return what `value`, a map without a kind, is instead of an object; "" if unknown."""
     if "items" in value:  # kubectl writes the kind of a List after its items
         return "is a list without a kind; the file may be cut off"
     if "apiVersion" not in value and ("cluster" in value or "events" in value):
@@ -639,7 +650,10 @@ def _no_object(value: Json) -> str:
 
 
 def _clean(source: str, value: Json) -> Json:
-    """Check the identity of `value` and return it in the form that the store accepts."""
+    """Return the object `value` in the form that the store accepts.
+
+    Raises InputError, for example if the name, the namespace or the uid is invalid.
+    """
     kind = value["kind"]
     metadata = value.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") in (None, ""):
@@ -716,9 +730,10 @@ def _current_budget(value: Json) -> Json:
 
 
 def _current_api_version(source: str, value: Json) -> str:
-    """Return the API version that Fairlead reads for this kind; unknown kinds keep theirs.
+    """Return the API version in which Fairlead reads the object `value`.
 
-    Raises InputError for a version that is not supported.
+    An object of an unknown kind keeps its version. Raises InputError for a version that is not
+    supported.
     """
     version, kind = value["apiVersion"], value["kind"]
     other = find_kind(kind) if version == "v1" else None

@@ -58,7 +58,7 @@ class NodeTraits(Struct, frozen=True):
 
 
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
-    """Return the traits of `node`, without the labels `besides`."""
+    """Return the traits of `node`; labels with the keys `besides` are left out."""
     labels = frozenset(
         (key, value)
         for key, value in node.metadata.labels.items()

@@ -2,7 +2,8 @@
 
 Pods of a dump and their replacements keep their priority, whether or not the dump contains their
 class. Admission resolves the classes of new pods. A missing class is reported here, before the run.
-This includes the classes of pod templates, because their pods could never be created.
+The classes of pod templates are checked too, because pods with a missing class could never be
+created.
 """
 
 from __future__ import annotations

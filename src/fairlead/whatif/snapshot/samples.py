@@ -1,4 +1,7 @@
-"""Samples: objects with one pod of each set of replicas, if more replicas would add nothing."""
+"""Samples: the objects of a cluster with one pod of each set of replicas.
+
+Checks and notes whose result does not depend on the number of replicas read only the samples.
+"""
 
 from __future__ import annotations
 

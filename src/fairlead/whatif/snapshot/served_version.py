@@ -43,7 +43,7 @@ _Found = TypeVar("_Found", bound=Struct)
 async def has_other_version(client: RestClient, kind: Kind) -> bool:
     """Return whether the server serves the resource of `kind` in another version of its group.
 
-    An error counts as no. Raises ConnectionConfigError.
+    Returns False if the requests fail. Raises ConnectionConfigError.
     """
     group, _, version = kind.api_version.rpartition("/")
     if not group:

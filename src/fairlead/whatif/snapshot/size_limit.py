@@ -33,7 +33,7 @@ def refuse_excess(manifests: Iterable[Manifest]) -> None:
 
 
 def _counted(manifest: Manifest) -> Any:
-    """Return the part of an object's spec that contains the number of pods."""
+    """Return the `spec` of an object as JSON; of some workloads only the field `replicas`."""
     if isinstance(manifest.view, Deployment | ReplicaSet | StatefulSet):
         return {"replicas": manifest.view.spec.replicas}
     return manifest.value.get("spec")

@@ -73,7 +73,7 @@ def read_snapshot(
 ) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
-    `bytes_max` limits the size of a file; `on_read` is called with the amount read so far. Raises
+    `bytes_max` limits the size of a file; `on_read` is called with the progress of reading. Raises
     InputError.
     """
     with without_collection():
@@ -141,7 +141,7 @@ def _without_nodes(found: Iterable[Manifest]) -> str:
 
 
 def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> dict[str, str]:
-    """Return the annotations of a List: the time of reading, and unreadable resources."""
+    """Return the annotations of a List of objects: when it was taken, and what is unreadable."""
     annotations = {TAKEN_AT: format_micro_time(taken_at)}
     names = ",".join(unreadable)
     return {**annotations, UNREADABLE: names} if names else annotations
@@ -182,7 +182,7 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
 def start_of_time(documents: Iterable[Document], manifests: Iterable[Manifest]) -> Instant:
     """Return the time at which the dump in `documents`, with the objects `manifests`, was taken.
 
-    Raises InputError.
+    Raises InputError for a malformed time.
     """
     known = (newest_instant(manifests), *map(_taken_at, documents))
     return max((instant for instant in known if instant is not None), default=DEFAULT_START)
@@ -237,7 +237,7 @@ def newest_instant(manifests: Iterable[Manifest]) -> Instant | None:
 
 
 def _path_of(value: object, text: str, path: str = "") -> str:
-    """Return the path of the first field below `value` that is `text`; "" if there is none.
+    """Return the path of the first field below `value` whose value is `text`; "" if none is.
 
     `path` is the path of `value`. Example: `status.conditions[0].lastHeartbeatTime`.
     """

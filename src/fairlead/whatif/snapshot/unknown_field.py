@@ -58,7 +58,7 @@ def refuse_unknown_fields(
 ) -> None:
     """Raise InputError for the first unknown field, as kubectl apply does.
 
-    Fields in `known` are ignored; they have the form of `unknown_fields`.
+    `known` contains (path, nearest known name) of fields to ignore, as `unknown_fields` returns.
     """
     for manifest in manifests:
         for path, near in [one for one in unknown_fields(manifest) if one not in known]:

@@ -54,8 +54,8 @@ def cases_of(
 ) -> list[Case]:
     """Return all combinations of values; the first variation changes slowest.
 
-    With `sample`, return only `sample` different combinations, chosen by `seed`, in the same order.
-    Raises InputError.
+    If `sample` is not None, return only `sample` different combinations, chosen by `seed`, in the
+    same order. Raises InputError.
     """
     sizes = [len(one.values) for one in variations]
     total = prod(sizes)

@@ -16,7 +16,7 @@ Number = int | float
 class Measure(Struct, frozen=True):
     """A number of a result; `read` returns None if the result does not contain it.
 
-    `meaning` describes the number to users. With `is_duration`, the number is in seconds.
+    `meaning` describes the number to users. If `is_duration` is True, the number is in seconds.
     """
 
     name: str
@@ -92,7 +92,8 @@ def measures_of(result: Json) -> dict[str, Number | None]:
 class Distribution(Struct, frozen=True):
     """The distribution of one measure over the cases. Percentiles use the nearest-rank method.
 
-    `worst` is the index of the case with the largest value.
+    `least` is the smallest value and `most` the largest. `cases` is the number of cases that have
+    the measure. `worst` is the index of the first case with the largest value.
     """
 
     least: Number
@@ -100,7 +101,7 @@ class Distribution(Struct, frozen=True):
     p95: Number
     most: Number
     cases: int
-    worst: int  # the index of the first case with `most`
+    worst: int
 
 
 def distribution(values: Sequence[Number | None]) -> Distribution | None:

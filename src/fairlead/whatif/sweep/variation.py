@@ -76,7 +76,7 @@ class LossVariation(Struct, frozen=True):
 
     For the value None, nothing fails.
 
-    `event` is the name of the scenario's event.
+    `event` is the field of a scenario's event that names what fails.
     """
 
     name: str

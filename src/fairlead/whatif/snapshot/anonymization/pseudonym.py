@@ -1,13 +1,15 @@
 """Pseudonyms: replaces names by others with the same structure and sort order, reversibly.
 
 A name is split into segments at `-`, `.` and `/`. A segment is replaced by a letter code and a
-number of fixed width; the numbers follow the sort order of the segments:
+number of fixed width; the numbers follow the sort order of the segments. The ordinal of a
+StatefulSet's pod is kept. For example, a snapshot with three names:
 
-    shop/web-6f7c    eu/web-0    web        ->        x4/x7-03    x2/x7-0    x7
+    shop/web-6f7c    eu/web-0    web        ->        q2/x3-00    e1/x3-0    x3
 
 So names that share segments (a ReplicaSet and its pods) share pseudonyms of segments, and two
 pseudonyms sort like the original names. The segments of Kubernetes' own names (KEPT) are not
-replaced; the letter code of another segment keeps its position relative to them.
+replaced. The letter code of any other segment sorts between the same two segments of KEPT as the
+segment itself.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ KEPT: Final = (
     "public",
     "system",
 )
-# Codes for the segments before each of KEPT, and after the last; pseudonyms sort between them.
+# Letter codes in the order of the segments: the n-th code is for segments between the segments n-1
+# and n of KEPT; the first is for segments before all of KEPT, and the last for those after.
 _CODES: Final = ("a", "cm", "cs", "e", "kv", "m", "o", "q", "x")
 _DIGIT, _UPPER = "0", "A"
 _SEPARATOR: Final = re.compile(r"([-./])")
@@ -86,10 +89,11 @@ class Pseudonyms:
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
     def unknown_in(self, text: str) -> list[str] | None:
-        """Return the unknown pseudonyms in `text`; None if most pseudonyms in it are known.
+        """Return None if most pseudonyms in `text` are known; otherwise return the unknown ones.
 
-        The pseudonyms of this snapshot are known. A text about another snapshot contains mainly
-        unknown pseudonyms, or pseudonyms of another width.
+        The known pseudonyms are those of this snapshot. A text about another snapshot contains
+        mainly unknown pseudonyms. Pseudonyms of another width are not recognized, so the result
+        can be [].
         """
         known: set[str] = set()
         unknown: set[str] = set()
@@ -136,7 +140,7 @@ def _split(name: str) -> list[str]:
 
 
 def _code(segment: str) -> str:
-    """Return the letter code of `segment`, which depends on its position among KEPT."""
+    """Return the letter code of `segment`: by its position in the sorted KEPT, or for a digit."""
     first = segment[:1]
     if first.isascii() and first.isdigit():
         return _DIGIT

@@ -128,7 +128,7 @@ class DumpDecoder:
         except (
             msgspec.ValidationError,
             OverflowError,
-        ):  # the object has another form, or contains a long integer
+        ):  # the object is not in stored form, or contains a long integer
             return None
 
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
@@ -142,9 +142,9 @@ class DumpDecoder:
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
         """Return (pods, their newest timestamp) of neighbours whose texts match one template.
 
-        This replaces a call of `decode` for each of `texts`: columns are checked instead of views.
-        Returns None for a single pod, and if the columns cannot be checked. Raises
-        msgspec.DecodeError as `decode` does.
+        One call replaces a call of `decode` for each of `texts`, and checks the columns of strings
+        instead of the view of each pod. Returns None for a single pod, or if a check fails; the
+        caller must then decode each text. Raises msgspec.DecodeError for a text that is not JSON.
         """
         if len(texts) == 1:
             return None
@@ -176,7 +176,7 @@ class DumpDecoder:
         is_stored = template.makes_replicas_of(strings) and self._form.has_replica(pod)
         if not is_stored and not self._form.has(POD, pod, template.view):
             return None
-        if isinstance(text, bytes):  # unlike a part of a mapped file, it takes memory
+        if isinstance(text, bytes):  # bytes take memory; a part of a mapped file does not
             text = TemplateText(template.texts, strings)
         newest = self._newest.of_times(times)
         return (DumpedObject(POD, pod, text, template), newest) if newest else None
@@ -223,7 +223,7 @@ def _decode_pod(text: bytes) -> tuple[Pod, set[str]]:
 
 
 def _has_own_annotations(view: ApiObject) -> bool:
-    """Return whether an object has annotations of Fairlead, which are checked as JSON."""
+    """Return whether `view` has annotations of Fairlead; these are only checked as JSON."""
     if any(key.startswith(OURS) for key in view.metadata.annotations):
         return True
     if not isinstance(view, Deployment | ReplicaSet | StatefulSet | DaemonSet):

@@ -121,7 +121,7 @@ class NewestTimestamp:
 
         Texts of the usual form (`2026-01-01T00:00:00Z`) sort like their instants. If a timestamp
         has another form or is not plausible, the result is "", and the object must be searched as
-        JSON. Raises msgspec.ValidationError for a status of another type.
+        JSON. Raises msgspec.ValidationError for a status with a field of the wrong type.
         """
         return self.of_times(times_of(created, status))
 
@@ -137,7 +137,7 @@ class NewestTimestamp:
 def times_of(created: str, status: msgspec.Raw) -> set[str]:
     """Return the set of `created` and the timestamps in `status`.
 
-    Raises msgspec.ValidationError for a status of another type.
+    Raises msgspec.ValidationError for a status with a field of the wrong type.
     """
     found: set[str | None] = {created}
     _collect_times(_decode_status(status), found)
@@ -145,7 +145,7 @@ def times_of(created: str, status: msgspec.Raw) -> set[str]:
 
 
 def _collect_times(status: _Status, times: set[str | None]) -> None:
-    """Add the timestamps in `status` to `times`; also add None if one is absent."""
+    """Add the timestamps in `status` to `times`; add None if a time field is absent."""
     times.add(status.start_time)
     for one in status.conditions or ():
         times.add(one.last_heartbeat_time)

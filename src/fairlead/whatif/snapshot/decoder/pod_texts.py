@@ -1,4 +1,4 @@
-"""PodTexts: recognizes pods whose texts differ from other pods of their workload only in strings.
+"""PodTexts: recognizes pods whose texts differ only in strings from those of their workload.
 
 The pods of a workload have texts of one `JsonTemplate`. The views and JSON values of these pods are
 made from those of the first pod, and share all parts except the strings in the placeholders:
@@ -44,9 +44,10 @@ from fairlead.apiserver.registry.dumped_object import Text, value_of_text
 _NAME_KEY: Final = b'"generateName"'
 _OWNERS_KEY: Final = b'"ownerReferences"'
 _UID_KEY: Final = b'"uid"'
-_HEAD_BYTES: Final = 8192  # these keys are searched in so many bytes
+_HEAD_BYTES: Final = 8192  # the keys above are searched only in the first bytes of a text
 _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
-# The maximum for one workload, because its pods can differ in more than strings, such as restarts.
+# Templates of one workload. It can need several, because its pods can differ in more than strings,
+# for example in the number of restarts.
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
 _ROWS_MAX: Final = 1024  # pods in one TemplateRows, so that the parts of a file are soon released
@@ -108,14 +109,14 @@ class PodTemplate:
             raise msgspec.ValidationError
 
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
-        """Return whether the view has markers that strings cannot replace.
+        """Return whether the view needs a string that cannot be inserted into it.
 
-        `numbers` are the numbers of the strings that the view and the timestamps need.
+        `numbers` are the numbers of the placeholders in the view and in the timestamps.
         """
         if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
             return True
         without = self.view_of([""] * (max(numbers, default=0) + 1))
-        return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
+        return has_marks(msgspec.json.encode(without))  # True if a marker is the key of a map
 
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
         """Return whether the pods are replicas, and none is pinned to a node other than its own.
@@ -132,7 +133,7 @@ class PodTemplate:
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
         """Return (view, timestamps) of the pod whose text has `strings` in the placeholders.
 
-        These are the timestamps in `strings`, and the newest timestamp that all pods share.
+        The timestamps are those in `strings`, and the newest timestamp that all pods share.
         """
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
@@ -140,19 +141,28 @@ class PodTemplate:
         return self.view_of(strings), times
 
     def times_in(self, texts: TemplateRows) -> list[set[str]]:
-        """Return the timestamps of the pods with `texts`, a set for each place with timestamps."""
+        """Return the timestamps of the pods with `texts`: one set per field with a timestamp.
+
+        Of the timestamps that all pods share, only the newest is included.
+        """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the number of the string at `path` in the view; None if all pods share it."""
+        """Return the number of the placeholder at `path` in the view.
+
+        Returns None if all pods have the same value there.
+        """
         found: Any = self._places
         for step in path:
             found = found.get(step) if isinstance(found, Mapping) else None
         return found if isinstance(found, int) else None
 
     def value_of(self, text: Text) -> Json | None:
-        """Return the JSON value of `text`, see DumpedObject; None if `text` must be decoded."""
+        """Return the JSON value of `text`, as `DumpedObject.value` does.
+
+        Returns None if `text` must be decoded.
+        """
         strings = None if self.texts.opaque else self._strings(text)
         if strings is None:
             return None
@@ -165,7 +175,10 @@ class PodTemplate:
         return self._value_of(strings)
 
     def replica_strings(self, text: Text) -> Sequence[str] | None:
-        """Return the strings of a replica, see DumpedTemplate."""
+        """Return the strings of the pod `text` in the placeholders.
+
+        Returns None if `text` does not match, or if the pod is not a replica.
+        """
         strings = self._strings(text)
         return strings if strings is not None and self.makes_replicas_of(strings) else None
 
@@ -193,11 +206,11 @@ class PodTexts:
         """`decode` returns (view, timestamps) of a text."""
         self._decode = decode
         self._workloads: dict[bytes, _Workload] = {}
-        # Templates that were learned or that the snapshot contains; None: cannot be used.
+        # Templates that were learned or that the snapshot contains; None for unusable templates.
         self._of_texts: dict[JsonTemplate, PodTemplate | None] = {}
 
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
-        """Return the template that the pod `text` matches, and the pod's own strings.
+        """Return (template that the pod `text` matches, the pod's strings in the placeholders).
 
         Return None if `text` matches no template, so that it must be decoded. Pods of one template
         share parts of their views, so the views must not be mutated.
@@ -242,7 +255,7 @@ class PodTexts:
         return texts in self._of_texts
 
     def template_of(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the template of pods with `texts`; None if it cannot be used (yet)."""
+        """Return the template of pods with `texts`; None if it is not learned or not usable."""
         return self._of_texts.get(texts)
 
     def learn(self, text: Text) -> None:
@@ -269,7 +282,10 @@ class PodTexts:
                     self._of_texts[texts] = PodTemplate(texts, self._decode)
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
-        """Make a template of `text` and an earlier text, or extend one; move it to the front."""
+        """Extend a template by `text`, or make one from `text` and an earlier text.
+
+        The extended or new template comes first in `workload`.
+        """
         pieces, templates = pieces_of(text), workload.templates
         for known in templates:
             extended = known.texts.extended(pieces)
@@ -296,7 +312,7 @@ class PodTexts:
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     """Return whether a marker is a key in `value` outside the managedFields.
 
-    Such a key may be the name of a field in the text of one pod, and not in that of another.
+    In the text of some pods, such a key may be the name of a field that the view contains.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)
@@ -311,7 +327,7 @@ def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
 def _paths_in(
     places: Places | None, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield (number, path) of each string in `places`; paths have no indices of lists."""
+    """Yield (number, path) of each placeholder in `places`; a path omits the indices of lists."""
     if isinstance(places, int):
         yield places, path
         return
@@ -320,7 +336,7 @@ def _paths_in(
 
 
 def _numbers_in(places: Places | None) -> Iterator[int]:
-    """Yield the numbers of the strings in `places`."""
+    """Yield the numbers of the placeholders in `places`."""
     if isinstance(places, int):
         yield places
         return
@@ -329,9 +345,10 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
 
 
 def _workload_name(text: bytes) -> bytes:
-    """Return the generateName in the text of a pod, else the uid of its owner; b"" without both.
+    """Return the generateName in the text of a pod, else the uid of its owner, else b"".
 
-    It only selects the pods to compare, so a match elsewhere in the text does no harm.
+    The name only selects the pods to compare. So it does no harm if the key is found in another
+    place of the text.
     """
     found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
     if found >= 0:
