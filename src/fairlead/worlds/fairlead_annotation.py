@@ -40,7 +40,10 @@ def node_annotation_problem(value: Any) -> str:
 
 
 def pod_annotation_problem(value: Any) -> str:
-    """Return the first problem with annotations of a Pod or workload, with its path; else ""."""
+    """Return the first problem with Fairlead's annotations of a Pod or workload.
+
+    The result begins with the path of the annotation; it is "" if there is no problem.
+    """
     load = _below(_below(_below(value, "metadata"), "annotations"), LOAD)
     if isinstance(load, str):
         try:

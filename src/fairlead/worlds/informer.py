@@ -53,7 +53,7 @@ def decoded(change: StoredChange) -> ApiObject:
 def stimulus_if_decodable(
     change: StoredChange, view_of: Callable[[StoredChange], ApiObject] = decoded
 ) -> Stimulus | None:
-    """Return the stimulus of a client's change; None if `view_of` cannot decode the object."""
+    """Return the stimulus that reports `change`; None if `view_of` cannot decode the object."""
     try:
         view = view_of(change)
     except DecodeError:

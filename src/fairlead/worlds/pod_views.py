@@ -43,7 +43,10 @@ def _decoded_whole(change: StoredChange) -> ApiObject:
 
 
 class PodViews:
-    """The newest views of existing pods; objects of other kinds are decoded by `decode_whole`."""
+    """The newest views of existing pods.
+
+    `decode_whole` decodes objects of other kinds, and pods whose earlier view cannot be reused.
+    """
 
     def __init__(self, decode_whole: Callable[[StoredChange], ApiObject] = _decoded_whole) -> None:
         """Start without pods.
@@ -82,7 +85,10 @@ class PodViews:
 
 
 def _successor(before: Pod, change: StoredChange) -> Pod | None:
-    """Return the view after `change`, made from the view `before`; None if it must be decoded."""
+    """Return the pod's view after `change`, made from the view `before`.
+
+    Returns None if the whole pod must be decoded.
+    """
     old, new = change.previous, change.object
     if old is None or old["metadata"][_VERSION] != before.metadata.resource_version:
         return None

@@ -129,8 +129,8 @@ class Inventory:
     ) -> Manifest:
         """Return the object that `text` (`kind/name` or `kind/namespace/name`) names.
 
-        If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
-        suggest if the kind is unknown. `source` is the option or file that error messages name.
+        If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds
+        to suggest if the kind is unknown. `source` is the option or file that error messages name.
         Raises InputError for an unknown kind, a missing object, or an ambiguous name.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)

@@ -106,8 +106,8 @@ def read_live(
     """Return the objects of the cluster that `config` describes.
 
     If `decode` is True, the objects that `DumpDecoder` can decode are decoded as they arrive.
-    Raises InputError if the cluster cannot be read, if the server sends more than `bytes_max` bytes
-    of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
+    Raises InputError if the cluster cannot be read, if the server sends more than `bytes_max`
+    bytes of JSON in all, or if reading takes more than READ_SECONDS_MAX seconds.
     """
     keep = partial(_decoded, DumpDecoder()) if decode else _texts
     try:
@@ -152,8 +152,8 @@ async def _list(
     """Return the objects of one resource; None if they cannot be read.
 
     They cannot be read if the user may not read them, or if the server serves only other versions
-    of the resource. Return () if the server does not serve the resource at all. Raises RequestError
-    for other errors, and for any error about a required resource.
+    of the resource. Return () if the server does not serve the resource at all. Raises
+    RequestError for other errors, and for any error about a required resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))

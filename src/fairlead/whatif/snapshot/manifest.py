@@ -108,8 +108,8 @@ class Manifest(Struct, frozen=True):
     """An object and its file.
 
     `content` is JSON without nulls, or a DumpedObject (the text of the object and its view).
-    `newest` is the newest timestamp if `content` is a DumpedObject, else "". `managed` contains the
-    managedFields as they are in the file if `content` is JSON, else ().
+    `newest` is the newest timestamp if `content` is a DumpedObject, else "". `managed` contains
+    the managedFields as they are in the file if `content` is JSON, else ().
     """
 
     source: str

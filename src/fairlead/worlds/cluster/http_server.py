@@ -63,7 +63,7 @@ class _Review(Struct):
 
 
 class _ReviewError(Exception):
-    """The API server did not review the token or its permission; the message is the reason."""
+    """The API server did not review a token or its user's permission; the message says why."""
 
 
 class HttpOptions(Struct, frozen=True):
@@ -80,8 +80,8 @@ class HttpOptions(Struct, frozen=True):
 class PodQuery(Struct, frozen=True):
     """A question about the pod `key` (NAMESPACE/NAME).
 
-    `output` is `text` or `json`; `width` is the line length of text. With `all_nodes`, the answer
-    has a row for every node.
+    `output` is `text` or `json`; `width` is the line length of text. If `all_nodes` is True, the
+    response has a row for every node.
     """
 
     key: str
@@ -198,16 +198,16 @@ class HttpServer:
         return web.Response(status=status, text="Unauthorized" if status == 401 else "Forbidden")
 
     def _report(self, problem: str) -> None:
-        """Log why tokens cannot be reviewed, once until the reason changes."""
+        """Log why tokens cannot be reviewed, unless `problem` has just been logged."""
         if problem != self._problem:
             self.log(f"tokens cannot be reviewed: {problem}")
         self._problem = problem
 
     async def _status_of(self, token: str, attributes: dict[str, str]) -> int:
-        """Return the HTTP status 200, 401 or 403 for a token and a request.
+        """Return the HTTP status (200, 401 or 403) for a request with the bearer token `token`.
 
-        The status is cached for 10 seconds for each token and path. Raises _ReviewError and
-        ConnectionConfigError.
+        `attributes` are the path and the verb of the request. The status is cached for 10 seconds
+        for each token and path. Raises _ReviewError and ConnectionConfigError.
         """
         now, key = self._clock(), (token, attributes["path"])
         known = self._known.get(key)

@@ -44,7 +44,7 @@ from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Failu
 
 MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
-# Tries of a request that the server answers with an internal error.
+# The most tries of a request that the server answers with an internal error.
 ERROR_TRIES_MAX: Final = 4
 PAUSE_SECONDS_MAX: Final = 8.0
 _TOO_MANY, _INTERNAL_ERROR = 429, 500
@@ -76,8 +76,9 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. If `node` is set, it is enough that the pod is bound to any node. With `is_deletion` the
-    object must be gone or have a deletion timestamp; with `is_removal` in addition it must be gone.
+    exists. If `node` is set, it is enough that the pod is bound to any node. If `is_deletion` is
+    True, the object must be gone or have a deletion timestamp. If `is_removal` is also True, the
+    object must be gone.
     """
 
     ref: ObjectRef

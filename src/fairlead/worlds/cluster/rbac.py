@@ -73,8 +73,8 @@ def rbac_manifest(
 ) -> str:
     """Return the roles as YAML documents; `lease` is the election's Lease in `namespace`.
 
-    With `only_reads`, return the roles of `fairlead run --shadow`, which needs no Lease. `gated`
-    are the resources that the scheduler reads because feature gates are on.
+    If `only_reads` is True, return the roles of `fairlead run --shadow`, which needs no Lease.
+    `gated` are the resources that the scheduler reads only because feature gates are on.
     """
     rules = cluster_rules(controllers, only_reads=only_reads, gated=gated)
     roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
@@ -98,9 +98,9 @@ def cluster_rules(
 ) -> list[Rule]:
     """Return the rules of the ClusterRole.
 
-    With `only_reads`, return only the rules that `fairlead run --shadow` needs.
+    If `only_reads` is True, return only the rules that `fairlead run --shadow` needs.
 
-    `gated` are the resources that the scheduler reads because feature gates are on.
+    `gated` are the resources that the scheduler reads only because feature gates are on.
     """
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for resource in watched_resources(controllers, gated):

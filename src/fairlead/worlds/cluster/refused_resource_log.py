@@ -57,9 +57,10 @@ class RefusedResourceLog:
         self._began = 0.0
 
     def notice(self, name: str, problem: str, *, is_known: bool = True) -> None:
-        """Record why the resource `name` cannot be read; "" if it can be read.
+        """Record that the resource `name` cannot be read because of `problem`.
 
-        `is_known` means that it has been read before.
+        If `problem` is "", record that the resource can be read. `is_known` means that the
+        resource has been read before.
         """
         if bool(problem) == (name in self._refused):
             return

@@ -62,7 +62,11 @@ _READ: Final = {
 
 
 def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
-    """Return the names of the resources that the scheduler reads because of `version`'s gates."""
+    """Return the resources that the scheduler reads only because feature gates are on.
+
+    `version` contains the feature gates. The result contains names of resources, such as
+    `podgroups.scheduling.k8s.io`.
+    """
     return (
         *((DEVICE_TAINT_RULE.resource,) if version.device_taint_rules else ()),
         *((POD_GROUP.resource,) if version.pod_groups else ()),

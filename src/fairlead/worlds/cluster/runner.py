@@ -136,7 +136,8 @@ class ClusterRunner:
         self._is_woken = False
         self._stepped_at = 0.0
         self._named: set[str] = set()
-        self._named_objects: dict[str, set[str]] = {}  # keys by resource
+        # The keys of undecodable objects that have been logged, by resource.
+        self._named_objects: dict[str, set[str]] = {}
         self._refused = RefusedResourceLog(
             options.log,
             lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
@@ -338,7 +339,7 @@ class ClusterRunner:
             loop.call_soon(self._step)
 
     def _wake_at(self, due: Instant) -> None:
-        """Schedule a step of the engine at `due`, unless its timer is set to an earlier time."""
+        """Schedule a step of the engine at `due`, unless one is scheduled no later than that."""
         if self._timer is not None and self._timer_due <= due:
             return
         if self._timer is not None:

@@ -185,7 +185,7 @@ class Sender:
             self.on_failure(failure)
 
     def _next_step(self, running: _Running, answer: ApiAnswer | None) -> ApiRequest | float | None:
-        """Return the next request or pause of a command; None if it has been performed."""
+        """Return the next request or pause (in seconds); None if `running` has ended."""
         try:
             return running.steps.send(answer)
         except StopIteration as end:

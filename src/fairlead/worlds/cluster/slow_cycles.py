@@ -64,7 +64,7 @@ class SlowCycles:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         if self._meter is not None:
             self._meter.begin_unit()
-        self._take_steps()  # drop those of cycles that an extender's response has continued
+        self._take_steps()  # Drop the steps of cycles that `handle` continued for an extender.
         if self._tracer is not None:
             self._tracer.begin_unit()
         began = self._stopwatch()
@@ -85,7 +85,7 @@ class SlowCycles:
         return {} if self._meter is None else self._meter.take_steps()
 
     def _plugin_steps(self) -> list[PluginStep]:
-        """Return the longest STEPS_MAX plugin steps of the unit."""
+        """Return the plugin steps of the unit that took longest, at most STEPS_MAX."""
         times = [] if self._meter is None else self._meter.unit_times()
         steps = [PluginStep(one.taken, one.calls, one.plugin, one.point) for one in times]
         steps.sort(reverse=True)
@@ -127,7 +127,7 @@ def _pods(issued: Sequence[Issued]) -> list[ObjectRef]:
 
 
 def _whole_ms(taken: DurationNs) -> str:
-    """Return `taken` as in upstream's traces."""
+    """Return `taken` in whole milliseconds, such as `152ms`, as upstream's traces do."""
     return f"{taken // NANOSECONDS_PER_MILLISECOND}ms"
 
 

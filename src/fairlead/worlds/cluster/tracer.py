@@ -108,7 +108,7 @@ class Tracer:
             return
         if self._is_in_unit and record.started == record.at:
             self._decided.append(record)
-        else:  # an extender or the API server answered
+        else:  # a response of an extender or of the API server caused the decision
             self._add_cycle(record, record.started, record.at)
 
     def begin_unit(self) -> None:

@@ -83,7 +83,7 @@ class ClusterWorld:
     def finish(self, performed: Performed, now: Instant) -> Instant | None:
         """Queue the outcome of a command, or hold it back until its effect has been seen.
 
-        Returns the instant until which it is held back, or None.
+        Returns the instant until which the outcome is held back at most; None if it is queued.
         """
         effect = performed.effect
         if effect is None or self._is_seen(effect):
@@ -122,7 +122,7 @@ class ClusterWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the queued stimuli, and remove them from the queue.
 
-        Outcomes that may be held back no longer than until `now` are included.
+        They include held-back outcomes whose deadline is `now` or earlier.
         """
         while self._deadlines and self._deadlines[0][0] <= now:
             self._give_up(self._deadlines.popleft()[1], now)

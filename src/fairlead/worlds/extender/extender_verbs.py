@@ -160,8 +160,8 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
     """Return the messages of nodes that do not fit, by node name.
 
-    With `for_good`, only nodes on which preemption cannot help are included; without it, only nodes
-    on which preemption may help.
+    If `for_good` is True, return only the nodes on which preemption cannot help; otherwise return
+    only the nodes on which preemption may help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {

@@ -66,19 +66,20 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of a kubelet's status write without container statuses and IPs.
+        """Return the description of `command`, a kubelet's status write that lacks its details.
 
-        `inputs` are the values from which these details would be made (see PodWriteCopies). Returns
-        None if the write must go through webhooks and policies, or cannot be described.
+        The details are container statuses and IPs; `inputs` are the values from which they would
+        be made (see PodWriteCopies). Returns None if the write must go through webhooks and
+        policies, or cannot be described.
         """
         if judges_users(self._store.storage):
             return None
         return self._copies.described_report(command, inputs, now)
 
     def copied(self, command: Command, report: PodWrite) -> Outcome | None:
-        """Store the result of an earlier write with the same inputs, and return the outcome.
+        """Store the result of an earlier write with the inputs of `report`; return the outcome.
 
-        Returns None if there is no such write.
+        Returns None if there is no earlier write with the same inputs.
         """
         try:
             return CommandSucceeded(command) if self._copies.write_report(report) else None

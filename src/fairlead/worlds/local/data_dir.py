@@ -134,8 +134,8 @@ def note_objects(directory: Path) -> None:
 def missing_objects(directory: Path) -> str:
     """Return an error text if `directory` has contained objects, else "".
 
-    Call this only if the database in `directory` is empty. Objects that it has contained were then
-    lost. The loss is found even if DIR/objects.mark is missing too.
+    Call this only if the database in `directory` is empty: if it once contained objects, they were
+    lost. The loss is detected even if DIR/objects.mark is missing too.
     """
     if not (directory / _USED).exists():
         return ""

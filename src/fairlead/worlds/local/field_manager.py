@@ -94,7 +94,10 @@ def _nameless(obj: Json) -> Json:
 
 
 def _shape(event: Json) -> Json:
-    """Return the names of the fields of `event` and its nested objects, without the values."""
+    """Return the fields of `event` without their values.
+
+    A nested object is represented by its field names, and any other value by whether it is empty.
+    """
     return {
         key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()
     }

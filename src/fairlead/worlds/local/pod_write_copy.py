@@ -15,7 +15,7 @@ store the same result, except that each result contains the strings of its own p
 Markers number the strings of each kind in ascending order, so two texts are equal only if equal
 strings are at the same places and their order is the same. A string is replaced only if it is a
 whole JSON string, or the key of an address in managed fields. In any other place it stays in the
-text, which is then distinct.
+text, so the text differs from the texts of other pods.
 
 A kubelet's status write is also described by the inputs of its details (`ReportInputs`), so that
 the details of later writes need not be made. In this text, each set of managed fields is replaced
@@ -112,7 +112,7 @@ class PodWriteCopies:
         self._templates: dict[bytes, _Template] = {}
         self._reports: dict[bytes, _Template] = {}  # by the inputs of kubelets' status writes
         self._sets: dict[bytes, int] = {}  # the numbers of sets of managed fields, by their texts
-        self._unused = count()  # numbers; none is used again
+        self._unused = count()  # the numbers of further sets; no number is used twice
         self._numbers: dict[int, tuple[Json, list[int | str]]] = {}  # by the id of the set
 
     def described_report(
@@ -352,7 +352,11 @@ def _is_address(value: Any) -> bool:
 
 
 def _format(text: bytes) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:
-    """Return a text with markers as a format, and a function that puts strings into its order."""
+    """Return (format, order) for a text with markers.
+
+    The format has `%b` in place of each marker. The function `order` takes the strings by their
+    numbers, and returns them in the order of the places.
+    """
     first, *others = _MARK_IN_TEXT.split(text.replace(b"%", b"%%"))
     numbers = [ord(mark) - ord("A") for mark in others[::2]]
     places = b"".join((first, *(b"%b" + after for after in others[1::2])))

@@ -37,7 +37,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.worlds.perform import condition_json
 from fairlead.worlds.pod_views import PodViews
 
-# After so many writes, the JSON value is made, so that they need not be kept.
+# After so many writes to a pod, the JSON value is made, so that the writes need not be kept.
 WRITES_MAX: Final = 8
 _READINESS: Final = ("Ready", "ContainersReady")
 
@@ -117,10 +117,9 @@ class ConditionWrites:
         return view
 
     def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
-        """Return the object to which `view` belongs, and the writes to it so far.
+        """Return (stored object, later writes to its conditions) of the pod with the view `view`.
 
-        The object is None if another version is stored under `key`, or if the view of the stored
-        version is not known.
+        The object is None if `view` is not known to be the view of the version under `key`.
         """
         found = self._storage.find_deferred(POD, key)
         if type(found) is PatchedPod and found.view is view:
@@ -135,7 +134,11 @@ class ConditionWrites:
 
 
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
-    """Return whether `command` changed only the readiness of `pod`, as ReadinessChanged reports."""
+    """Return whether ReadinessChanged can report the effect of `command`.
+
+    That is, the command changes only readiness conditions, and `pod` is bound, has not ended and
+    is not terminating.
+    """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False
     return all(one.type in _READINESS for one in command.conditions)
@@ -146,8 +149,8 @@ def _next_conditions(
 ) -> tuple[PodCondition, ...] | None:
     """Return the views of the conditions after `changes`.
 
-    Returns None if they may equal `before`, or if `changes` have fields that views do not contain.
-    observedGeneration is no such field, because a view decoded from the stored pod lacks it too.
+    Returns None if no view would differ from `before`, or if a change has no status or has a
+    heartbeat time. An observedGeneration in `changes` is ignored, because views do not contain it.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions
     merged = list(before)

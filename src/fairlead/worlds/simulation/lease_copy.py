@@ -39,7 +39,10 @@ _NAME, _OWNER_UID, _RENEWED, _UID, _CREATED = range(5)  # a copy's own strings
 
 
 class _Template(Struct, frozen=True):
-    """The manifest of a Lease without its own strings, and a function that copies the Lease."""
+    """The first Lease: its manifest without its own strings, and a function that copies it.
+
+    The function takes the own strings of the copy, in the order of _NAME to _CREATED.
+    """
 
     common: Json
     copy: Callable[[Sequence[str]], Json]
@@ -112,7 +115,7 @@ def _own_strings(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
 
 
 def _is_micro_time(text: str) -> bool:
-    """Return whether `text` is a time in the form in which the store writes it."""
+    """Return whether `text` is a time with microseconds, in the form that the store writes."""
     try:
         return format_micro_time(parse_timestamp(text)) == text
     except ValueError:
@@ -120,7 +123,10 @@ def _is_micro_time(text: str) -> bool:
 
 
 def _with(lease: Mapping[str, Any], own: tuple[str, str, str]) -> Json:
-    """Return `lease`, a Lease of a node, with other own strings."""
+    """Return `lease`, the Lease of a node, with other strings.
+
+    `own` contains the name, the uid of the owner and renewTime.
+    """
     name, uid, renewed = own
     meta, spec = lease["metadata"], lease["spec"]
     owner = {**meta["ownerReferences"][0], "name": name, "uid": uid}

@@ -116,8 +116,8 @@ class SimulatedWorld:
 
         `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
         `command_log` receives the line of each command when it is issued. If `preemption_policies`
-        is False, new pods get no preemptionPolicy. With `group_priorities`, PodGroups get the
-        priority of their class.
+        is False, new pods get no preemptionPolicy. If `group_priorities` is True, PodGroups get
+        the priority of their class.
         """
         self._ids = ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
@@ -143,7 +143,8 @@ class SimulatedWorld:
         self._condition_writes = ConditionWrites(storage, self._pod_views, self._quotas)
         self._lease_copies = LeaseCopies(self.store)
         self._pending_stimuli: list[Stimulus] = []
-        self._judges_users: bool | None = None  # None if it must be determined
+        # The result of `judges_users` for the store; None if it must be determined again.
+        self._judges_users: bool | None = None
         self.store.subscribe(self._changes.append)
 
     @property
@@ -177,7 +178,10 @@ class SimulatedWorld:
         self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
 
     def user_write(self) -> Write:
-        """Return the Write of the script: as a cluster administrator if admission checks users."""
+        """Return the Write for changes by the script.
+
+        The user is a cluster administrator if admission checks users; otherwise there is no user.
+        """
         return Write(user=ADMIN) if judges_users(self.store.storage) else PLAIN
 
     # --- World -----------------------------------------------------------------------------
@@ -258,7 +262,7 @@ class SimulatedWorld:
             return answer
         outcome = perform(self.store, Bind(call.pod, call.nodes[0]), now)
         self._queue_changes(now)
-        if isinstance(outcome, CommandFailed):  # an API server would have reported it
+        if isinstance(outcome, CommandFailed):  # An API server would report this to the extender.
             return ExtenderAnswered(call, 200, encode(BindingResult(outcome.message)))
         return answer
 

@@ -24,7 +24,8 @@ from fairlead.worlds.local.controllers.reactive_controller import ReactiveContro
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"
-# Lower than the built-in groups; versions are ordered by their names.
+# Lower than the priorities of the built-in groups. All versions have the same priority, so the API
+# server orders them by their names.
 GROUP_PRIORITY: Final = 1_000
 VERSION_PRIORITY: Final = 100
 _KINDS: Final = (CUSTOM_RESOURCE_DEFINITION.kind, API_SERVICE.kind)

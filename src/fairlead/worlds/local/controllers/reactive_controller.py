@@ -44,9 +44,9 @@ _TRANSIENT: Final = (
 class ReactiveController(ABC):
     """A controller whose only deadlines are those of refused writes that it will repeat.
 
-    Only writes that failed with a conflict, too many requests or an internal error are repeated:
-    one second later, `reconcile` returns the writes that their target then needs. A subclass must
-    list the classes of its writes in `interest.failed`.
+    Only writes that failed with a conflict, too many requests or an internal error are repeated.
+    One second after such a failure, `reconcile` returns the writes that the target then needs. A
+    subclass must list the classes of its writes in `interest.failed`.
     """
 
     def __init__(self) -> None:

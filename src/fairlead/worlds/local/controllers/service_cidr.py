@@ -64,7 +64,8 @@ class ServiceCidrs:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Reconcile changed ServiceCIDRs.
 
-        If a ServiceCIDR or an IPAddress changes, also reconcile all terminating ServiceCIDRs.
+        If a ServiceCIDR or an IPAddress changes, also reconcile all terminating ServiceCIDRs. If
+        `stimulus` reports a refused write, schedule a retry.
         """
         match stimulus:
             case CommandFailed(ApplyStatus(target) | PatchObject(target)):

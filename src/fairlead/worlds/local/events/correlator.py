@@ -52,7 +52,7 @@ class _LruCache(Generic[Value]):
 
 
 class _Similar(Struct):
-    """The distinct messages of one aggregation key; the last of these events occurred at `at`."""
+    """The distinct messages (`notes`) of similar events, the last of which occurred at `at`."""
 
     at: Instant
     notes: dict[str, None] = field(default_factory=dict)

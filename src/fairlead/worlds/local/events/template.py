@@ -123,7 +123,10 @@ class EventTemplates:
 def _template_of(
     stored: Json, strings: EventStrings, manifest_of: Callable[[EventStrings], Json]
 ) -> _Template | None:
-    """Return the template of `stored`, which was stored for `strings`; None if it can have none."""
+    """Return a template for events like `stored`, which was stored for `strings`.
+
+    Returns None if `stored` contains a text that looks like a marker of the template.
+    """
     if has_marks(_encode(stored)):
         return None
     own = strings.own

@@ -94,7 +94,7 @@ class EventWriter:
         component: Component,
         now: Instant,
     ) -> None:
-        """Write a new event with this note and timestamp."""
+        """Write a new event; later equal events find it by `key`."""
         ref, (note, stamp) = event.regarding, note_and_stamp
         kind = find_kind(ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None

@@ -82,7 +82,7 @@ def _is_to_go(pod: Json) -> bool:
 
 
 def _started_at(status: Json) -> str:
-    """Return the time at which the container last started, "" if it has never started."""
+    """Return the time at which the running or ended container started; "" while it waits."""
     state = status.get("state", {})
     latest = state.get("running") or state.get("terminated") or {}
     return str(latest.get("startedAt") or "")

@@ -75,9 +75,9 @@ class PodDetails:
                 self._take(uid, address)
 
     def inputs(self, command: PatchStatus, store: Store) -> ReportInputs | None:
-        """Return the inputs of a kubelet's write, for `detailed`; None if the pod does not exist.
+        """Return the inputs that `detailed` needs for `command`, a kubelet's status write.
 
-        The pod gets an IP if it needs one.
+        The pod gets an IP if it needs one. Returns None if the pod does not exist.
         """
         pod = store.find(POD, command.target.namespace, command.target.name)
         if pod is None:
@@ -210,7 +210,10 @@ def _is_rejection(command: PatchStatus) -> bool:
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
-    """Return whether the pod's containers are ready after `command`, without readiness gates."""
+    """Return whether the pod's containers are ready after `command`.
+
+    Readiness gates are ignored.
+    """
     for condition in command.conditions:
         if condition.type == _CONTAINERS_READY:
             return condition.status == "True"
@@ -244,7 +247,8 @@ _AMOUNTS: Final = ("allocatedResources", "resources")
 _ACTUATED: Final = (("requests", "cpu"), ("limits", "cpu"), ("limits", "memory"))
 
 
-# All members of the spec that `_Report` reads. Writes to pods are copied if these are equal.
+# The members of the spec, and of its containers, that `_Report` reads. Status writes of two pods
+# share a result only if these members are equal.
 _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
 _READ: Final = ("name", "image", "resizePolicy", "resources", "restartPolicy", "stdin")
 
@@ -264,7 +268,8 @@ def container_statuses(
 ) -> Json:
     """Return the container status lists of `pod` in `phase`.
 
-    `is_ready` means its containers are ready; with `is_resize_deferred`, they keep their amounts.
+    `is_ready` means that its containers are ready, and `is_resize_deferred` that they keep their
+    present amounts.
     """
     timestamp = format_timestamp(now)
     return _Report(pod, phase, is_ready, is_resize_deferred, timestamp, _known(pod)).lists()
@@ -276,7 +281,10 @@ def _known(pod: Json) -> dict[str, Json]:
 
 
 class _Report(Struct, frozen=True):
-    """Builds the statuses of `pod` at `timestamp`; `before` has the old ones by container name."""
+    """Builds the container statuses of `pod` at `timestamp`.
+
+    `before` contains the previous container statuses, keyed by container name.
+    """
 
     pod: Json
     phase: Any
