@@ -276,7 +276,7 @@ class NodeMetrics:
     """Metrics of zone health, node evictions, taint evictions and pod garbage collection."""
 
     def __init__(self, registry: CollectorRegistry, names: NodeMetricNames) -> None:
-        """Register the metrics in `names` in `registry`."""
+        """Register in `registry` the metrics that exist according to `names`."""
         in_version = {True: registry, False: None}
         self._timed: dict[ObjectRef, Instant] = {}
         self._zone_health = Gauge(

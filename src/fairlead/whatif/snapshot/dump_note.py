@@ -142,7 +142,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note for each kind that its group of Kubernetes' own API does not have."""
+    """Yield a note for each kind that does not exist in its group of Kubernetes' own API."""
     found: dict[Kind, list[str]] = {}
     for one in manifests:
         if one.view is None and not is_served(one.kind):

@@ -238,7 +238,10 @@ class Inventory:
         return None
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
-        """Return a suggestion for `text`, whose kind is unknown, such as KIND/NAMESPACE/NAME."""
+        """Return a suggestion in place of `text`, whose kind is unknown.
+
+        If `text` is NAMESPACE/NAME or NAME, the suggestion is KIND/NAMESPACE/NAME or KIND/NAME.
+        """
         first, _, rest = text.partition("/")
         for kind in expected or self._kinds.values():
             if self.get(kind, first, rest) is not None:

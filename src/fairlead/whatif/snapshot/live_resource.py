@@ -75,7 +75,7 @@ class LiveResource(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path of the collection in all namespaces; for Leases, only those of nodes."""
+        """The API path that lists the objects in all namespaces; for Leases, only of nodes."""
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"

@@ -413,7 +413,7 @@ def manifests_to_apply(
 
 
 def require_known_kind(manifest: Manifest) -> None:
-    """Raise InputError for a kind that a group of Kubernetes' own API does not have."""
+    """Raise InputError for a kind that does not exist in its group of Kubernetes' own API."""
     if is_served(manifest.kind):
         return
     near = nearest_kind(manifest.kind)
@@ -701,9 +701,9 @@ def _check_device_selector(source: str, value: Json) -> None:
 
 
 def _current_autoscaler(value: Json) -> Json:
-    """Return a HorizontalPodAutoscaler in v2 if it is of v1 or v2beta2 and its form is valid.
+    """Return `value`, a HorizontalPodAutoscaler, in version v2 if it is of v1 or v2beta2.
 
-    Return other values unchanged.
+    Return it unchanged if it has another version, or if a part of it is not a map.
     """
     if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # v2beta2 has the fields of v2
         return {**value, "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}

@@ -18,7 +18,7 @@ def is_served(kind: Kind) -> bool:
 
 
 def nearest_kind(kind: Kind) -> str:
-    """Return the kind of the group of `kind` with the nearest name; "" if none is near."""
+    """Return the name of the most similar kind in the group of `kind`; "" if none is similar."""
     names = _names().get(kind.group, {})
     near = get_close_matches(kind.kind.lower(), names, 1, cutoff=_CUTOFF)
     return names[near[0]] if near else ""
@@ -26,7 +26,7 @@ def nearest_kind(kind: Kind) -> str:
 
 @cache
 def _names() -> dict[str, dict[str, str]]:
-    """Return the kinds of each built-in group, keyed by their names in lower case."""
+    """Return the names of the built-in kinds, keyed by API group, then by the lower-case name."""
     found: dict[str, dict[str, str]] = {}
     for one in KINDS:
         if not one.is_custom:

@@ -336,7 +336,11 @@ def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str
 
 
 def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, Any]:
-    """Return `wanted` as JSON for a patch; it has a transition time only if the status changes."""
+    """Return the condition `wanted` as JSON for a patch.
+
+    `before` is the present status of the condition, None if it is unknown. If `wanted` has another
+    status, the result has the transition time `stamp`.
+    """
     condition: dict[str, Any] = {
         "type": wanted.type,
         "status": wanted.status,

@@ -1,12 +1,12 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node       evaluate the pod on the previous state, compare the node, then apply
-    a pod is nominated      evaluate the pod on the previous state: did it have to preempt?
+    a pod gets a node       evaluate the pod without the update, compare the node, then apply
+    a pod is nominated      evaluate the pod without the update: did it have to preempt?
     any other update        apply
 
-A shadow replaces an engine and issues no commands. The previous state can differ from the state in
-which the other scheduler decided, because two bindings may be observed in a different order. Such
-pods count as differences.
+A shadow replaces an engine and issues no commands. It evaluates a pod on the state before the
+update. This state can differ from the state in which the other scheduler decided, because two
+bindings may be observed in a different order. Such pods count as differences.
 
 The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore). If
 more nodes are feasible than the sample contains, the other scheduler may not have evaluated the

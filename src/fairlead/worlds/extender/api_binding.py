@@ -23,7 +23,10 @@ UNBOUND: Final = "this extender does not bind: it was started without --api-serv
 
 
 async def refuse_to_bind(body: bytes) -> bytes:
-    """Reject a bind request, because the extender has no API server."""
+    """Return a BindingResult that rejects the request, because there is no API server.
+
+    Raises ProtocolError for a malformed request.
+    """
     decode(body, ExtenderBindingArgs)
     return encode(BindingResult(UNBOUND))
 

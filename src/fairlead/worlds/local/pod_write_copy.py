@@ -83,7 +83,7 @@ class PodWrite(Struct, frozen=True):
 
     @property
     def strings(self) -> list[bytes]:
-        """The strings without quotes; the marker of the n-th string has the n-th capital letter."""
+        """The strings without quotes; a marker with the n-th letter stands for the n-th string."""
         return [string.strip(_QUOTES) for string, _ in self.replaced]
 
 
@@ -270,7 +270,10 @@ class PodWriteCopies:
         self._store.storage.put(POD, new, is_arranged=True)
 
     def learn(self, described: PodWrite) -> None:
-        """Store a template of a write that went through all stages, with its result."""
+        """Store a template that is made from the result of `described`.
+
+        The write must have gone through all stages.
+        """
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])
         if new is None or new is old or not _is_typical(described, new):
@@ -289,7 +292,7 @@ class PodWriteCopies:
         labels = meta.get("labels") if described.node else None
         text = _replaced(_encode((entries, labels, new["status"])), described.replaced)
         if any(string in text for string in described.strings):
-            return  # part of a longer string
+            return  # a string is also part of a longer string
         if len(self._templates) >= TEMPLATES_MAX:
             self._templates.clear()
         keys = tuple(meta), tuple(new["spec"])
@@ -325,7 +328,8 @@ def _is_typical(described: PodWrite, new: Json) -> bool:
 def _marked(text: bytes, addresses: set[Any], uid: str) -> list[tuple[bytes, bytes]] | None:
     """Return pairs (string, marker) of the strings in `text` that differ from pod to pod.
 
-    Returns None if a string does not have the usual form.
+    These strings are times, `addresses` and `uid`. Returns None if a time or an address does not
+    have the usual form, or if there are too many strings.
     """
     times = {piece[-_TIME_BYTES:] for piece in text.split(_END_OF_TIME)[:-1]}
     if not all(map(_TIME.fullmatch, times)):

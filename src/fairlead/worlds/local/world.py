@@ -100,8 +100,9 @@ class LocalWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command.
 
-        Returns the outcome of calling an extender. For any other command, `poll` returns the
-        changes that it makes, then its outcome. A command that records an event has no outcome.
+        Returns the outcome of a call of an extender, and None for any other command. Then `poll`
+        returns the changes that the command makes, followed by its outcome. A command that records
+        an event has no outcome.
         """
         command = issued.command
         if isinstance(command, RecordEvent):

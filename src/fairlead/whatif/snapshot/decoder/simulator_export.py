@@ -47,7 +47,8 @@ def exported_objects(export: Json) -> Iterator[Any]:
 def selected_node(annotations: Mapping[str, str]) -> str:
     """Return the node that the simulator's scheduler selected for a pod; "" if it selected none.
 
-    It is the node of the last attempt in the history, or of the annotation if there is no history.
+    The node is that of the last attempt in the annotation `result-history`, or else the one in the
+    annotation `selected-node`.
     """
     for prefix in _PREFIXES:
         key = f"{prefix}selected-node"
