@@ -124,8 +124,8 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
-    Hand-written objects have only the notes about pods on missing nodes, nodes without resources,
-    and unknown annotations, fields and kinds.
+    If all objects are hand-written, only some notes are possible: about pods on missing nodes,
+    nodes without resources, and unknown annotations, fields and kinds.
     """
     manifests = snapshot.manifests
     some = samples(manifests)

@@ -31,7 +31,7 @@ def pod_spec_of(manifest: Manifest) -> tuple[str, Json]:
 
 
 def with_complete_pods(documents: Iterable[Document]) -> list[Document]:
-    """Return `documents`, in which every Pod has kind, apiVersion and name.
+    """Return `documents`; Pods that lack a kind, an apiVersion or a name get them.
 
     A Pod without a name gets the name `pod`, or its `metadata.generateName`. Other documents are
     unchanged.

@@ -1,4 +1,4 @@
-"""Kinds that a group of Kubernetes' own API does not have, such as misspelled kinds."""
+"""Detects kinds that do not exist in a group of Kubernetes' own API, such as misspelled kinds."""
 
 from __future__ import annotations
 

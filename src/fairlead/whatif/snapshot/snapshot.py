@@ -85,8 +85,8 @@ def read_snapshot(
 def without_collection() -> Iterator[None]:
     """Disable garbage collection within the `with` block, because the objects are kept anyway.
 
-    At the end of the `with` block, all objects count as old. Otherwise the next collection of young
-    objects would traverse the whole snapshot.
+    At the end of the `with` block, all objects are moved to the collector's oldest generation.
+    Otherwise the next collection of young objects would traverse the whole snapshot.
     """
     was_enabled = gc.isenabled()
     gc.disable()

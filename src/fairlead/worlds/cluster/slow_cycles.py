@@ -5,8 +5,8 @@
 
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
 controller. The line of a scheduling cycle has the name, the fields and the steps of upstream's
-trace. Other lines name the time and the pods. Each line ends with the five plugins at an extension
-point that took the most time, longest first.
+trace. Other lines name the time and the pods. A line ends with plugin steps: each is the time of
+one plugin at one extension point. The five longest steps are listed, longest first.
 
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """
@@ -85,7 +85,7 @@ class SlowCycles:
         return {} if self._meter is None else self._meter.take_steps()
 
     def _plugin_steps(self) -> list[PluginStep]:
-        """Return the plugin steps of the unit that took longest, at most STEPS_MAX."""
+        """Return the plugin steps of the current unit, longest first, at most STEPS_MAX."""
         times = [] if self._meter is None else self._meter.unit_times()
         steps = [PluginStep(one.taken, one.calls, one.plugin, one.point) for one in times]
         steps.sort(reverse=True)

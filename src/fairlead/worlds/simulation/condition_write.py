@@ -149,7 +149,7 @@ def _next_conditions(
 ) -> tuple[PodCondition, ...] | None:
     """Return the views of the conditions after `changes`.
 
-    Returns None if no view would differ from `before`, or if a change has no status or has a
+    Returns None if the result would equal `before`, or if a change has no status or has a
     heartbeat time. An observedGeneration in `changes` is ignored, because views do not contain it.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions

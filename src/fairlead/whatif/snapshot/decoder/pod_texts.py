@@ -212,7 +212,7 @@ class PodTexts:
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
         """Return (template that the pod `text` matches, the pod's strings in the placeholders).
 
-        Return None if `text` matches no template, so that it must be decoded. Pods of one template
+        Return None if `text` matches no template; then it must be decoded. Pods of one template
         share parts of their views, so the views must not be mutated.
         """
         workload = self._workloads.get(_workload_name(text)) if self._workloads else None
