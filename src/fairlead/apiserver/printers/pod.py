@@ -56,7 +56,7 @@ def _cells(pod: Json, now: int) -> list[Cell]:
 
 
 def _conditions(pod: Json) -> list[Json]:
-    """Return the row condition Completed for a terminated pod, otherwise []."""
+    """Return a list with the row condition Completed for a terminated pod, otherwise []."""
     phase = text(pod, "status", "phase")
     if phase not in _TERMINAL_PHASES:
         return []
@@ -108,9 +108,10 @@ def _reason_when_deleted(pod: Json, reason: str) -> str:
 
 
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
-    """Count init containers until one has not finished; that container sets the status word.
+    """Count the init containers up to the first that blocks the pod's start.
 
-    Return whether there is an unfinished init container.
+    An init container blocks the start unless it has succeeded or is a started sidecar. The first
+    blocking container sets the status word. Return whether there is such a container.
     """
     total = len(items(pod, "spec", "initContainers"))
     for index, status in enumerate(items(pod, "status", "initContainerStatuses")):
@@ -142,7 +143,10 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """Count the restarts again: after initialization, only restarts of sidecars are shown."""
+    """Replace the counted restarts by those of sidecars.
+
+    After initialization, the restarts of other init containers are not shown.
+    """
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:

@@ -27,8 +27,9 @@ from fairlead.apiserver.printers.field import (
     text,
 )
 
-# A Job's status is the first of these conditions that is True. In between, a Job that is being
-# deleted is Terminating: after _JOB_ENDS, and before _JOB_STATES.
+# The conditions that determine a Job's status, in the order in which they are checked. The first
+# condition that is True is the status. A Job that is being deleted and has none of the conditions
+# in _JOB_ENDS is Terminating, whatever its conditions in _JOB_STATES are.
 _JOB_ENDS: Final = ("Complete", "Failed")
 _JOB_STATES: Final = (
     ("Suspended", "Suspended"),

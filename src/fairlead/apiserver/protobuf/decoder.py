@@ -77,7 +77,7 @@ def _timestamp(message: bytes) -> tuple[int, int]:
 
 
 def _time(message: bytes) -> str | None:
-    """Return a timestamp in whole seconds as text; None if it is not set."""
+    """Return a Timestamp message as text in whole seconds; None if `message` is empty."""
     # upstream: apimachinery/pkg/apis/meta/v1/time_proto.go:Unmarshal
     return format_timestamp(_timestamp(message)[0] * NANOSECONDS_PER_SECOND) if message else None
 
@@ -99,7 +99,7 @@ def _int_or_string(message: bytes) -> int | str:
 
 
 def _any(message: bytes) -> Any:
-    """Return the JSON value in a RawExtension message."""
+    """Return the JSON value in a RawExtension message; None if the message has no content."""
     raw = dict(fields(message, "RawExtension", _ONE_RAW)).get(1, b"")
     return parse_json(raw) if raw else None
 
@@ -125,7 +125,8 @@ OF_BYTES: Final[Mapping[Type, Callable[[bytes], Any]]] = {
 
 # upstream: staging/src/k8s.io/api/*/*/generated.proto
 
-# Field numbers -> names; a nested table is a message whose fields are not nested in JSON.
+# Field numbers -> names. A nested table in place of a name describes a message whose fields belong
+# to the outer object in JSON.
 FieldNumbers = Mapping[str, Any]
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -244,7 +245,7 @@ def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
         if not is_too_deep(decoded):
             canonical: Json = in_canonical_form(schema, decoded)[0]
             return canonical
-    except RecursionError:  # only JSONSchemaProps are recursive
+    except RecursionError:  # possible only for JSONSchemaProps, the only recursive type
         pass
     except ValueError as cause:
         problem = str(cause)
@@ -299,7 +300,10 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 
 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
-    """Set or extend a field: lists and maps arrive item by item, objects may arrive in parts."""
+    """Set the field `name` of `obj` to the encoded `value`, or extend the field by it.
+
+    A message contains the items of a list or map one by one, and may contain an object in parts.
+    """
     match schema.type:
         case Type.LIST if schema.items is not None:
             obj.setdefault(name, []).extend(_items(schema.items, value))
@@ -314,16 +318,17 @@ def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
 
 
 def _items(schema: Schema, value: Any) -> list[Any]:
-    """Return the items in one encoded value: one item, or all numbers of a packed list."""
+    """Return the list items in one encoded value: one item, or all numbers of a packed list."""
     if schema.type not in OF_VARINT or not isinstance(value, bytes):
         return [_value(schema, value)]
     return [_value(schema, item) for item in varints(value)]
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """Return the value of a map entry; a missing value is the zero value.
+    """Return the decoded value of a map entry; None is decoded as the zero value.
 
-    If `schema` is a list, `value` is a message that contains the items.
+    `schema` is the type of the value. If it is a list, `value` is a message that contains the
+    items of the list.
     """
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))

@@ -21,12 +21,12 @@ _VARINT_BYTES_MAX: Final = 10
 _FIXED: Final = {EIGHT_BYTES: 8, FOUR_BYTES: 4}
 _LENGTH_MAX: Final = (1 << 63) - 1
 
-# The wire types that a field may have, and the field's name in errors.
+# Of one field: its allowed wire types, and its name in errors.
 Layout = tuple[tuple[int, ...], str]
 
 
 class WireError(ValueError):
-    """The message is malformed; the text is upstream's."""
+    """Raised for a malformed message; the error text is upstream's."""
 
 
 def fields(
@@ -85,7 +85,7 @@ def _end_of_unknown(message: bytes, position: int) -> int:
         match key & 7:
             case 3:  # a group begins
                 depth += 1
-            case 4:  # and ends
+            case 4:  # a group ends
                 depth -= 1
             case 0:
                 _, position = _varint(message, position)

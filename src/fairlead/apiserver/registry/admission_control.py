@@ -33,7 +33,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.storage.storage import Storage
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
-# The kinds of objects that `judges_users` depends on.
+# The kinds of objects that `judges_users` looks for.
 JUDGING: Final = (
     MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -139,5 +139,8 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook or policy is configured; its decision may depend on the user."""
+    """Return whether any webhook configuration or admission policy binding is stored.
+
+    If so, the decision about a request may depend on its user.
+    """
     return any(map(storage.count, JUDGING))

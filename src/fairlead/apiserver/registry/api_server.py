@@ -27,7 +27,11 @@ def _schema(kind: Kind) -> Schema | None:
 
 
 def decode(kind: Kind, obj: Json) -> Json:
-    """Return `obj` decoded by its type. Raises ApiError 400 for a value of the wrong type."""
+    """Return `obj` decoded according to the schema of its kind.
+
+    An object of a custom kind is returned unchanged. Raises ApiError 400 for a value of the wrong
+    type.
+    """
     schema = _schema(kind)
     if schema is None:
         return obj
@@ -39,7 +43,10 @@ def decode(kind: Kind, obj: Json) -> Json:
 
 
 def default(kind: Kind, obj: Json) -> Json:
-    """Return the decoded object `obj` with its defaults. Raises ApiError 400."""
+    """Return the decoded object `obj` with its defaults.
+
+    Raises ApiError 400 for a value of the wrong type.
+    """
     schema = _schema(kind)
     if schema is not None:
         try:
@@ -53,7 +60,7 @@ def default(kind: Kind, obj: Json) -> Json:
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
     """Return `new` with the empty fields that its type always encodes.
 
-    `new` was derived from the stored object `old`; None means that the object is new.
+    `new` was derived from the stored object `old`. If `old` is None, the object is new.
     """
     schema = _schema(kind)
     if schema is None:
@@ -66,7 +73,10 @@ def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
 
 @lru_cache(maxsize=256)
 def zero_status(kind: Kind) -> Any:
-    """Return the default status of a new object; None for a custom kind or one without status."""
+    """Return the default status of a new object of `kind`.
+
+    Return None if `kind` is custom or has no status.
+    """
     schema = _schema(kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")
 

@@ -85,7 +85,7 @@ def marked_for_deletion(
 ) -> Json:
     """Return `obj` marked for deletion, or `obj` itself if nothing changes.
 
-    If `grace_period_s` is None, the grace period of the object applies. A negative one means 1 s.
+    If `grace_period_s` is None, the object's own grace period applies. A negative value means 1 s.
     """
     if grace_period_s is not None and grace_period_s < 0:
         grace_period_s = 1
@@ -124,7 +124,10 @@ def may_remove(strategy: ResourceStrategy, obj: Json) -> bool:
 
 
 def _shortened(obj: Json, _: int, grace_period_s: int | None) -> Json:
-    """Return the terminating `obj`, with a grace period of at most `grace_period_s`."""
+    """Return the terminating `obj`, with a grace period of at most `grace_period_s`.
+
+    If `grace_period_s` is None, the grace period does not change.
+    """
     meta = obj["metadata"]
     left_s = meta.get("deletionGracePeriodSeconds")
     if grace_period_s is None or left_s is None or grace_period_s >= left_s:

@@ -26,8 +26,8 @@ Text = msgspec.Raw | bytes | TemplateText
 class DumpedTemplate(Protocol):
     """Makes the views and JSON values of similar objects, which is faster than decoding texts.
 
-    `makes_replicas` means that the objects are pods that differ only in name, uid, version, node,
-    the node to which they are pinned, the names of their volumes, addresses and times.
+    If `makes_replicas` is True, the objects are pods that differ only in name, uid, version, node,
+    addresses, times, the names of their volumes, and the node to which they are pinned.
     """
 
     makes_replicas: bool
@@ -44,17 +44,20 @@ class DumpedTemplate(Protocol):
     def replica_strings(self, text: Text) -> Sequence[str] | None:
         """Return the strings that `text` has in place of the template's placeholders.
 
-        Returns None if `text` does not match the template, or if its pod is not a replica.
+        Return None if `text` does not match the template, or if its pod is not a replica.
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the column of the string at `path`; None if the string is equal in all views."""
+        """Return the index in `replica_strings` of the string at `path` in the view.
+
+        Return None if all views have the same string at `path`.
+        """
 
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
     """A dumped object in stored form (`StoredForm`): its typed view and its text.
 
-    `template` is not None if many objects of the dump have similar texts.
+    `template` is set only if many objects of the dump have similar texts.
     """
 
     kind: Kind
@@ -70,7 +73,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def version(self) -> int | None:
-        """The resourceVersion."""
+        """The resourceVersion of the object, which is always a number."""
         return int(self.view.metadata.resource_version)
 
     @property

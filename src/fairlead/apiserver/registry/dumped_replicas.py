@@ -28,7 +28,7 @@ class DumpedReplicas(Replicas):
     """The pods whose texts are `texts`; `template` makes their views, which are in stored form."""
 
     def __init__(self, template: DumpedTemplate, texts: TemplateRows) -> None:
-        """Start with one pod for each text. `template.makes_replicas` must be True."""
+        """Each text describes one pod. `template.makes_replicas` must be True."""
         super().__init__(())
         self.template = template
         self.texts = texts
@@ -46,7 +46,7 @@ class DumpedReplicas(Replicas):
     def __getitem__(self, index: slice) -> Sequence[Pod]: ...
 
     def __getitem__(self, index: int | slice) -> Pod | Sequence[Pod]:
-        """Return a pod, or the pods of a slice; the same objects each time."""
+        """Return a pod, or the pods of a slice. Each access returns the same Python objects."""
         if isinstance(index, slice):
             return [self[one] for one in range(len(self))[index]]
         if index not in self._made:
@@ -64,7 +64,7 @@ class DumpedReplicas(Replicas):
         return POD
 
     def object_at(self, index: int) -> DumpedObject:
-        """Return a pod with its text."""
+        """Return the pod at `index` together with its text."""
         return DumpedObject(POD, self[index], self.texts[index], self.template)
 
     def by_name(self) -> DumpedReplicas:
@@ -91,27 +91,27 @@ class DumpedReplicas(Replicas):
 
     @property
     def namespace(self) -> str:
-        """The namespace of the pods."""
+        """The namespace that all the pods share."""
         return self[0].metadata.namespace
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """The names."""
+        """The name of each pod."""
         return self.column("metadata", "name")
 
     @cached_property
     def uids(self) -> Sequence[str]:
-        """The uids."""
+        """The uid of each pod."""
         return self.column("metadata", "uid")
 
     @cached_property
     def nodes(self) -> Sequence[str]:
-        """The names of the nodes; empty strings for pods without a node."""
+        """The name of each pod's node; "" for a pod without a node."""
         return self.column("spec", "node_name")
 
     @cached_property
     def created(self) -> Sequence[str]:
-        """The creationTimestamps."""
+        """The creationTimestamp of each pod."""
         return self.column("metadata", "creation_timestamp")
 
     @property
@@ -121,17 +121,17 @@ class DumpedReplicas(Replicas):
 
     @property
     def versions(self) -> Sequence[str]:
-        """The resourceVersions."""
+        """The resourceVersion of each pod."""
         return self.column("metadata", "resource_version")
 
     @cached_property
     def start_times(self) -> Sequence[str]:
-        """The startTimes of the statuses; empty strings for pods that have not started."""
+        """The status.startTime of each pod; "" for a pod that has not started."""
         return self.column("status", "start_time")
 
     @property
     def have_equal_state(self) -> bool:
-        """Whether all or none of the pods have a node, and all or none a start time."""
+        """Whether all pods or no pods have a node, and all pods or no pods have a start time."""
         return len({*map(bool, self.nodes)}) == len({*map(bool, self.start_times)}) == 1
 
     @cached_property

@@ -45,8 +45,8 @@ from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 
 TEMPLATES_MAX: Final = 256
-# Resources whose objects change while pods are created, and which no plugin reads for a pod
-# without spec.nodeName.
+# Resources whose objects often change while pods are created. No plugin reads these objects for a
+# pod without spec.nodeName.
 _UNREAD: Final = frozenset(
     (
         "pods", "events", "nodes", "leases.coordination.k8s.io", "replicationcontrollers",
@@ -63,10 +63,10 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 class Recording:
-    """Records the warnings and audit annotations that the stages issue for a pod during `write`."""
+    """Records the warnings and audit annotations that the stages of `Store.create` issue."""
 
     def __init__(self, write: Write) -> None:
-        """`self.write` is a copy of `write` that records warnings and annotations."""
+        """`self.write` passes warnings and annotations on to `write`, and also records them."""
         self._client = write
         self.warnings: list[str] = []
         self.annotations: dict[str, str] = {}
@@ -84,7 +84,8 @@ class Recording:
 class _Template(Struct, frozen=True):
     """A function that copies a stored pod, and the warnings and annotations of its creation.
 
-    `copy` takes the strings of the new pod. `has_volume` is True if these include a volume name.
+    `copy` takes the new pod's own strings, listed in the module's docstring. `has_volume` is True
+    if these strings include the name of a volume.
     """
 
     copy: Callable[[Sequence[str]], Json]
@@ -105,7 +106,7 @@ class PodCopies:
     ) -> None:
         """`ids` generates the uids of copies and the names of their token volumes.
 
-        Each pod has its own value of the annotation `own_annotation`, if it has the annotation.
+        The value of the annotation `own_annotation` may differ between pods of one template.
         """
         self._storage = storage
         self._own = own_annotation
@@ -142,7 +143,7 @@ class PodCopies:
         return self._storage.put(POD, pod, is_arranged=True)
 
     def record(self, write: Write) -> Recording:
-        """Return a Recording for a pod that goes through all stages."""
+        """Return a Recording for a pod that goes through all stages of `Store.create`."""
         return Recording(write)
 
     def learn(self, manifest: Mapping[str, Any], recording: Recording, stored: Json) -> None:
@@ -189,7 +190,8 @@ class PodCopies:
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
         """Return the key of the template for `manifest`.
 
-        The key contains all input of the stages, except stored objects and the pod's own strings.
+        The key contains everything on which the stages of `Store.create` depend, except stored
+        objects and the pod's own strings.
         If `metadata` is not an object, the key contains the whole manifest.
         """
         meta = manifest.get("metadata")
@@ -202,7 +204,7 @@ class PodCopies:
 
 
 def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
-    """Return the name of the volume that the admission plugin ServiceAccount has added, or ""."""
+    """Return the name of the volume that the plugin ServiceAccount added; "" if it added none."""
     sent = _encode(manifest)
     for volume in stored["spec"].get("volumes") or ():
         name: str = volume["name"]
@@ -214,7 +216,9 @@ def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
 def _marked(stored: Json, volume: str, own: str) -> Json | None:
     """Return `stored` with a marker in place of each of the pod's own strings.
 
-    Return None if `stored` already contains text that looks like a marker.
+    `volume` is the name of the token volume, or "". `own` is the name of the annotation whose
+    value may differ between pods. Return None if `stored` already contains text that looks like a
+    marker.
     """
     if has_marks(_encode(stored)):
         return None

@@ -13,9 +13,9 @@ RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be create
 
 
 def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
-    """Refuse a deletion or eviction of an object with another uid or resourceVersion.
+    """Refuse a deletion or eviction if `obj` has another uid or resourceVersion than required.
 
-    None matches every object. Raises ApiError 409.
+    None as the required value matches every object. Raises ApiError 409.
     """
     # upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, which names the kind
     meta = obj["metadata"]
@@ -56,10 +56,10 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
 
 
 def require_same_version(kind: Kind, old: Json, new: Json) -> None:
-    """Refuse an update of `old` to `new` with another uid or resourceVersion.
+    """Refuse an update if the uid or resourceVersion of `new` differs from that of `old`.
 
-    A missing uid or resourceVersion, and the resourceVersion "0", match every object. Raises
-    ApiError 409.
+    A missing uid or resourceVersion in `new`, and the resourceVersion "0", match every object.
+    Raises ApiError 409.
     """
     before, meta = old["metadata"], new["metadata"]
     require_uid(kind, old, meta.get("uid", ""))

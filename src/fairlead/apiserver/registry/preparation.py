@@ -105,7 +105,7 @@ def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json)
 
 
 def with_spec(old: Json, spec: Json) -> Json:
-    """Return `old` with `spec`; if `spec` differs, the generation is incremented."""
+    """Return `old` with the new `spec`; if this changes the spec, increment the generation."""
     if spec == old.get("spec"):
         return old
     meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
@@ -149,8 +149,9 @@ def _with_null_list(obj: Json, path: FieldPath) -> Json:
 def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
     """Return `obj` with equal values in a single field and in the first item of a list.
 
-    If both have a value, the value of the single field is used. If the values differ, the list is
-    replaced by a list with this value only.
+    `mirrored` describes the field and the list; if it is None, `obj` is returned unchanged. If the
+    field and the list both have a value, the value of the field is used. If the two values differ,
+    the list is replaced by a list with this value only.
     """
     if mirrored is None:
         return obj

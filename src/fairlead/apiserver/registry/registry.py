@@ -25,19 +25,20 @@ class Registry(Struct, frozen=True, kw_only=True):
     """The strategies and functions that a store uses. Each function may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
-    # The object decoded by its type: unknown fields dropped, values in canonical form.
+    # Returns an object without its unknown fields, and with its values in canonical form.
     decode: Callable[[Kind, Json], Json]
-    # A decoded object with its defaults.
+    # Returns a decoded object with its defaults.
     default: Callable[[Kind, Json], Json]
-    # An object derived from a stored one (None: new), with the fields that its type always encodes.
+    # Given (kind, old, new), returns `new` with the fields that its type always encodes. `new` was
+    # derived from the stored object `old`, which is None if the object is new.
     normalize: Callable[[Kind, Json | None, Json], Json]
-    # The status of a new object; None if a new object has no status.
+    # Returns the status of a new object; None if a new object has no status.
     zero_status: Callable[[Kind], Json | None]
-    # upstream: Validate, ValidateUpdate of a kind's strategies
+    # Applies the validation rules. upstream: Validate, ValidateUpdate of a kind's strategies
     validator: Validator
 
     def strategy(self, kind: Kind) -> ResourceStrategy:
-        """Return the strategy of a kind, or the default strategy."""
+        """Return the strategy of a kind; `CUSTOM` or `DEFAULT` if the kind has no strategy."""
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 
     def rules(self, kind: Kind) -> KindRules:

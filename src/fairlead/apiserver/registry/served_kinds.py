@@ -24,13 +24,13 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.kind_table import GROUP_VERSIONS
 
-# Last, after custom groups: metrics servers register with the lowest priority.
+# This group comes after custom groups, because metrics servers register with the lowest priority.
 MEASURED_GROUP: Final = "metrics.k8s.io"
 _ALL: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
 # The kinds that are served by default.
 BUILT_IN: Final = tuple(kind for kind in _ALL if not kind.feature_gate)
 
-# The kinds of a server with all feature gates that also serves metrics.
+# The kinds of a server on which all feature gates are enabled and which also serves metrics.
 WITH_METRICS: Final = (*_ALL, NODE_METRICS, POD_METRICS)
 
 _GROUPS: Final = tuple(

@@ -56,7 +56,7 @@ _BEHAVIOR: Final[Mapping[str, ResourceStrategy]] = {
     PRIORITY_CLASS.resource: scheduling.STRATEGIES[PRIORITY_CLASS.resource],
     REPLICATION_CONTROLLER.resource: _ORPHANING,
 }
-# Kinds whose updates are compared with the old object.
+# Resources to which a simulation applies the API server's rules for updates.
 _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 

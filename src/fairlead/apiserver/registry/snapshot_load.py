@@ -49,7 +49,7 @@ _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
 
 
 class _LoadedJson(Struct):
-    """An object that was given as JSON, in the form in which `as_stored` returned it."""
+    """An object that was given to `load` as JSON; `value` is the result of `as_stored`."""
 
     kind: Kind
     value: Json
@@ -113,7 +113,10 @@ def load(
 def _restored(
     storage: Storage, pods: Iterable[Loaded | DumpedReplicas], newest: int
 ) -> list[Replicas]:
-    """Fill `storage` with `pods`; return their views, with neighbouring replicas grouped."""
+    """Fill `storage` with `pods`; return their views, with neighbouring replicas grouped.
+
+    `newest` is the newest resourceVersion of all loaded objects.
+    """
     found: list[Replicas] = []
     for are_single, some in groupby(pods, key=_is_one):
         if are_single:
@@ -197,7 +200,7 @@ def _in_listing_order(
     found: list[Loaded | DumpedReplicas] = []
     for resource in sorted(by_kind, key=_rank):
         entries = by_kind[resource]
-        entries.sort()  # by key; the number is unique, so objects are never compared
+        entries.sort()  # by key, then by number; numbers are unique, so entries are never compared
         before: Key | None = None
         for key, _, entry in entries:
             if key == before or (resource in present and storage.find(entry.kind, *key)):
@@ -213,9 +216,9 @@ def _without_overlaps(
     """Yield `pods` in groups, in listing order of the groups.
 
     DumpedReplicas stay whole, sorted by name, if their names are unique and no other pod is listed
-    between them. If other pods are listed between them, and all of these match the template of the
-    replicas, the result is one larger DumpedReplicas. Otherwise the replicas are divided into
-    single pods.
+    between them. If other pods are listed between them, and all of these other pods match the
+    template of the replicas, all these pods become one larger DumpedReplicas. Otherwise the
+    replicas are divided into single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap
@@ -233,7 +236,7 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
     """Return the entries of `run`, with DumpedReplicas divided into single pods.
 
     If `run` has only one entry, and the names in the entry are unique, the entry stays whole. If
-    all pods of the run are replicas of each other, the result is one entry.
+    all pods in `run` are replicas of each other, they are joined into one entry.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run
@@ -244,9 +247,10 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 
 
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
-    """Return the pods of `run` if all are replicas of each other; otherwise None.
+    """Return the pods of `run` as one DumpedReplicas; None if not all are replicas of each other.
 
-    The first pods of a workload are decoded before there is a template, but their texts match it.
+    The first pods of a workload were decoded before there was a template, but their texts match
+    the template.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:
@@ -293,9 +297,10 @@ def _rank(resource: str) -> tuple[bool, int, str]:
 
 
 def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> int:
-    """Set the version of each object that has none, and return the newest version.
+    """Set the resourceVersion of each object that has none; return the newest resourceVersion.
 
-    The new versions are higher than `version` and all versions in `loaded`.
+    The new versions are higher than `version`, the version of the storage, and than all versions
+    in `loaded`.
     """
     values = [entry for entry in loaded if isinstance(entry, _LoadedJson)]
     texts = {
@@ -316,9 +321,10 @@ def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> i
 
 
 def _admit(admission: AdmissionControl, loaded: Iterable[Loaded]) -> None:
-    """Replace each pod with the pod that admission returns. Raises ApiError.
+    """Replace each pod with the pod that admission returns.
 
-    Objects in stored form have already been admitted.
+    Objects in stored form have already been admitted, so they are skipped. Raises ApiError if a
+    plugin refuses an object.
     """
     for entry in loaded:
         if isinstance(entry, _LoadedJson):

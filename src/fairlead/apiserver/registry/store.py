@@ -104,8 +104,8 @@ class Store:
     ) -> None:
         """`ids` generates uids and names. The plugins in `admission` run in the given order.
 
-        If `storage` is given, `log_capacity` is ignored. With `copying`, a pod is created as a copy
-        of an equal pod, which is faster (see `PodCopies`).
+        If `storage` is given, `log_capacity` is ignored. If `copying` is given, a pod is created
+        as a copy of an equal pod, which is faster (see `PodCopies`).
         """
         self.storage = Storage(log_capacity) if storage is None else storage
         self.ids = ids
@@ -124,7 +124,7 @@ class Store:
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        """Return the object `name`; None if there is none.
+        """Return the object `name`; None if it does not exist.
 
         For cluster-scoped kinds, `namespace` is "".
         """
@@ -190,7 +190,7 @@ class Store:
         if self._copies is None and copying is not None:
             self._pods_created += 1
             if self._pods_created > copying.after:
-                # Most simulations create few pods, and start sooner without the module.
+                # Most simulations create few pods, and start sooner if the module is not imported.
                 from fairlead.apiserver.registry.pod_copy import PodCopies  # noqa: PLC0415
 
                 self._copies = PodCopies(
@@ -246,7 +246,7 @@ class Store:
                 kind, namespace, name, terminating=going, is_generated=is_generated
             )
         if self.version != version and created_by(strategy, new, preparation) != obj:
-            # for example, another request has taken its cluster IP
+            # for example, another request has taken the Service's cluster IP
             raise SupersededError(kind, obj)
         # 7. Store it.
         obj = pruned_for_storage(kind, obj)
@@ -514,11 +514,17 @@ class Store:
     # --- stages ----------------------------------------------------------------------------
 
     def completed(self, kind: Kind, obj: Json) -> Json:
-        """Return `obj`, decoded by its type, with its defaults. Raises ApiError 400."""
+        """Return `obj` decoded according to its kind's schema, with its defaults.
+
+        Raises ApiError 400 for a value of the wrong type.
+        """
         return self.registry.default(kind, self.registry.decode(kind, obj))
 
     def _decoded(self, manifest: Mapping[str, Any]) -> tuple[Kind, Json]:
-        """Return (kind of `manifest`, `manifest` decoded by its type). Raises ApiError 400."""
+        """Return (kind of `manifest`, `manifest` decoded according to the kind's schema).
+
+        Raises ApiError 400 for a value of the wrong type.
+        """
         obj = without_nulls(dict(manifest))
         kind = kind_of(obj)
         return kind, self.registry.decode(kind, obj)

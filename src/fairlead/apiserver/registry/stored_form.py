@@ -59,7 +59,7 @@ from fairlead.apiserver.validation.simulation import check_stored
 Part = TypeVar("Part")
 
 _ENCODE: Final = msgspec.msgpack.Encoder().encode
-# The fields of a spec, besides volumes and affinity, on which the result depends.
+# The fields of a pod's spec, besides volumes and affinity, on which the result of `has` depends.
 _read_fields: Final = attrgetter(
     "containers",
     "init_containers",
@@ -78,7 +78,7 @@ _read_fields: Final = attrgetter(
     "termination_grace_period_seconds",
     "active_deadline_seconds",
 )
-# The fields that take memory and that most pods of a workload share.
+# The large fields of a pod's spec, which are equal in most pods of a workload.
 _SHARED: Final = (
     "containers",
     "init_containers",
@@ -99,12 +99,12 @@ class StoredForm:
     """Finds the objects of one dump that are in stored form."""
 
     def __init__(self) -> None:
-        # By encoded content; None for parts that loading would change or refuse.
+        # Checked parts by encoded content; None for parts that loading would change or refuse.
         self._specs: dict[bytes, tuple[Any, ...] | None] = {}
         self._affinities: dict[bytes, Affinity | None] = {}
         self._labels: dict[bytes, dict[str, str] | None] = {}
         self._valid_labels: set[tuple[str, str]] = set()
-        self._nodes: set[str] = set()  # valid names
+        self._nodes: set[str] = set()  # valid names of nodes
 
     def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
         """Return whether `view`, decoded from an object of `kind`, is certainly in stored form.
@@ -256,7 +256,11 @@ def _has_valid_owners(meta: ObjectMeta) -> bool:
 def _interned(
     known: dict[bytes, Part | None], part: Part, is_valid: Callable[[Part], bool]
 ) -> Part | None:
-    """Return the first part in `known` that is equal to `part`; None if `part` is invalid."""
+    """Return the first part that equals `part`, so that equal parts are one object.
+
+    Return None if `part` is invalid. `known` contains the results for earlier parts, by encoded
+    content.
+    """
     key = _ENCODE(part)
     if key not in known:
         known[key] = part if is_valid(part) else None
@@ -312,7 +316,7 @@ def _tolerates(tolerations: Iterable[Toleration], key: str) -> bool:
 def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
     resources = container.resources
     return (
-        not resources.claims  # JSON, which may contain nulls
+        not resources.claims  # raw JSON, which may contain nulls
         and resources.limits.keys() <= resources.requests.keys()
         and "" not in resources.requests.values()
         and _are_texts(resources.requests)

@@ -32,7 +32,10 @@ FieldReader = Callable[[Json], str]
 
 
 def text_field(*path: str, absent: str = "") -> FieldReader:
-    """Return a function that reads the field at `path` as text, or `absent` if it is missing."""
+    """Return a function that returns the field at `path` as text.
+
+    If the field is missing, the function returns `absent`.
+    """
 
     def read(obj: Json) -> str:
         value: Any = obj
@@ -109,18 +112,20 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
 
     # --- create ------------------------------------------------------------------------------
 
-    # Whether generated names end in a random suffix (else generateName is the
-    # whole name). upstream: names.NameGenerator
+    # Whether a generated name ends in a random suffix. If not, the name equals generateName.
+    # upstream: names.NameGenerator of the strategies
     has_random_suffix: bool = True
     # Checks that come before validation. upstream: Store.BeginCreate
     begin_create: Callable[[Json, PreparationContext], None] | None = None
     # Whether a new object keeps the status that the client sent.
     accepts_status_on_create: bool = False
-    # The status of a new object, at a timestamp; None for the zero value of its type.
+    # Maps (object, timestamp) to the status of a new object. If this is None, the status of a new
+    # object is the zero value of its type.
     initial_status: Callable[[Json, str], Json] | None = None
     # Sets further fields of a new object. upstream: PrepareForCreate
     prepare_for_create: Callable[[Json, PreparationContext], Json] | None = None
-    # Whether (sent, stored) has defaults that are not persisted, see `unpersisted_defaults`.
+    # Given (sent, stored), returns whether the new object `stored` has defaults that are not
+    # persisted; see `unpersisted_defaults`.
     has_unpersisted_defaults: Callable[[Json, Json], bool] | None = None
 
     # --- update ------------------------------------------------------------------------------
@@ -133,14 +138,15 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
     updates_status: bool = False
     # Restores fields of the old object, given (old, new). upstream: PrepareForUpdate
     prepare_for_update: Callable[[Json, Json, PreparationContext], Json] | None = None
-    # Whether (old, new) increments metadata.generation.
+    # Whether an update from `old` to `new` increments metadata.generation.
     increments_generation: Callable[[Json, Json], bool] = is_respecified
-    # Whether the generation starts with the first change instead of at 1 on creation.
+    # Whether a new object has no generation until its first change; otherwise it starts with 1.
     has_generation_once_changed: bool = False
 
     # --- update of a subresource -------------------------------------------------------------
 
-    # By subresource: (old, new, timestamp) to the object to write. upstream: the status strategies
+    # Functions by subresource; each maps (old, new, timestamp) to the object to write.
+    # upstream: the status strategies
     prepare_subresource: Mapping[str, Callable[[Json, Json, str], Json]] = field(
         default_factory=dict
     )
@@ -151,18 +157,18 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
     # --- validation --------------------------------------------------------------------------
 
     rules: KindRules = NO_RULES
-    # The rules of versions with different rules, by apiVersion.
+    # By apiVersion: the rules of versions that do not use `rules`.
     rules_in_version: Mapping[str, KindRules] = field(default_factory=dict)
 
     # --- delete ------------------------------------------------------------------------------
 
     # upstream: rest/delete.go:DefaultGarbageCollectionPolicy
     garbage_collection: GarbageCollection = GarbageCollection.DELETE_DEPENDENTS
-    # Maps (object, now, grace period in s or None) to the object marked for deletion. If this or
-    # the result is None, an object is marked only if it has finalizers. upstream:
+    # Maps (object, now, grace period in s or None) to the object marked for deletion. If this
+    # function is None or returns None, an object is marked only if it has finalizers. upstream:
     # RESTGracefulDeleteStrategy.CheckGracefulDelete
     begin_deletion: Callable[[Json, int, int | None], Json | None] | None = None
-    # The corresponding function for an object that is already marked.
+    # The corresponding function for an object that is already marked for deletion.
     repeat_deletion: Callable[[Json, int, int | None], Json] | None = None
     # Whether something other than finalizers keeps an object that is marked for deletion.
     holds_deleted: Callable[[Json], bool] | None = None
@@ -179,21 +185,23 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
 
     # --- what clients see --------------------------------------------------------------------
 
-    # The warning of every request. upstream: APILifecycleDeprecated of the type
+    # The warning in the response to every request. upstream: APILifecycleDeprecated of the type
     deprecation: str = ""
-    # (old or None, new) to warnings. upstream: WarningsOnCreate, WarningsOnUpdate
+    # Maps (old object or None, new) to warnings. upstream: WarningsOnCreate, WarningsOnUpdate
     warnings: Callable[[Json | None, Json], Iterable[str]] | None = None
     # Fields that field selectors may name, in addition to metadata.name and metadata.namespace.
     selectable_fields: Mapping[str, FieldReader] | None = None
-    # Selectable fields of versions with other field names, by apiVersion.
+    # By apiVersion: the selectable fields of versions that do not use `selectable_fields`.
     selectable_in_version: Mapping[str, Mapping[str, FieldReader]] = field(default_factory=dict)
     # The message that rejects a field that is not selectable; {} is replaced by the field's name.
     unselectable_field: str = "field label not supported: {}"
     # Whether a field selector may name metadata.namespace.
     selects_namespace: bool = True
-    # Fields that a write to a subresource does not own. upstream: GetResetFields
+    # By subresource: the fields, besides spec, that a write to the subresource does not own.
+    # upstream: GetResetFields of the strategies
     reset_fields: Mapping[str, tuple[FieldPath, ...]] = field(default_factory=dict)
-    # False: upstream's reset fields name a version that does not exist, so they have no effect.
+    # If False, a write owns all its fields, because upstream lists the fields that it does not own
+    # under a version that does not exist.
     resets_fields: bool = True
     # The path of the objects in etcd, which some error messages contain; "" means the plural.
     storage_prefix: str = ""

@@ -27,7 +27,7 @@ _Key = tuple[str, str, str]
 class UnpersistedDefaults:
     """Records the versions of objects whose defaults are not persisted.
 
-    Only the store changes it.
+    Only the store adds and removes records.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class UnpersistedDefaults:
             self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
 
     def has(self, kind: Kind, obj: Json) -> bool:
-        """Return whether `obj`, the newest version, has defaults that are not persisted."""
+        """Return whether `obj`, the newest version of an object, has unpersisted defaults."""
         version = self._versions.get(_key(kind, obj))
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 

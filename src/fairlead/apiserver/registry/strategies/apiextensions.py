@@ -63,9 +63,9 @@ def _conversion_causes(definition: Json) -> Iterator[Cause]:
 
 
 def _schemas(definition: Json) -> list[Any]:
-    """Return the schemas of all versions.
+    """Return the schemas of all versions of a definition.
 
-    If the schemas do not change, their CEL rules are not compiled again.
+    If an update does not change these schemas, their CEL rules are not compiled again.
     """
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 

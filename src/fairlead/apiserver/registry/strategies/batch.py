@@ -65,8 +65,8 @@ def _new_job(job: Json, _: PreparationContext) -> Json:
     labels = {**selector.get("matchLabels", {}), CONTROLLER_UID: meta["uid"]}
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     labels = meta.get("labels")
-    # A Job with labels of its own gets no other labels. Labels defaulted from the template are, in
-    # upstream, the same map as the template's, so the generated labels appear in both.
+    # Labels that the client gave to the Job do not change. If the Job's labels defaulted to those
+    # of its template, upstream uses one map for both, so both get the generated labels.
     if not labels:
         meta = {**meta, "labels": own}
     elif labels is pods_meta.get("labels") and not meta.get("generateName"):

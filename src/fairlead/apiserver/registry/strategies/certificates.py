@@ -230,7 +230,7 @@ def _with_rows(status: Json, rows: list[Json]) -> Json:
 def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[Json]:
     """Return `rows` with its conditions of type `verdict` replaced by those of `before`.
 
-    If their numbers differ, `rows` is returned unchanged.
+    If `before` and `rows` have different numbers of such conditions, `rows` is returned unchanged.
     """
     # upstream: strategy.go:preserveConditionInstances
     had = [row for row in before if row.get("type") == verdict]
@@ -241,7 +241,11 @@ def _with_verdicts(before: list[Json], rows: list[Json], verdict: str) -> list[J
 
 
 def _timed(before: list[Json], rows: list[Json], timestamp: str) -> list[Json]:
-    """Return the conditions `rows` with lastUpdateTime and lastTransitionTime set."""
+    """Return the conditions `rows` with lastUpdateTime and lastTransitionTime set.
+
+    A missing lastTransitionTime is taken from the condition in `before` that has the same type and
+    status. Other missing times become `timestamp`.
+    """
     # upstream: strategy.go:populateConditionTimestamps
     since: dict[tuple[str, str], str] = {}
     for row in before:

@@ -42,7 +42,7 @@ def _second(context: PreparationContext) -> str:
 
 
 def _dated_slice(obj: Json, context: PreparationContext) -> Json:
-    """Return a ResourceSlice in which every taint has a timeAdded.
+    """Return the ResourceSlice `obj`; each taint without a timeAdded gets the current time.
 
     upstream: pkg/apis/resource/v1/defaults.go: SetDefaults_DeviceTaint
     """
@@ -59,7 +59,7 @@ def _dated_slice(obj: Json, context: PreparationContext) -> Json:
 
 
 def _dated_rule(obj: Json, context: PreparationContext) -> Json:
-    """Return a DeviceTaintRule whose taint has a timeAdded."""
+    """Return the DeviceTaintRule `obj`; a taint without a timeAdded gets the current time."""
     spec = obj["spec"]
     return {**obj, "spec": {**spec, "taint": _dated(spec["taint"], context)}}
 

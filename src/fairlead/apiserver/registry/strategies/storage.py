@@ -128,7 +128,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment, for the rules that hold on create and on update."""
+    """Yield the errors of a VolumeAttachment, by the rules that apply on create and on update."""
     spec = obj["spec"]
     source = spec.get("source") or {}
     yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes a driver of a CSINode, except its allocatable."""
+    """Yield the errors of an update that changes a CSINode's driver, except its `allocatable`."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

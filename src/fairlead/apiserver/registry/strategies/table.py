@@ -74,7 +74,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         return found
 
     def get(self, resource: str, default: Any = None) -> Any:
-        """Return the strategy of `resource`; `default` if the table has none for it."""
+        """Return the strategy of `resource`; `default` if the table has no such strategy."""
         found = self._loaded.get(resource)
         if found is None:
             self._load(resource)
@@ -122,5 +122,5 @@ STRATEGIES: Final = StrategyTable()
 
 
 def strategy_of(kind: Kind) -> ResourceStrategy:
-    """Return the API server's strategy of a kind, by default `CUSTOM` or `DEFAULT`."""
+    """Return the API server's strategy of a kind; `CUSTOM` or `DEFAULT` if the kind has none."""
     return STRATEGIES.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)

@@ -71,7 +71,7 @@ def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
 
 
 def holds_deleted(pod: Json) -> bool:
-    """Return whether the pod is kept because its kubelet has not yet confirmed that it stopped."""
+    """Return whether `pod` is kept until its kubelet confirms that the pod has stopped."""
     return bool(pod["metadata"].get("deletionGracePeriodSeconds"))
 
 

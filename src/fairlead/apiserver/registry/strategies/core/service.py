@@ -109,7 +109,8 @@ def _is_reachable(spec: Json) -> bool:
 def _kept_ports(before: Json, spec: Json) -> list[Json]:
     """Return the ports of `spec`, with the node ports that the Service had.
 
-    A port that states no nodePort gets the nodePort of the port in `before` that has the same name.
+    A port without a nodePort gets the nodePort of the port in `before` that has the same name,
+    unless another port uses this nodePort.
     """
     # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
     ports = spec.get("ports") or []

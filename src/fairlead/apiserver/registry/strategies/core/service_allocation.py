@@ -27,8 +27,8 @@ from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.field import invalid as refused
 
 PORTS: Final = range(30_000, 32_768)
-# What a dry run returns instead of an allocation; upstream:
-# portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService.
+# The node ports that a dry run returns, none of which can be allocated. upstream:
+# portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService
 TRIED_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
 HEADLESS: Final = "None"
 EXTERNAL_NAME: Final = "ExternalName"
@@ -75,9 +75,10 @@ def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -
 def addressed(
     service: Json, storage: Storage, before: Json | None = None, *, dry_run: bool = False
 ) -> Json:
-    """Return `service` with its cluster IP and node ports. Raises ApiError 422, 500.
+    """Return `service` with its cluster IP and node ports.
 
     `before` is the previous spec of the Service. A dry run allocates nothing and sets placeholders.
+    Raises ApiError 422 if a requested address is not available, and 500 if no address is left.
     """
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
@@ -95,7 +96,11 @@ def addressed(
 
 
 def _families(service: Json, before: Json) -> Json:
-    """Return the fields ipFamilyPolicy and ipFamilies of a Service. Raises ApiError 422."""
+    """Return an object with the fields `ipFamilyPolicy` and `ipFamilies` of a Service.
+
+    `before` is the previous spec of the Service, {} for a new Service. Raises ApiError 422 if the
+    IP families or cluster IPs are invalid.
+    """
     # upstream: alloc.go:initIPFamilyFields
     spec = service["spec"]
     sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
@@ -144,9 +149,10 @@ def has_health_check(spec: Json) -> bool:
 
 
 def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
-    """Return the health check node port of a Service.
+    """Return the health check node port of a Service; a new port is taken from `free`.
 
-    Raises ApiError 500 if it is not available.
+    `others` are the specs of the other Services. Raises ApiError 500 if the requested port is not
+    available, or if no port is left.
     """
     taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
@@ -166,9 +172,11 @@ def _wanted(spec: Json) -> str:
 
 
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
-    """Return the cluster IP of a Service. Raises ApiError 422, 500.
+    """Return the cluster IP of a Service.
 
-    In a dry run, a Service that requests no address gets the first range's network address.
+    `before` is the previous spec of the Service, {} for a new Service. In a dry run, a Service
+    that requests no address gets the first range's network address. Raises ApiError 422 if the
+    requested address is not available, and 500 if no address is left.
     """
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
@@ -197,7 +205,7 @@ def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
 
 
 def _unavailable_in_dry_run(wanted: str, storage: Storage) -> str:
-    """Return the reason why a dry run refuses the address `wanted`; "" if it accepts it."""
+    """Return the reason why a dry run refuses the address `wanted`; "" if it is accepted."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
         address, network = IPv4Address(wanted), ranges(storage)[0]
@@ -229,8 +237,9 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
     """Return the ports of a Service with their node ports.
 
-    Ports with the same number and different protocols share a node port. New node ports are taken
-    from `free`. Raises ApiError 422 if a requested node port is not available.
+    `others` are the specs of the other Services. Ports with the same number and different
+    protocols share a node port. New node ports are taken from `free`. Raises ApiError 422 if a
+    requested node port is not available, and 500 if no node port is left.
     """
     # upstream: alloc.go:initNodePorts
     spec = service["spec"]
@@ -261,7 +270,10 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
 
 
 def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
-    """Yield the ports of `free` that are not in `taken`. Raises ApiError 500 if no port is left."""
+    """Yield the ports of `free` that are not in `taken`.
+
+    Raises ApiError 500 after the last port; `what` is the name of the port in the error.
+    """
     yield from (number for number in free if number not in taken)
     text = f"failed to allocate a {what}: range is full"
     raise ApiError("InternalError", 500, f"Internal error occurred: {text}")

@@ -83,7 +83,10 @@ def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
 
 
 def _range_offset(network: IPv4Network) -> int:
-    """Return the number of addresses reserved for Services that request a specific address."""
+    """Return how many addresses at the start of `network` are reserved.
+
+    They are reserved for Services that request a specific address.
+    """
     # upstream: ipallocator.go:calculateRangeOffset
     if network.num_addresses <= _OFFSET_MIN:
         return 0
@@ -101,4 +104,4 @@ def _is_ready(obj: Json) -> bool:
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready":
             return bool(condition.get("status") == "True")
-    return True  # the controller has not set the condition yet
+    return True  # without a condition: the controller has not set it yet
