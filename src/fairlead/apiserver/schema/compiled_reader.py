@@ -37,7 +37,7 @@ def reader_of(schema: Schema) -> Reader:
     return _compiled(schema) if made is None else made
 
 
-# Types are shared, few, and may be recursive.
+# The compiled functions by type. Types are shared, few, and may be recursive.
 _READERS: Final[dict[Schema, Reader]] = {}
 
 
@@ -55,8 +55,8 @@ def _compiled(schema: Schema) -> Reader:
             return _SCALARS.get(schema.type, _unusual)
 
 
-# The function that reads the field's value (None: it is a string), whether the field is dropped if
-# it is empty, and whether an empty map is stored as null.
+# Of one field: the function that reads its value (None if the value is a string), whether the
+# field is dropped if it is empty, and whether an empty map is stored as null.
 _Row = tuple[Reader | None, bool, bool]
 
 

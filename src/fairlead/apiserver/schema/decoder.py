@@ -96,7 +96,7 @@ class _Walk:
     def value(self, schema: Schema, value: Any, location: FieldLocation, before: Any = None) -> Any:
         """Return `value` in stored form.
 
-        `before` is the value of an earlier occurrence of the field.
+        `before` is the value of an earlier occurrence of the same field; None if there is none.
 
         Raises TypeMismatchError for a failure that ends the decoding.
         """

@@ -18,7 +18,8 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.schema.model import Schema, Type
 
-# Takes a value and the value that it replaces, which is in order.
+# Given (value, the value that it replaces), returns `value` with its members in order. The members
+# of the replaced value are already in order.
 _Order = Callable[[Any, Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
 # A plan for objects with the same keys in the same order: the members whose values may need
@@ -27,7 +28,7 @@ _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 
 _NOTHING: Final[Json] = {}
-# Most objects of a type have one of a few sets of keys.
+# The number of plans for one type. Most objects of a type have one of a few sets of keys.
 PLANS_MAX: Final = 32
 
 
@@ -52,8 +53,8 @@ def ordered_by_name(value: Any) -> Any:
     return value
 
 
-# Types are shared and few, and may contain themselves. None: values of the type have no members to
-# sort.
+# The order of each type; None if values of the type have no members to sort. Types are shared and
+# few, and may contain themselves.
 _ORDERS: Final[dict[Schema, _Order | None]] = {}
 
 

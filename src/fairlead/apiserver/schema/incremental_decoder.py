@@ -17,8 +17,9 @@ _ABSENT: Final = object()
 def changed(schema: Schema, old: Any, new: Any) -> Any:
     """Return `new` in stored form; the Python objects that it shares with `old` are reused.
 
-    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type. The path in its
-    message does not start at the root, but at the innermost changed object that exists in both.
+    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type. The path in the
+    error does not start at the root, but at the innermost JSON object that contains the value and
+    that also exists in `old`.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]
@@ -43,7 +44,8 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 def _joined(new: Json, made: Json, read: Json) -> Json:
     """Return the members of `made` and `read`, in the order of `new`.
 
-    Members that are not in `new` come last: the zero values that are always encoded.
+    `made` has the reused members, `read` the decoded members. Members that are not in `new` come
+    last; these are zero values that are always encoded.
     """
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

@@ -18,7 +18,7 @@ Broken = tuple[str, Any]
 def broken_keywords(
     keywords: Mapping[str, Any], value: Any, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yield (keyword, its value) for each keyword that `value` violates.
+    """Yield (keyword, value of the keyword) for each keyword that `value` violates.
 
     Of the keywords for the length and pattern of a string, only the first violation is yielded.
     `matches(pattern, text)` returns whether the text contains a match of the pattern.
@@ -42,7 +42,7 @@ def broken_keywords(
 def _broken_by_text(
     keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yield the first keyword for strings that `text` violates."""
+    """Yield the first violated keyword for strings (length, pattern) and the keyword's value."""
     least, most = keywords.get("minLength"), keywords.get("maxLength")
     pattern = keywords.get("pattern")
     if most is not None and len(text) > most:
@@ -79,6 +79,6 @@ def _broken_by_count(keywords: Mapping[str, Any], value: Any) -> Iterator[Broken
 
 
 def _is_choice(value: Any, choice: Any) -> bool:
-    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum. 1 equals 1.0, but not
-    # true.
+    # The number 1 equals 1.0, but not true.
+    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum
     return bool(value == choice) and isinstance(value, bool) == isinstance(choice, bool)

@@ -54,7 +54,8 @@ class Type(StrEnum):
 class ElementRelationship(StrEnum):
     """How a list, map or object is merged and owned.
 
-    ATOMIC: as a whole; GRANULAR: by field or key; SET: by element; MAP: by item with the same keys.
+    ATOMIC: as a whole. GRANULAR: by field of an object, or key of a map. SET: by element of a
+    list. MAP: by item of a list; the values of the fields `Schema.keys` identify an item.
     """
 
     ATOMIC = "atomic"
@@ -222,7 +223,7 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """Return the scalar type `name`, such as `int32`; an opaque type is `any#Definition`."""
+    """Return the scalar type `name`, such as `int32`, or `any#Definition` for an opaque type."""
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)

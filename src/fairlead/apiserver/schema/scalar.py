@@ -33,9 +33,9 @@ BYTE: Final = Schema(Type.BYTES)  # a byte in a list of bytes
 
 
 class TypeMismatchError(ValueError):
-    """The value does not fit the type of its field; the message is upstream's.
+    """Raised for a value that does not fit the type of its field; the message is upstream's.
 
-    `restoring` is upstream's message for the same value in the result of a patch.
+    `restoring` is the message to use instead if the value is in the result of a patch.
     """
 
     def __init__(self, text: str, restoring: str = "") -> None:
@@ -79,8 +79,8 @@ def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
 
 def _number_text(value: float) -> str:
     if isinstance(value, float) and _LARGE <= abs(value) < _WITHOUT_EXPONENT:
-        return f"{Decimal(repr(value)):f}"  # Upstream's conversion of YAML to JSON writes this.
-    return repr(value)  # Upstream quotes the client's text, which is usually equal to this.
+        return f"{Decimal(repr(value)):f}"  # the form that upstream's conversion of YAML writes
+    return repr(value)  # Upstream quotes the client's text, which usually has this form.
 
 
 def _number(schema: Schema, value: Any, location: FieldLocation) -> float:

@@ -56,16 +56,16 @@ class CompactStorage(Storage):
         log_bytes_max: int = LOG_BYTES_MAX,
         bytes_max: int = STORE_BYTES_MAX,
     ) -> None:
-        """Start empty; the log keeps the newest `log_capacity` changes, if they fit."""
+        """Start empty; the log keeps at most the newest `log_capacity` changes."""
         super().__init__(log_capacity)
         self._bytes_max = bytes_max
-        self._bytes = 0  # of all objects with known texts
+        self._bytes = 0  # the total size of all objects whose texts are known
         self._hot_bytes = 0
         self._log_bytes_max = log_bytes_max
         self._log_bytes = 0
         self._sizes: deque[int] = deque()  # of the changes in the log
-        # Decoded objects with their texts, if known. The first one is the next to be evicted: only
-        # its text is kept.
+        # Decoded objects with their texts; None if a text is not known. The first object is the
+        # next to be evicted, which means that only its text is kept.
         self._hot: OrderedDict[tuple[str, Key], bytes | None] = OrderedDict()
         self._hot_max = hot_max
 
@@ -106,17 +106,17 @@ class CompactStorage(Storage):
         return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
-        """Store a new version of `obj`; see Storage."""
+        """Store a new version of `obj`; see `Storage.put`."""
         self._warm(kind, obj["metadata"])
         return super().put(kind, obj, is_arranged=is_arranged)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Remove an object and return its last version; see Storage."""
+        """Remove an object and return its last version; see `Storage.remove`."""
         self._warm(kind, {"namespace": namespace, "name": name})
         return super().remove(kind, namespace, name)
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Load objects that already have versions; see Storage."""
+        """Load objects that already have versions; see `Storage.restore`."""
         for kind, obj in objects:
             key = _key(obj["metadata"])
             self._of(kind)[key] = self.arranged(kind, obj, None)
@@ -137,7 +137,7 @@ class CompactStorage(Storage):
         self._log_bytes = 0
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
-        """Load the log of an earlier storage; see Storage."""
+        """Load the log of an earlier storage; see `Storage.resume`."""
         super().resume(changes)
         for change in self._log:
             self._weigh(change)
@@ -208,7 +208,8 @@ class CompactStorage(Storage):
     ) -> None:
         """Keep an object decoded until later objects exceed `hot_max` or HOT_BYTES_MAX.
 
-        `is_new` means that `text` is a new version, whose size is not counted yet.
+        `text` is the object's JSON text, None if it is not known. If `is_new` is True, `text` is a
+        new version, whose size is not yet part of the total size.
         """
         entry, hot = (kind.resource, key), self._hot
         known = hot.get(entry)
@@ -229,7 +230,7 @@ class CompactStorage(Storage):
             objects[coldest] = text
 
     def _set_hot(self, entry: tuple[str, Key], text: bytes | None) -> None:
-        """Store the text of a decoded object; None if its text is unknown."""
+        """Set the text of the decoded object `entry`; None if its text is not known."""
         known = self._hot.get(entry)
         self._hot_bytes += (len(text) if text else 0) - (len(known) if known else 0)
         self._hot[entry] = text
@@ -240,5 +241,8 @@ def _key(meta: Json) -> Key:
 
 
 def _counted(text: bytes | None) -> int:
-    """Return the size of an object including its overhead; 0 while its text is unknown."""
+    """Return the size of an object with the JSON text `text`, including OVERHEAD_BYTES.
+
+    Return 0 if the text is not known.
+    """
     return len(text) + OVERHEAD_BYTES if text else 0

@@ -69,14 +69,14 @@ class DeferredStorage(Storage):
         return super().stored_items(kind, namespace)
 
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
-        """Store a new version of `obj`; see Storage."""
+        """Store a new version of `obj`; see `Storage.put`."""
         if kind.resource in self._resources:
             meta = obj["metadata"]
             self.find(kind, meta.get("namespace", ""), meta["name"])
         return super().put(kind, obj, is_arranged=is_arranged)
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Remove an object and return its last version; see Storage."""
+        """Remove an object and return its last version; see `Storage.remove`."""
         self.find(kind, namespace, name)
         return super().remove(kind, namespace, name)
 
@@ -123,7 +123,10 @@ class DeferredStorage(Storage):
         return True
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
-        """Add similar objects that are not in the storage yet; build their values when read."""
+        """Add similar objects that are not in the storage yet.
+
+        The value of each object is built when it is first read.
+        """
         kept: dict[Key, Any] = self._of(objects.kind)
         kept.update(zip(objects.storage_keys, objects.rows, strict=True))
         self._resources.add(objects.kind.resource)
@@ -135,7 +138,7 @@ class DeferredStorage(Storage):
         kept: dict[Key, Any] = self._objects[kind.resource]
         for key, found in kept.items():
             if type(found) is not dict and namespace in (None, key[0]):
-                # replaces only a value, which is allowed during an iteration
+                # An iteration allows this change, because the keys stay the same.
                 kept[key] = _value_of(found)
         if namespace is None:
             self._resources.discard(kind.resource)

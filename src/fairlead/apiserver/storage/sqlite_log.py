@@ -69,8 +69,8 @@ _shape_of: Final = msgspec.json.Decoder(type=_Shape).decode
 def require_stored_object(key: tuple[str, str, str], blob: bytes, *, is_built_in: bool) -> None:
     """Check that `blob` is the JSON text of the object with the key (resource, namespace, name).
 
-    If `is_built_in`, `spec` and `status` must be objects or null. Raises ValueError with the name
-    of the object.
+    If `is_built_in` is True, `spec` and `status` must be objects or null. Raises ValueError, which
+    names the object.
     """
     name = "/".join(filter(None, key))
     try:
@@ -101,7 +101,7 @@ CREATE TABLE IF NOT EXISTS log (
 );
 """
 _TABLES: Final = {"about", "current", "log"}
-# The stored version of kinds with several versions.
+# Built-in kinds by resource. A kind with several versions is in its stored version.
 _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
 _LOGGED: Final = "INSERT INTO log VALUES {}"
 _LOADED: Final = "INSERT INTO current VALUES {}"
@@ -119,11 +119,12 @@ _LOG: Final = (
 )
 _OBJECTS: Final = "SELECT resource, namespace, name, object FROM current"
 _SUPERSEDED: Final = "DELETE FROM log WHERE version IN (VALUES {})"
-# The rows of a file of format 1; `current` has these versions or later ones.
+# Deletes rows that were written in format 1. `current` has these versions or later versions of the
+# same objects.
 _BEFORE_BASE: Final = "DELETE FROM log WHERE version <= ?"
 _TRUNCATED: Final = "PRAGMA wal_checkpoint(TRUNCATE)"
 _UPDATED: Final = "INSERT OR REPLACE INTO about VALUES {}"
-# The rows of a file of format 1 have consecutive versions.
+# Converts a file of format 1, in which the rows of `log` have consecutive versions.
 _UPGRADE: Final = """
 BEGIN IMMEDIATE;
 INSERT OR REPLACE INTO about SELECT 'base', max(
@@ -139,7 +140,7 @@ COMMIT;
 
 _decode: Final = msgspec.json.Decoder(type=Json).decode
 
-# A row of the log, and the version that it supersedes, 0 for a new object.
+# A row of the log, and the version of the object that it supersedes; 0 for a new object.
 Row = tuple[*LoggedRow, int]
 _ObjectKey = tuple[str, str, str]  # resource, namespace, name
 
@@ -156,8 +157,8 @@ class SqliteLog:
         self._path = path
         self._log_capacity = log_capacity
         self._uncompacted = 0
-        self._superseded: list[int] = []  # versions that are in the log still
-        self._written: Mark | None = None  # after the last write of this process
+        self._superseded: list[int] = []  # superseded versions that are still in the log
+        self._written: Mark | None = None  # the mark after the last write of this process
         with self._watched():
             self._connection = _opened(path, synced=synced)
         self._base = self._value("base")
@@ -210,7 +211,10 @@ class SqliteLog:
             raise SqliteLogError(f"{self._path}: is damaged: {cause}") from cause
 
     def _newest(self) -> dict[_ObjectKey, bytes]:
-        """Return the newest text of each object; find the superseded versions in the log."""
+        """Return the newest text of each object.
+
+        This also sets `_superseded` to the superseded versions that are still in the log.
+        """
         newest: dict[_ObjectKey, bytes] = {}
         for *place, blob in self._connection.execute(_OBJECTS):
             newest[_object_key(place)] = blob
@@ -243,15 +247,16 @@ class SqliteLog:
     def write(self, rows: Sequence[Row], time: int | None, *, keeps_log: bool = True) -> None:
         """Write changes in their order, in one transaction. Raises SqliteLogError.
 
-        Without `keeps_log`, only the newest version of each object is kept, so watches can only
-        start at the newest version. `time` is in ns since 1970; None keeps the last time.
+        If `keeps_log` is False, only the newest version of each object is kept, so watches can
+        start only at the newest version. `time` is in ns since 1970. If `time` is None, the time
+        in the file does not change.
         """
         before, last = self.mark, rows[-1][0]
         checksum = before.checksum
         for row in rows:
             checksum = chained(checksum, row[:-1])
         about = {"checksum": checksum} if time is None else {"time": time, "checksum": checksum}
-        # 1. What these changes supersede, and what need not stay in the log any longer.
+        # 1. Find the versions that these changes supersede, and those that may leave the log.
         superseded = [*_superseded_by(rows)]
         uncompacted = self._uncompacted + len(rows)
         compacted = 0
@@ -259,7 +264,7 @@ class SqliteLog:
             compacted = last
         elif uncompacted >= COMPACTION_EVERY:
             compacted = max(0, last - self._log_capacity)
-        # 2. Write the changes, and delete what they supersede.
+        # 2. Write the changes, and delete superseded versions.
         moved = [row[2:5] for row in rows if 0 < row[-1] <= self._base]
         with self._transaction():
             self._execute(_LOGGED, [row[:-1] for row in (rows if keeps_log else _newest_of(rows))])
@@ -270,7 +275,7 @@ class SqliteLog:
                 self._execute(_SUPERSEDED, [(one,) for one in known if one <= compacted])
                 about |= {"version": last, "compacted": compacted}
             self._execute(_UPDATED, [*about.items()])
-        # 3. The transaction has succeeded.
+        # 3. The transaction has succeeded, so update the attributes.
         self._superseded += superseded
         self._uncompacted = uncompacted
         if compacted:

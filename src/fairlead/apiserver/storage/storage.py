@@ -80,7 +80,7 @@ class AddedText(StoredChange):
         super().__init__(ChangeType.ADDED, kind, {}, None, version, key, text)
         del self.object
 
-    if not TYPE_CHECKING:  # Type checkers would accept every name.
+    if not TYPE_CHECKING:  # With `__getattr__`, type checkers would accept every attribute name.
 
         def __getattr__(self, name: str) -> Json:
             """Decode `object`, which is the only member that can be unset."""
@@ -187,7 +187,7 @@ class Storage:
     def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
         """Start empty at version 0.
 
-        The log keeps the newest `log_capacity` changes; 0 if no client watches.
+        The log keeps the newest `log_capacity` changes. Use 0 if no client watches.
         """
         self._objects: dict[str, dict[tuple[str, str], Json]] = {}
         self._kinds: dict[str, Kind] = {}
@@ -197,12 +197,13 @@ class Storage:
         self._version = 0
         self._oldest = 0
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
-        # Made for a list with pages, and kept for the next page; by resource and namespace.
+        # By resource and namespace: the sorted keys of a paginated list, kept for its next page.
         self._list_keys: dict[tuple[str, str], list[str]] = {}
         # Orders the fields of an object as clients expect them. The third argument is the previous
         # version, whose fields are already in this order; None for a new object.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
-        # These functions return whether the durable copy has room for changes, and for deletions.
+        # These functions return whether the durable copy accepts changes, and whether it accepts
+        # deletions.
         self.has_room: Callable[[], bool] = _always
         self.has_room_to_delete: Callable[[], bool] = _always
         self._is_full = False
@@ -402,7 +403,8 @@ class Storage:
     def resume(self, changes: Iterable[StoredChange]) -> None:
         """Load the log of an earlier storage; the newest change comes last.
 
-        Versions are consecutive and end with the version of the restored objects.
+        The versions of `changes` are consecutive. The last one is the version that was passed to
+        `restore`.
         """
         self._log.extend(changes)
         if self._log:
@@ -424,7 +426,7 @@ class Storage:
         """Call `listener` with each later change; return a function that unsubscribes it.
 
         `concerns` returns whether the listener needs the changes of a resource, such as
-        `leases.coordination.k8s.io`. It always returns the same for the same resource.
+        `leases.coordination.k8s.io`. It must always return the same value for the same resource.
         """
         subscription = listener, concerns
         self._subscriptions.append(subscription)

@@ -4,7 +4,7 @@
 
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
-fsync. A transaction begins when a caller waits for it, and otherwise after COLLECT_S.
+fsync. A transaction begins when a caller waits for its changes, and otherwise after COLLECT_S.
 `wait_until_durable` returns when all previously recorded changes are on disk. A server that
 acknowledges writes only after this wait never loses an acknowledged write. A response with one
 object waits only for the version of this object, so reads do not wait for unrelated writes.
@@ -69,8 +69,9 @@ class WriteAheadLog:
     ) -> None:
         """Open or create the file. Raises SqliteLogError.
 
-        With `synced`, writes survive power failures. `clock` returns the time for `last_time` in ns
-        since 1970. `free_bytes` returns the free space on the disk, or None if it is unknown.
+        If `synced` is True, writes survive power failures. `clock` returns the current time in ns
+        since 1970, which becomes `last_time` at each write. `free_bytes` returns the free space on
+        the disk, or None if it is unknown.
         """
         self._deletion_reserve = DiskReserve(path.with_suffix(DELETION_RESERVE_SUFFIX))
         self._start_reserve = DiskReserve(path.with_suffix(START_RESERVE_SUFFIX))
@@ -108,7 +109,7 @@ class WriteAheadLog:
         return self._file.time
 
     def loss(self) -> str:
-        """Return a description of acknowledged writes that the file has lost, otherwise "".
+        """Return a description of the acknowledged writes that the file lost; "" if it lost none.
 
         Raises SqliteLogError.
         """
@@ -258,7 +259,7 @@ class WriteAheadLog:
         return True
 
     def _write_rows(self, rows: Sequence[Row]) -> None:
-        """Write changes.
+        """Write `rows`, the pending changes.
 
         If disk space is short, the log of changes is dropped and the file is shrunk.
         """

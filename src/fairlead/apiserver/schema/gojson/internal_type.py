@@ -81,7 +81,8 @@ _EMPTY: Final[dict[Type, Any]] = {
 def as_internal(schema: Schema, value: Any) -> Any:
     """Return `value`, which has its defaults, with the fields that its internal type prints.
 
-    Internal types use the types of metav1 directly, so these keep their JSON names.
+    Internal types use the types of metav1 directly, so the fields of metav1 types keep their JSON
+    names.
     """
     match value:
         case None:

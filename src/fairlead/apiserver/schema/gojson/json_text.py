@@ -336,7 +336,7 @@ class _Scanner:
 
 
 def _shown(character: str) -> str:
-    # upstream: encoding/json/scanner.go:quoteChar; the first byte, as Latin-1
+    # upstream: encoding/json/scanner.go:quoteChar, which prints the first byte as Latin-1
     if character == "'":
         return r"'\''"
     if character == '"':

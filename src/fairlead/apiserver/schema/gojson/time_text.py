@@ -124,9 +124,10 @@ class _Reading:
         if matched[0] == "Z":
             return 0
         hours, minutes = int(matched[0][1:3]), int(matched[0][4:])
-        if minutes > 60:  # Go allows 60 minutes. If both are wrong, Go reports the minutes.
+        # Go allows 60 minutes and 24 hours. If both are too large, Go reports the minutes.
+        if minutes > 60:
             raise self._wrong("time zone offset minute out of range")
-        if hours > 24:  # Go allows 24 hours.
+        if hours > 24:
             raise self._wrong("time zone offset hour out of range")
         seconds = (hours * 60 + minutes) * 60
         return -seconds if matched[0].startswith("-") else seconds

@@ -31,8 +31,8 @@ _NAMES: Final = {
 }
 # Named list types and their elements; elements of other list types never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# A type, the struct that it embeds, and the fields that the struct declares: after `of` the fields
-# in the list, after `but` all fields that are not in the list.
+# Each line has a type, the struct that it embeds, and a list of fields. The struct declares the
+# fields in a list after `of`, and all fields except those in a list after `but`.
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \
