@@ -121,8 +121,8 @@ def check_expression(
 ) -> Causes:
     """Yield the errors of `expression`, which may use the variables `known`.
 
-    The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed. A
-    blank expression has no errors.
+    The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed. If
+    `known` is None, no optional variables are allowed. A blank expression has no errors.
     """
     if not expression.strip():
         return
@@ -146,7 +146,7 @@ def check_variable(field: str, name: str, expression: str, known: ExpressionVari
 def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
     """Return (error text of an expression, type of its result).
 
-    The text is "" for a valid expression.
+    The error text is "" for a valid expression.
     """
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:

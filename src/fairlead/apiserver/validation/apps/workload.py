@@ -110,7 +110,7 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """Return the name of the kind that errors about the template of `workload` contain.
+    """Return the kind that appears in errors about the template of `workload`.
 
     Upstream checks the template of a Deployment as the template of a ReplicaSet.
     """
@@ -136,8 +136,8 @@ def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
 def _check_controller_selector(controller: ReplicationController) -> Causes:
     """Yield the errors of the selector, which must match the template's labels.
 
-    By default, the selector equals these labels. The function also yields the errors of a missing
-    template, of its restartPolicy and of its activeDeadlineSeconds.
+    By default, the selector equals these labels. The function also yields an error for a missing
+    template, and the errors of the template's restartPolicy and activeDeadlineSeconds.
     """
     spec = controller.spec
     if not spec.template:

@@ -99,7 +99,7 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
 def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = FIELDS) -> Causes:
     """Yield the errors of a fieldRef, which refers to a field of the container's own pod.
 
-    `known` are the supported field paths besides single labels and annotations.
+    `known` are the supported field paths. Single labels and annotations are supported too.
     """
     path = reference.get("fieldPath", "")
     if not path:
@@ -117,7 +117,7 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
 def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
     """Yield the errors of a resourceFieldRef, which refers to a container's requests or limits.
 
-    If `of_volume` is True, it is in a downward API volume, and must have a containerName.
+    If `of_volume` is True, `reference` is in a downward API volume, and must have a containerName.
     """
     # upstream: validation.go:validateContainerResourceFieldSelector
     resource = reference.get("resource", "")

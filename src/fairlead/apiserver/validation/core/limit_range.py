@@ -126,7 +126,8 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
     """Yield an error if `default` and `defaultRequest` of the resource `name` differ.
 
-    They may differ for resources that can be over-committed, such as cpu.
+    `bounds` contains both amounts. They may differ for resources that can be over-committed, such
+    as cpu.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

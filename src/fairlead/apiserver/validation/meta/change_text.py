@@ -29,7 +29,7 @@ def internal_of(definition: str, value: Any) -> Any:
 def change_text(before: Any, after: Any) -> str:
     """Return a unified diff of the JSON of `before` and `after`, without the diff's header.
 
-    If one of the values is longer than 128 KiB, this returns a placeholder.
+    If the JSON of one of the values is longer than 128 KiB, a placeholder is returned.
     """
     if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
         return "(more than a refusal can show)"

@@ -66,7 +66,10 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """Return the indexes of JSON values that equal an earlier value, in linear time."""
+    """Return the indexes in `items` of JSON values that equal an earlier item.
+
+    This takes linear time.
+    """
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

@@ -153,7 +153,10 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """Yield (path, value that an error about this path quotes) for each file of a source."""
+    """Yield (path, value that an error about this path quotes) for each file of `source`.
+
+    `key` is the type of `source`, such as `configMap`.
+    """
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -267,7 +267,10 @@ def _check_sources(
 
 @cache
 def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """Return (Go type of a volume source, fields that the source requires)."""
+    """Return (type of a volume source, its required fields).
+
+    The volume source is the field `key` of the type `holder_type`.
+    """
     holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
     source_type = holder.fields[key].schema.long_name
     facts = facts_of(source_type).fields
