@@ -156,9 +156,9 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container that waits or has terminated sets the status word. If the word is Completed,
-    a running container changes it to Running or NotReady; otherwise, a failed container changes it
-    to the reason of its failure.
+    The first container that waits or has terminated sets the status word. Then the word Completed
+    is replaced by Running or NotReady if a container is ready. If none is ready but one has failed,
+    Completed is replaced by the reason of the failure.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -138,7 +138,7 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """Return a function that returns the part of an object that its row embeds.
+    """Return a function that takes an object and returns the part of it that its row embeds.
 
     `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
     """

@@ -5,7 +5,7 @@ and managed fields turn equal manifests into equal pods, except for a few string
 
     own strings     metadata.name, uid, creationTimestamp and the times of managedFields;
                     the random name of the volume with the service account token;
-                    the value of one annotation that no plugin reads, if the store names one
+                    the value of `PodCopying.own_annotation`, which no plugin reads
     shared          everything else
 
 So the first pod goes through all stages of `Store.create`, and later pods are copies with their own

@@ -46,8 +46,8 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def differs_as_text(before: Any, after: Any) -> bool:
     """Return whether the texts of `before` and `after` differ; False if `before` has no text.
 
-    If the client did not send `after` (it has no text, or it is `before` itself), its text is the
-    compact JSON of `after`, because that is the form in which clients read it.
+    If the client did not send `after` (it has no text, or it is `before` itself), the text of
+    `after` is its compact JSON, because clients read it in this form.
     """
     if not isinstance(before, RawObject):
         return False

@@ -63,7 +63,8 @@ def check_claim_update(old: Json, new: Json) -> Causes:
     """Yield the errors of an update that changes immutable fields of a claim's spec.
 
     The requested storage of a bound claim can grow. It can also shrink, but only to an amount above
-    status.capacity. The name of the claim's volume can be set once.
+    status.capacity. The claim's volumeName and storageClassName can be set if they are absent. The
+    volumeAttributesClassName can change but not be removed.
     """
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])
