@@ -157,8 +157,8 @@ def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
     The first container that waits or has terminated sets the status word. Then the word Completed
-    is replaced by Running or NotReady if a container is ready. If none is ready but one has failed,
-    Completed is replaced by the reason of the failure.
+    is replaced by Running or NotReady if a container is ready. If no container is ready but one
+    has failed, Completed is replaced by the reason of the failure.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

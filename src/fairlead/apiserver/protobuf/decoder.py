@@ -264,7 +264,10 @@ def _valid_version(api_version: str) -> str:
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:
-    """Return (apiVersion, kind, encoded object) from the envelope in `body`. Raises WireError."""
+    """Return (apiVersion, kind, encoded object) from the envelope in `body`.
+
+    Raises WireError if the envelope is malformed.
+    """
     if not body:
         raise WireError("empty data")
     if not body.startswith(MAGIC):

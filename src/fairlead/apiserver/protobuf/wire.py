@@ -35,7 +35,7 @@ def fields(
     """Yield (number, value) of each field in order; a varint is an int, any other value is bytes.
 
     `name` is the message's name in errors. If `known` is given, only the fields in `known` are
-    yielded. Raises WireError.
+    yielded. Raises WireError if `message` is malformed.
     """
     # upstream: a generated.pb.go: Unmarshal
     position = 0
@@ -118,7 +118,7 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
 
 
 def varints(packed: bytes) -> Iterator[int]:
-    """Yield the numbers of a packed list. Raises WireError."""
+    """Yield the numbers of a packed list. Raises WireError if `packed` is malformed."""
     position = 0
     while position < len(packed):
         value, position = _varint(packed, position)

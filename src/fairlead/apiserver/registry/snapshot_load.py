@@ -145,9 +145,10 @@ def _is_one(entry: Loaded | DumpedReplicas) -> TypeGuard[Loaded]:
 def as_stored(
     manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
 ) -> tuple[Kind, Json]:
-    """Return (kind, `manifest` as a server would store it). Raises ApiError.
+    """Return (kind of `manifest`, `manifest` as a server would store it).
 
-    If the resourceVersion is missing, it is not set here.
+    If the resourceVersion is missing, it is not set here. Raises ApiError if `manifest` is
+    malformed or invalid.
     """
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
@@ -185,8 +186,9 @@ def _in_listing_order(
 ) -> list[Loaded | DumpedReplicas]:
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
-    Replicas are divided if other pods are listed between them. Raises ApiError if two objects have
-    the same kind, namespace and name; `storage` may already contain one of them.
+    DumpedReplicas that overlap with other pods are joined or divided (see `_without_overlaps`).
+    Raises ApiError if two objects, or an object and an object in `storage`, have the same kind,
+    namespace and name.
     """
     present = {kind.resource for kind in storage.kinds()}
     if not all(map(_is_one, loaded)):

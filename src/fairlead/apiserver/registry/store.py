@@ -131,7 +131,7 @@ class Store:
         return self.storage.find(kind, namespace, name)
 
     def get(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Return the object `name`. Raises ApiError 404."""
+        """Return the object `name`. Raises ApiError 404 if it does not exist."""
         found = self.storage.find(kind, namespace, name)
         if found is None:
             raise not_found(kind, namespace, name)

@@ -52,7 +52,11 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 
 def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
-    """Return `value`, found at `location`, in stored form. Raises TypeMismatchError."""
+    """Return `value`, found at `location`, in stored form.
+
+    This adds unknown and duplicate fields to `notes`. Raises TypeMismatchError for a value of a
+    wrong type.
+    """
     try:
         return reader_of(schema)(value)
     except UnusualError:

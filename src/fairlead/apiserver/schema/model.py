@@ -187,7 +187,10 @@ class SchemaSet:
         return self.of_definition(name) if name else None
 
     def of_definition(self, name: str) -> Schema:
-        """Return the type `name`, such as `io.k8s.api.core.v1.Container`. Raises KeyError."""
+        """Return the type `name`, such as `io.k8s.api.core.v1.Container`.
+
+        Raises KeyError if there is no such type.
+        """
         made = self._made.get(name)
         if made is not None:
             return made

@@ -29,11 +29,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def require_storable(kind: Kind, obj: Json, text: bytes) -> None:
-    """Refuse an object that etcd would refuse.
+    """Refuse an object that is too large for etcd.
 
     `text` is the JSON text of `obj`. Raises ApiError 500.
     """
-    if len(text) <= OBJECT_BYTES_MAX:  # The protobuf message is shorter.
+    if len(text) <= OBJECT_BYTES_MAX:  # The protobuf message is shorter than the text.
         return
     size = stored_size(kind, obj, text)
     if size > MESSAGE_BYTES_MAX:

@@ -42,7 +42,7 @@ class InstantError(ValueError):
 
 
 def read_time(text: str) -> int:
-    """Return `text`, a metav1.Time, in ns since 1970. Raises InstantError."""
+    """Return `text`, a metav1.Time, in ns since 1970. Raises InstantError if it is malformed."""
     try:
         return parse_timestamp(text)
     except ValueError:
@@ -52,7 +52,7 @@ def read_time(text: str) -> int:
 def read_micro_time(text: str) -> int:
     """Return `text`, a metav1.MicroTime with six decimals, in ns since 1970.
 
-    Raises InstantError.
+    Raises InstantError if `text` is malformed.
     """
     if _USUAL_MICROS.fullmatch(text, _DATE_LENGTH):
         with suppress(ValueError):
