@@ -124,9 +124,9 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any
     ) -> Any:
-        """Decode a value of a type without its own UnmarshalJSON.
+        """Decode a value of a type without its own UnmarshalJSON by calling `read`.
 
-        A value of a wrong type is skipped, and the first mismatch is recorded.
+        If the value has a wrong type, return `before`, and record the first mismatch.
         """
         try:
             return read(schema, value, location)
@@ -206,7 +206,10 @@ class _Walk:
         return made
 
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
-        """Return the base64 text of a byte list that the client sent as a list of numbers."""
+        """Return the base64 text of a byte list that the client sent as a list of numbers.
+
+        Return `before` if there was a type mismatch.
+        """
         numbers = [
             0
             if one is None

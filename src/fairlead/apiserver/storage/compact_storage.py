@@ -196,7 +196,7 @@ class CompactStorage(Storage):
         self._log_bytes -= self._sizes.popleft()
 
     def _warm(self, kind: Kind, meta: Json) -> None:
-        """Decode the object that is about to change, if it exists."""
+        """Decode the object that is about to change, if it exists; `meta` is its metadata."""
         key = _key(meta)
         objects: dict[Key, Any] = self._of(kind)
         found = objects.get(key)

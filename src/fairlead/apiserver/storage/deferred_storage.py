@@ -81,7 +81,10 @@ class DeferredStorage(Storage):
         return super().remove(kind, namespace, name)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Load objects into an empty storage; each value is built when it is first read."""
+        """Load objects into an empty storage; each value is built when it is first read.
+
+        `version` becomes the version of the storage.
+        """
         for kind, some in groupby(objects, key=attrgetter("kind")):
             kept: dict[Key, Any] = self._of(kind)
             kept.update((one.key, one) for one in some)
@@ -125,7 +128,8 @@ class DeferredStorage(Storage):
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
         """Add similar objects that are not in the storage yet.
 
-        The value of each object is built when it is first read.
+        The value of each object is built when it is first read. `version` becomes the version of
+        the storage.
         """
         kept: dict[Key, Any] = self._of(objects.kind)
         kept.update(zip(objects.storage_keys, objects.rows, strict=True))

@@ -69,9 +69,10 @@ class WriteAheadLog:
     ) -> None:
         """Open or create the file. Raises SqliteLogError.
 
-        If `synced` is True, writes survive power failures. `clock` returns the current time in ns
-        since 1970, which becomes `last_time` at each write. `free_bytes` returns the free space on
-        the disk, or None if it is unknown.
+        If `synced` is True, writes survive power failures. The file keeps the newest
+        `log_capacity` changes for watches. `clock` returns the current time in ns since 1970; each
+        write stores it as `last_time`. `free_bytes` returns the free space on the disk, or None if
+        it is unknown.
         """
         self._deletion_reserve = DiskReserve(path.with_suffix(DELETION_RESERVE_SUFFIX))
         self._start_reserve = DiskReserve(path.with_suffix(START_RESERVE_SUFFIX))
@@ -303,7 +304,10 @@ class WriteAheadLog:
         _wake(ready, is_written=True)
 
     def _fail(self, why: str) -> None:
-        """Fail all callers of `wait_until_durable`; the rows stay pending and are retried."""
+        """Fail all callers of `wait_until_durable`, because of the error `why`.
+
+        The rows stay pending, and writing is retried.
+        """
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []
@@ -311,7 +315,10 @@ class WriteAheadLog:
 
 
 def _wake(waiting: Sequence[Waiter], *, is_written: bool) -> None:
-    """Resolve the futures of the waiting callers, waking each event loop only once."""
+    """Resolve the futures of the waiting callers, waking each event loop only once.
+
+    If `is_written` is False, the callers get an error.
+    """
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for _, loop, written in waiting:
         loops.setdefault(loop, []).append(written)

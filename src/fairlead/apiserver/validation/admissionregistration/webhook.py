@@ -235,7 +235,10 @@ def check_webhook_service(field: str, service: Json) -> Causes:
 def check_conditions(
     field: str, conditions: list[Json], known: ExpressionVariables | None = None
 ) -> Causes:
-    """Yield the errors of matchConditions, a list of named CEL expressions."""
+    """Yield the errors of matchConditions, a list of named CEL expressions.
+
+    `known` are the optional variables that the expressions may use; None allows none of them.
+    """
     known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)

@@ -86,7 +86,8 @@ def time_zone_problem(name: str) -> str:
 def _range_problem(expression: str, least: int, most: int, names: dict[str, int]) -> str:
     """Return the error text if `expression` is not a range of a cron field; "" if it is one.
 
-    Examples are `*`, `5`, `1-5`, `*/2` and `mon-fri/2`.
+    Examples of ranges are `*`, `5`, `1-5`, `*/2` and `mon-fri/2`. The values of the field are the
+    numbers from `least` to `most`; `names` maps names such as `mon` to values.
     """
     bounds, _, step_text = expression.partition("/")
     if expression.count("/") > 1:

@@ -34,12 +34,12 @@ def bounded(causes: Causes) -> Iterator[Cause]:
 
 
 def invalid(field: str, value: Any, why: str = "") -> Cause:
-    """Return the error for a value that breaks a rule."""
+    """Return the error for a value that breaks a rule; `why` is the text about the rule."""
     return Cause("FieldValueInvalid", field_problem.invalid(value, why), field)
 
 
 def required(field: str, why: str = "") -> Cause:
-    """Return the error for a missing value."""
+    """Return the error for a missing value; `why` says why the value is required."""
     return Cause("FieldValueRequired", field_problem.required(why), field)
 
 
@@ -55,7 +55,7 @@ def duplicate(field: str, value: Any) -> Cause:
 
 
 def forbidden(field: str, why: str) -> Cause:
-    """Return the error for a value that is not allowed here."""
+    """Return the error for a field that must not have this value; `why` is the reason."""
     return Cause("FieldValueForbidden", field_problem.forbidden(why), field)
 
 

@@ -35,7 +35,10 @@ def _prepare_for_create(volume: Json, _: PreparationContext) -> Json:
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with status.lastPhaseTransitionTime set."""
+    """Return `new` with status.lastPhaseTransitionTime set.
+
+    If the phase changes and the client sets no new time, the time becomes `timestamp`.
+    """
     # upstream: PrepareForUpdate of persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
     key = "lastPhaseTransitionTime"

@@ -41,7 +41,8 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 def _sourced(spec: Json, before: Json) -> Json:
     """Return `spec` without unsupported sources, with dataSource copied to dataSourceRef.
 
-    If only dataSourceRef is set, it is copied to dataSource, unless it has a namespace.
+    If only dataSourceRef is set, it is copied to dataSource, unless it has a namespace. A source
+    that was already set in `before`, the previous spec of the claim, is not dropped.
     """
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))

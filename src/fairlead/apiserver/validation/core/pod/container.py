@@ -246,7 +246,7 @@ def check_scheduled_containers(
 ) -> Causes:
     """Yield the errors of the containers' ports, resources and restart policies.
 
-    The scheduler reads these fields.
+    The scheduler reads these fields. `host_network` is the hostNetwork of the pod.
     """
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"
@@ -335,7 +335,10 @@ _HEADER_RULE: Final = (
 
 
 def check_probes(field: str, container: Json, grace_period_s: int | None) -> Causes:
-    """Yield the errors of all hooks and probes of a container."""
+    """Yield the errors of all hooks and probes of a container.
+
+    `grace_period_s` is the terminationGracePeriodSeconds of the pod; a hook must not sleep longer.
+    """
     lifecycle = container.get("lifecycle") or {}
     for key in HOOKS:
         if lifecycle.get(key) is not None:
@@ -360,7 +363,11 @@ def _check_probe(field: str, probe: Json) -> Causes:
 def _check_handler(
     field: str, handler: Json, known: tuple[str, ...], grace_period_s: int | None
 ) -> Causes:
-    """Yield the errors of the handler of a probe or hook. It must have exactly one action."""
+    """Yield the errors of the handler of a probe or hook.
+
+    The handler must have exactly one of the actions `known`. If `grace_period_s` is not None, the
+    action `sleep` must not take longer.
+    """
     stated = [key for key in known if handler.get(key) is not None]
     for key in stated[:1]:
         yield from _check_action(f"{field}.{key}", key, handler[key], grace_period_s)

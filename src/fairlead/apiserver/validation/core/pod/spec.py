@@ -160,7 +160,10 @@ def template_view(field: str, template: Json) -> Pod | Cause:
 
 
 def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
-    """Yield all errors of a new pod's spec. `field` is its path, and `view` is its typed view."""
+    """Yield all errors of a new pod's spec. `field` is its path, and `view` is its typed view.
+
+    `pod_name` is "" for a pod template.
+    """
     # The order is that of ValidatePodSpec, because kubectl prints the causes in their order.
     volumes = spec.get("volumes") or []
     claims = spec.get("resourceClaims") or []

@@ -117,7 +117,10 @@ def check_flocker(field: str, source: Json) -> Causes:
 
 
 def cinder(*, is_persistent: bool) -> Check:
-    """Return a function that checks an OpenStack Cinder volume in a pod or a PersistentVolume."""
+    """Return a function that checks an OpenStack Cinder volume.
+
+    If `is_persistent` is True, the volume is a PersistentVolume; otherwise it is in a pod.
+    """
 
     def check(field: str, source: Json) -> Causes:
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
@@ -184,7 +187,10 @@ def check_azure_disk(field: str, source: Json) -> Causes:
 
 
 def storage_os(*, is_persistent: bool) -> Check:
-    """Return a function that checks a StorageOS volume in a pod or a PersistentVolume."""
+    """Return a function that checks a StorageOS volume.
+
+    If `is_persistent` is True, the volume is a PersistentVolume; otherwise it is in a pod.
+    """
 
     def check(field: str, source: Json) -> Causes:
         for key in ("volumeName", "volumeNamespace"):
