@@ -135,7 +135,7 @@ def consolidate(
     chosen, failed = _best_choice(planner, free, prices, progress)
     plan = plan_drains(planner, chosen, progress)
     failed = {**{one.node: one for one in reversed(plan.blockers)}, **failed}
-    plan.blockers.clear()  # nodes that fail in the second round are needed, not blocked
+    plan.blockers.clear()  # a chosen node that cannot be emptied in the plan counts as needed
     going = [drain.node for drain in plan.drains]
     plan.flags = needed_flags(pod.pod for name in going for pod in model.node(name).pods.values())
     left = set(chosen).difference(going)
@@ -199,8 +199,8 @@ def _stuck_without_rules(
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
     The result maps each of these nodes to the blocker that `_choose` returns for its pods. Nodes
-    with the same causes are emptied one after another, because `--ignore` removes a cause from all
-    nodes at once.
+    whose `blockers` have the same causes are tried together, because `--ignore` removes a cause
+    from all nodes at once.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
@@ -217,7 +217,11 @@ def _stuck_without_rules(
 def _with_remedies(
     planner: DrainPlanner, plan: DrainPlan, blockers: Sequence[Blocker]
 ) -> Iterator[Blocker]:
-    """Yield `blockers` with changes that help after the plan's drains, on the nodes that stay."""
+    """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
+
+    The search for a change takes place after the drains of `plan`. The edit of a blocker becomes
+    "" if no change is found. A node that can be emptied after the drains keeps its blocker as is.
+    """
     if not blockers:
         return
     with _after(planner, plan):
@@ -285,7 +289,10 @@ def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, in
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
-    """Return sort keys by which nodes are tried; each ends with the name, so the order is total."""
+    """Return the sort keys of the orders in which nodes are tried.
+
+    Each key ends with the name of the node, so the order is total.
+    """
     total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
 
     def share(amounts: Sequence[int]) -> float:

@@ -70,10 +70,10 @@ class FitResult(Struct):
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
     nodes refuse the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting`
-    counts the pending pods of the snapshot, which were placed first. The new pods preempted
-    `victims`, and `breached` are the budgets that allow fewer evictions, each with the number of
-    its victims. `disks` are the claims that all new pods share, and whose volumes are attached to
-    one node at a time.
+    counts the pending pods of the snapshot, which were placed first. `victims` are the pods that
+    the new pods preempted. `breached` contains (budget, number of its victims) for each budget
+    that allows fewer evictions than it has victims. `disks` are the claims that all new pods
+    share, and whose volumes are attached to one node at a time.
     """
 
     count: int = 0
@@ -98,7 +98,8 @@ def fit(
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
     The pods that already wait in the snapshot are placed first. The new pods preempt other pods
-    only with `preempts`. Raises InputError for a pod that is invalid or that PreEnqueue rejects.
+    only if `preempts` is set. Raises InputError for a pod that is invalid or that a PreEnqueue
+    plugin rejects.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)
@@ -131,7 +132,8 @@ def _place_new_pods(
         decision = place(model, pod, result.victims)
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
-            # If some new pods fit, the smallest change would often be to delete one of them.
+            # Changes are searched only if no new pod fits. Otherwise, the smallest change would
+            # often be to delete a new pod.
             result.refusals = refusals_of(model, pod, changes=not result.count)
             return
         disks = list(volumes.claims_of(pod.pod))
@@ -146,9 +148,10 @@ def _place_new_pods(
 
 
 def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetLimit, int]]:
-    """Return the budgets that allow fewer evictions than they have `victims`, with this number.
+    """Return (budget, number of its `victims`) for each budget with too many victims.
 
-    Victims that budgets do not protect, such as pods that are not ready, do not count.
+    A budget has too many victims if it allows fewer evictions. Victims that it does not protect,
+    such as pods that are not ready, do not count.
     """
     limits: dict[str, BudgetLimit] = {}
     evicted: Counter[str] = Counter()
@@ -162,9 +165,9 @@ def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetL
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them.
 
-    In a namespace without quotas, admission treats all pods alike, so the first pod is copied
-    unless the pods have claims. Raises ApiError if a pod or claim is refused, InputError if
-    PreEnqueue rejects the pod.
+    In a namespace without quotas, admission treats all the pods in the same way, so the first pod
+    is copied unless the pods have claims. Raises ApiError if a pod or claim is refused, InputError
+    if a PreEnqueue plugin rejects a pod.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -199,9 +202,9 @@ def _created_pod(model: ClusterModel, manifest: Json) -> Pod:
 
 
 def _with_resource_claims(model: ClusterModel, pod: Pod) -> Pod:
-    """Return `pod` with the claims that the resource claim controller creates from its templates.
+    """Return `pod` with the ResourceClaims that its ResourceClaimTemplates lead to.
 
-    Return `pod` itself if it has no such templates.
+    The claims are created in `model`. Return `pod` itself if it names no existing template.
     """
     statuses = []
     for wanted in pod.spec.resource_claims:
@@ -308,7 +311,10 @@ def _verdict(result: FitResult, source: NewPods) -> str:
 
 
 def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
-    """Return the names of the first budgets, with their numbers of evicted and allowed pods."""
+    """Return a text about the budgets: names, and the numbers of evicted and allowed pods.
+
+    Only the first `_BUDGETS_NAMED_MAX` budgets are named.
+    """
     named = [f"{limit.key} ({n:,} evicted, {limit.now:,} allowed)" for limit, n in breached]
     more = len(named) - _BUDGETS_NAMED_MAX
     return ", ".join(named[:_BUDGETS_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,11 +1,11 @@
 """fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
 
 The cluster is simulated with its autoscaler and with a new workload, whose pods are copies of the
-given pod. The number of pods grows until some pods find no node. If all pods find a node, the
-simulation ends as soon as the last of them has one. Only the last simulation, which the answer
-describes, runs until the cluster has settled. The pods have their own controller, owner and label,
-so that other workloads do not adopt them. Unless they may preempt other pods, they have their own
-scheduler profile, too: that of the given pod without DefaultPreemption.
+given pod. The simulation is repeated with more pods until some pods find no node. If all pods find
+a node, a simulation ends as soon as the last of them has one. Only the last simulation, which the
+answer describes, runs until nothing changes any more. The pods have their own controller, owner
+and label, so that other workloads do not adopt them. If the new pods must not preempt other pods,
+they use a copy of the given pod's scheduler profile without DefaultPreemption.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def elastic_fit(
     """Return the number of pods of `source` that fit in `experiment`, which has an autoscaler.
 
     Each simulation tries at least twice as many pods as the simulation before, at most `pods_max`.
-    The new pods preempt other pods only with `preempts`. Raises InputError for a pod that is
+    The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that is
     invalid.
     """
     scheduler = source.pod(0)["spec"].get("schedulerName") or DEFAULT_SCHEDULER
@@ -134,7 +134,10 @@ def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
 
 
 def _with_ours(names: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
-    """Return the scheduler `names`, and the new profile's name if `names` has that of `profile`."""
+    """Return `names`, extended by the name of the new profile if `profile` is among them.
+
+    `names` are names of schedulers; the new profile is the one that `_with_profile` adds.
+    """
     return (*names, _SCHEDULER) if profile.scheduler_name in names else names
 
 
@@ -155,9 +158,10 @@ def _counts(pods_max: int) -> list[int]:
 def _with_workload(
     experiment: Experiment, source: NewPods, workload: Json, *, settles: bool
 ) -> Experiment:
-    """Return the experiment that creates `workload`.
+    """Return `experiment` with a step that creates `workload`.
 
-    Unless it `settles`, it ends when all pods of the workload have a node.
+    If `settles` is set, the run ends when nothing changes any more. Otherwise it also ends when
+    all pods of the workload have a node.
     """
     [manifest] = manifests([Document(source.source, workload)])
     step = ScriptedStep(0, (commands.create(manifest),), source.source, source.title)
@@ -230,10 +234,11 @@ def _always(spec: Json, scheduler: str) -> Json:
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
-    """Return (reason, refuser) for the next pod; ("", "") if all pods were created and have a node.
+    """Return (reason, refused_by) for the new pods without a node, as in ElasticFit.
 
-    A pod that was created but has no node comes before a pod that was not created, because the
-    latter would not fit either. `subject` names the workload in errors.
+    Return ("", "") if all pods were created and have a node. If a created pod has no node and
+    another pod was not created, the reason is that of the created pod, because the other pod would
+    not fit either. `own` are the created pods; `subject` names the workload in `outcome.errors`.
     """
     waiting = next((pod for pod in own if pod.is_pending), None)
     if waiting is None:

@@ -25,7 +25,7 @@ _EVICTED: Final = PodCondition(DISRUPTION_TARGET, "True", "EvictionByEvictionAPI
 
 
 class JobRoom:
-    """Counts the evicted pods of each Job in `objects`, in addition to the pods that failed."""
+    """Counts the failures of each Job in `objects`: the failed pods and the evicted pods."""
 
     def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
         """Read the Jobs and their pods."""
@@ -42,9 +42,9 @@ class JobRoom:
         }
 
     def replaces(self, pod: Pod) -> bool:
-        """Return False if the Job of `pod` does not replace the pod after its eviction.
+        """Return False if the Job of `pod` would not replace the pod after an eviction.
 
-        A pod without a known Job does not need room.
+        Return True for a pod without a Job in `objects`.
         """
         uid = self._job_of(pod)
         return not uid or self._progress[uid].replaces(_evicted(pod), self._jobs[uid])

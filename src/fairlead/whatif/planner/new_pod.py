@@ -66,7 +66,10 @@ class NewPods(Struct, frozen=True):
     autoscaler: Manifest | None = None
 
     def above_maximum(self, more: int) -> str:
-        """Return a sentence if the HorizontalPodAutoscaler removes some of `more` pods, or ""."""
+        """Return a sentence if `more` pods exceed the maximum of the HorizontalPodAutoscaler.
+
+        Return "" if they do not, or if the workload has no HorizontalPodAutoscaler.
+        """
         spec = {} if self.autoscaler is None else self.autoscaler.value.get("spec") or {}
         most = spec.get("maxReplicas")
         if self.autoscaler is None or not isinstance(most, int):

@@ -93,7 +93,7 @@ class OwnerTemplates:
         self._resolved: dict[str, History] = {}  # by uid of the owner
         self._rules: dict[str, StatefulSetRule] = {}
         self._templates: dict[tuple[str, str], Pod | None] = {}  # by owner and revision
-        self._anew: dict[str, Pod] = {}  # by uid: the pods of other revisions
+        self._anew: dict[str, Pod] = {}  # by uid of the old pod, which has another revision
         self._daemons: dict[str, Pod | None] = {}  # by uid of the DaemonSet
 
     def anew(self, pod: Pod) -> Pod:
@@ -178,7 +178,7 @@ class OwnerTemplates:
     def _wanted_revision(self, owner: StatefulSet | DaemonSet, pod: Pod) -> str:
         """Return the revision from which `owner` creates a pod in place of `pod`.
 
-        Return "" for a pod whose name the owner cannot give to a new pod.
+        Return "" if `owner` is a StatefulSet and does not create pods with the name of `pod`.
         """
         if isinstance(owner, DaemonSet):
             return self._history(owner).update
@@ -187,7 +187,7 @@ class OwnerTemplates:
             return ""
         rule, current = self._rule(owner), str(owner.status.get("currentRevision", ""))
         if current and rule.keeps_current_revision(ordinal):
-            return current  # its template may be missing in the dump
+            return current  # the template of this revision may be missing in the dump
         return rule.revision_at(ordinal)
 
     def _of_revision(

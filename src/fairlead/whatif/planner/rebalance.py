@@ -50,7 +50,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.progress import Progress
 
-_BARE: Final = "pod/"  # the name of a workload that is a pod begins so
+_BARE: Final = "pod/"  # the beginning of the name of a workload that is a single pod
 MOVES_MAX: Final = 10_000
 # A smaller decrease of the sum of squared loads is not worth an eviction. A pod of 5% of its node
 # that moves to an equal node with a load 10 points lower has this gain.
@@ -120,13 +120,14 @@ class Rebalancer:
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
         """Return a plan with at most `moves_max` moves.
 
-        Waiting pods that fit without a move are placed first; they are not part of the balance.
+        Waiting pods that fit without a move are placed first; `NodeBalance.waiting` does not count
+        them.
         """
         for pod in self._model.waiting_pods():
             with self._model.hypothesis() as supposed:
                 self._model.remove(pod)
                 if isinstance(self._model.schedule(self._model.replacement(pod)), Placement):
-                    supposed.commit()  # the pod has room and waits only for its turn
+                    supposed.commit()  # the pod fits a node and waits only for the scheduler
                 else:
                     self._waiting.append(pod)
         before = self._balance()
@@ -144,14 +145,17 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """Return the load of each row, shape (rows,); 0 for rows that do not count."""
+        """Return the load of the node in each row of the table, 0 if `_open_rows` excludes it."""
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
         return np.where(self._open_rows(), loads, 0.0)
 
     def _open_rows(self) -> npt.NDArray[np.bool_]:
-        """Return which rows count: schedulable nodes that have cpu and memory to share."""
+        """Return, for each row of the table, whether the node counts in the balance.
+
+        The nodes that count are schedulable, and have allocatable cpu and memory.
+        """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
         rows: npt.NDArray[np.bool_] = table.alive & ~table.unschedulable & has_size
@@ -168,9 +172,9 @@ class Rebalancer:
         return NodeBalance(len(self._waiting), float(seen.max()), deviation, squares)
 
     def _sizes(self, open_at: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """Return the sizes of the nodes in `open_at`; their average is 1.
+        """Return the sizes of the nodes in the rows `open_at`, scaled so that their average is 1.
 
-        A node's size is the mean of its shares of all cpu and all memory.
+        A node's size is the mean of its share of all cpu and its share of all memory.
         """
         offered = self._model.table.allocatable[[CPU, MEMORY]][:, open_at]
         shares = offered / np.maximum(offered.sum(axis=1, keepdims=True), 1)
@@ -180,9 +184,10 @@ class Rebalancer:
     # --- moves -----------------------------------------------------------------------------
 
     def _make_room(self) -> GainingMove | None:
-        """Return the best move that makes room for the first waiting pod that a move can help.
+        """Return a move that makes room for a waiting pod; None if no single move does.
 
-        Return None if no single move makes room for any waiting pod.
+        It helps the first waiting pod for which there is such a move. Of the moves that help this
+        pod, it is the one that leaves the nodes most even.
         """
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
@@ -200,9 +205,11 @@ class Rebalancer:
         return None
 
     def _even_out(self) -> GainingMove | None:
-        """Return the best move from the fullest node that has a helpful move.
+        """Return the move with the highest gain from the fullest node that has any helpful move.
 
-        Return None if none of the `_NODES_TRIED_MAX` fullest nodes has a helpful move.
+        A move is helpful if its gain exceeds `_GAIN_MIN` and its target does not become fuller
+        than its origin was. Return None if none of the `_NODES_TRIED_MAX` fullest nodes has such a
+        move.
         """
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -234,7 +241,10 @@ class Rebalancer:
         return float(self._loads()[self._model.node(node).row])
 
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
-        """Yield (node, pod) for pods that may move; equal pods of a node are yielded only once."""
+        """Yield (node, pod) for the pods of `infos` that may move.
+
+        Of several pods on a node with the same labels and the same `shape`, one is yielded.
+        """
         for info in infos:
             seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()
             for pod in self._planner.evicted(info.name):
@@ -254,7 +264,7 @@ class Rebalancer:
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
-        """Return the number of pods that may not move because of a rule, for each rule."""
+        """Return, for each rule of the autoscalers, the number of pods that it forbids to move."""
         nodes = self._model.table.nodes()
         pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
         found = (self._rules.pod_blocker(*one) for one in pods)
@@ -269,8 +279,8 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
 
-        Return the move; None if one of the two finds no node or the replacement returns to its
-        node.
+        Return the move. Return None if `waiting` or the replacement finds no node, or if the
+        replacement goes to the node that `pod` left.
         """
         model = self._model
         model.remove(pod)
@@ -285,10 +295,10 @@ class Rebalancer:
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
-        """Make the move permanent.
+        """Make the move of `pod`, which `_moved` has tried, and keep it in the model.
 
-        Return None if the move now fails or no longer evens out the nodes, because a tie-break
-        chose another node.
+        Return None, without a change, if the move now fails or no longer evens out the nodes,
+        because a tie-break chose another node.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

@@ -23,14 +23,14 @@ from fairlead.whatif.planner.node.node_copy import copy_node, node_to_copy
 from fairlead.whatif.planner.node.readiness import is_ready
 from fairlead.whatif.snapshot.node_pool import node_traits
 
-# The number of nodes for which a change is searched; each is verified by a trial of milliseconds.
+# The maximum number of nodes for which a change is searched; each search takes milliseconds.
 REMEDIES_MAX: Final = 200
 _BYTES_PER_GIB: Final = 1 << 30
-_COPIES_MAX: Final = 200  # number of kinds of nodes of which a copy is tried
+_COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is tried
 
 
 class Refusal(Struct, frozen=True):
-    """A reason for which `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse.
+    """A reason why `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse it.
 
     `change` names one of these nodes and the smallest change with which the pod would fit there, or
     proposes one more node like one of these; "" if no such change was searched or found.
@@ -89,7 +89,10 @@ def _kind_of(info: NodeInfo) -> Hashable:
 
 
 def _size(info: NodeInfo) -> tuple[int, int, int, str]:
-    """Return the sort key of nodes; nodes with devices come last, so that others keep them free."""
+    """Return the sort key of nodes: few kinds of devices first, then little cpu and little memory.
+
+    Nodes with devices come last, so that pods without devices are not placed there.
+    """
     cpu, memory, _, *devices = info.allocatable
     return sum(amount > 0 for amount in devices), cpu, memory, info.name
 
@@ -110,10 +113,10 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
 def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> list[Refusal]:
     """Return the reasons why nodes refuse `pod` now, most nodes first.
 
-    If no node takes the pod and `changes` is set, each reason has the smallest change that makes
-    one of its nodes take it. If no reason has such a change, one more node is tried. Only the first
-    REMEDIES_MAX nodes are searched. Nodes that are not Ready are not searched, because the pod
-    would not start there.
+    If no node takes the pod and `changes` is set, a change is searched for each reason: the
+    smallest one with which a node that gives this reason takes the pod. Only the first
+    `REMEDIES_MAX` Ready nodes are tried, because the pod would not start on other nodes. If there
+    is no such change for any reason, one more node is tried (`find_new_node`).
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

@@ -35,7 +35,7 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
-    # A heap of (-priority, position among equals, pod).
+    # A heap of (-priority, running number, pod).
     queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
     numbers = count(len(queue))
     model.preempts = True

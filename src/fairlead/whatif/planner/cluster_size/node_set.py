@@ -54,7 +54,7 @@ def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], coun
     """Return the sets of `count` of the nodes `infos` whose loss is to be tried.
 
     `offers` contains the offers of the new nodes by name. Each other node is a class of one node.
-    With at most `count` nodes, the only set contains all nodes.
+    If there are at most `count` nodes, the only set contains all nodes.
     """
     if len(infos) <= count:
         return NodeSets((tuple(info.name for info in infos),), 1, 1, 1)
@@ -81,7 +81,7 @@ def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], coun
 
 
 def _kind(info: NodeInfo, offers: Mapping[str, NodeOffer]) -> Hashable:
-    """Return a value that two nodes share only if they and their pods are equal, up to names."""
+    """Return a value that two nodes share only if they and their pods differ only in names."""
     offer = offers.get(info.name)
     if offer is None:
         return info.name
@@ -95,7 +95,7 @@ def _kind(info: NodeInfo, offers: Mapping[str, NodeOffer]) -> Hashable:
 
 
 def _pod_kind(pod: PodInfo) -> Hashable:
-    """Return a value that two pods share only if the scheduler treats them alike."""
+    """Return a value that two pods share only if the scheduler treats both in the same way."""
     if pod.shape.has_volumes or pod.pod.spec.resource_claims:
         return pod.id
     owners = tuple(owner.uid for owner in pod.pod.metadata.owner_references)
@@ -113,9 +113,9 @@ def _hardest(
     five sets are the first `count` nodes of each list.
 
     Five more sets follow for each pool, for each zone, and for each pool within a zone. Such a set
-    contains the first `count` nodes of a list that belong to the pool or zone. If there are fewer,
-    the first other nodes of the list are added. Small pools and zones come first. The existing
-    nodes that stay count as one pool.
+    contains the first `count` nodes of a list that belong to the pool or zone. If the pool or zone
+    has fewer nodes, the first other nodes of the list are added. Small pools and zones come first.
+    The existing nodes that stay count as one pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

@@ -51,7 +51,7 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
-_PODS_MIN: Final = 100  # fewer pods are searched with the effort for this many
+_PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
 
 class _Manner(Struct, frozen=True):
@@ -88,7 +88,7 @@ class SizeSearch:
         self._number = 0
         self._limit = self._spent = 0
         self._rooms: list[list[float]] = []
-        self._free: list[float] = []  # the free room on the nodes to keep, before a node is added
+        self._free: list[float] = []  # free amounts of the nodes to keep, before a node is added
         self._kept = 0
         self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._manner = _MANNERS[0]
@@ -123,10 +123,11 @@ class SizeSearch:
         return self.result
 
     def _begin(self, pods: Sequence[PodInfo]) -> None:
-        """Build the nodes in several ways, and keep the cheapest result.
+        """Build the nodes in several ways, and keep the best result.
 
-        Of equally cheap results, the copies of the present nodes are kept: their pods are spread,
-        so that the pods of a removed node often fit on the others.
+        The best result has the fewest unplaceable pods and, of these results, the lowest cost. If
+        copies of the present nodes are among the best, they are kept: their pods are spread, so
+        that the pods of a removed node often fit on the other nodes.
         """
         best: tuple[tuple[int, float], Callable[[], None]] | None = None
         builds = [partial(self._build, pods, manner) for manner in _MANNERS]
@@ -145,8 +146,8 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo]) -> None:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
-        The scheduler chooses the nominated node of a pod if the pod fits there. A pod that fits
-        only after others is tried again. The pods that are left are placed as in `_build`.
+        The scheduler chooses the nominated node of a pod if the pod fits there. Refused pods are
+        tried again as long as a round places one of them. `_build` then places the other pods.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -181,9 +182,10 @@ class SizeSearch:
                 self._left[column] -= amount
 
     def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
-        """Set the reasons of unplaceable pods: those of the kept nodes and of one node per offer.
+        """Set, for each unplaceable pod, the reasons why nodes refuse it.
 
-        Nodes that were full when a pod was tried do not tell why the pod fits no node on offer.
+        The asked nodes are the nodes to keep and one empty node of each offer. The nodes that were
+        full when the pod was tried would not tell why it fits no node on offer.
         """
         model, reasons = self._model, self.result.unplaceable
         if not reasons:
@@ -202,10 +204,10 @@ class SizeSearch:
         self.result.nodes = built
 
     def _waiting_at_once(self) -> int:
-        """Return the number of pods that find no node if they are scheduled again in queue order.
+        """Return the number of pods that find no node if all pods are created at one instant.
 
-        These pods are all pods on the new nodes that a drain evicts; they are removed together
-        first.
+        All pods that a drain would evict are removed from the new nodes. Then their replacements
+        are scheduled in queue order. The model does not change.
         """
         model = self._model
         pods = [
@@ -225,7 +227,7 @@ class SizeSearch:
     def _take_away(self, replaced: list[NodeInfo]) -> list[PodInfo]:
         """Remove the nodes `replaced` with their pods, and the waiting pods.
 
-        Return new pods to place instead, the largest first.
+        Return the pods that replace the removed pods, the largest first.
         """
         model = self._model
         pods = [(pod, "") for pod in model.waiting_pods()]
@@ -250,9 +252,10 @@ class SizeSearch:
         return self._model.schedule(pod)
 
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
-        """Schedule `pod`, on a new node if necessary; return None if the pod has a node.
+        """Schedule `pod`, on a new node if necessary; return None if the pod got a node.
 
-        Otherwise return the failure on the present nodes. No node is added in `failed_zone`.
+        Otherwise return the scheduler's failure to place the pod before a node was added. No node
+        is added in `failed_zone`.
         """
         failure = self._schedule(pod)
         if isinstance(failure, Placement):
@@ -276,12 +279,12 @@ class SizeSearch:
         return name
 
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
-        """Return the offers that hold `pod`, those that waste the least of their price first.
+        """Return the offers that are large enough for `pod`, the least wasteful offer first.
 
-        The waste of an offer is the part of its price that exceeds the value of its capacity, which
-        is valued at `_unit_prices`. Offers with about the same waste are ordered by price, in the
-        direction that the manner of the search prefers. Then zones with fewer new nodes of the pool
-        come first.
+        The waste of an offer is the share of its price that exceeds the value of its capacity, and
+        `_unit_prices` determine this value. Offers with about the same waste are ordered by price,
+        in the direction that `_Manner.prefers_large` states. Of offers with the same price, those
+        in zones with fewer new nodes of the pool come first.
         """
         used: dict[tuple[str, str], int] = {}
         for one in self.result.nodes.values():
@@ -300,7 +303,11 @@ class SizeSearch:
         return [entry[-1] for entry in found]
 
     def _unit_prices(self) -> Sequence[float]:
-        """Return the unit price of each resource, for the whole demand or for missing resources."""
+        """Return the price of one unit of each resource, by column.
+
+        `_Manner.follows_rest` decides whether the prices follow from the resources that are still
+        missing or from the whole demand.
+        """
         if not self._manner.follows_rest:
             return self.result.bound.unit_prices
         lacking = _less(self._left, self._free_room())
@@ -347,7 +354,7 @@ class SizeSearch:
         return CostBound(self._whole(cost), bound.unit_prices, bound.shares)
 
     def _whole(self, cost: float) -> float:
-        """Return `cost` rounded up to a multiple of the prices' greatest common divisor."""
+        """Return `cost`, rounded up to a multiple of the greatest common divisor of the prices."""
         unit = gcd(*(round(offer.price * _MICRO) for offer in self._offers))
         return ceil(cost * _MICRO / unit - 1e-6) * unit / _MICRO if unit else cost
 
@@ -356,7 +363,8 @@ class SizeSearch:
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
         """Add the nodes that are missing after each failure, until a round adds none.
 
-        With `only_hardest`, only the sets of nodes that are hardest to lose are tried.
+        If several nodes fail at a time and `only_hardest` is set, only the sets of nodes whose
+        loss is hardest to survive are tried.
         """
         if not self._survival.is_any:
             return
@@ -372,10 +380,11 @@ class SizeSearch:
                 return
 
     def _is_survivable(self) -> bool:
-        """Add missing nodes until a check finds none; return False if the checks do not end.
+        """Add missing nodes until the pods survive every failure; return whether they do.
 
-        The scheduler breaks ties differently in each check. So a check can find that nodes are
-        missing although the check before it survived all failures on the same nodes.
+        The result is False if nodes are still missing after `_SURVIVAL_ROUNDS_MAX` rounds. The
+        scheduler breaks ties differently in each round. So a check can find that nodes are missing
+        although the check before it survived all failures on the same nodes.
         """
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             if self._survives():
@@ -389,7 +398,10 @@ class SizeSearch:
         )
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """Return the nodes to add to survive the failure; record pods that cannot survive it."""
+        """Return the offers of the nodes that are missing after `failure` of the nodes `gone`.
+
+        Pods that fit no node even on a new node are added to `pinned`.
+        """
         before = dict(self.result.nodes)
         zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
         with self._model.hypothesis():
@@ -415,7 +427,7 @@ class SizeSearch:
         return sorted(map(model.replacement, pods), key=_largest_first)
 
     def _survives(self) -> bool:
-        """Return whether the pods survive every failure; `pinned` pods are not counted."""
+        """Return whether all pods survive every failure, except the pods in `pinned`."""
         tried = 0
         for failure, gone in self._failures():
             tried += 1
@@ -433,7 +445,8 @@ class SizeSearch:
     def _forget_survivors(self) -> None:
         """Remove from `pinned` the pods that survive on the final nodes.
 
-        A pod is pinned by a failure at a time when nodes are still missing or not removed yet.
+        A pod is added to `pinned` while the search still adds and removes nodes, so it may fit the
+        final nodes after the same failure.
         """
         if not self.result.pinned:
             return
@@ -454,7 +467,7 @@ class SizeSearch:
         return used >= self._limit or self.result.is_cheapest
 
     def _improve(self) -> None:
-        """Remove and exchange nodes while this helps; then rebuild some nodes, and repeat."""
+        """Remove and exchange nodes while the cost falls; then rebuild some nodes, and repeat."""
         has_converged, spent = False, -1
         while not self._is_over and (not has_converged or self.result.cycles > spent):
             spent = self.result.cycles
@@ -531,9 +544,9 @@ class SizeSearch:
         return all(isinstance(self._schedule(pod), Placement) for pod in pods)
 
     def _without(self, names: Sequence[str]) -> bool:
-        """Remove nodes; return False if one of their pods finds no other place.
+        """Remove the nodes `names`; return False if one of their pods fits no other node.
 
-        In this case, count the reasons as obstacles.
+        If a pod fits no other node, count the scheduler's reasons in `obstacles`.
         """
         pods = self._fail(names)
         for name in names:

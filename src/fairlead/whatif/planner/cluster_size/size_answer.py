@@ -25,13 +25,14 @@ from fairlead.whatif.result.tabular_answer import (
 
 
 class SizeQuestion(Struct, frozen=True):
-    """The question of `fairlead size`: about `replaced` nodes that cost `cost` per hour today.
+    """The question of `fairlead size`.
 
-    `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the options of
-    these names. `is_priced` is set if prices are stated, not estimated. `estimated` are the types,
-    on offer or of the replaced nodes, whose price is an estimate although other prices are stated.
-    `resources` are the names of resources in the order of the columns. `control_plane` is the
-    number of replaced nodes that run the control plane.
+    `replaced` is the number of nodes to replace, and `cost` is what they cost per hour today.
+    `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of
+    the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices.
+    `estimated` are the types, on offer or of the replaced nodes, whose price is then still an
+    estimate. `resources` are the names of resources in the order of the columns.
+    `control_plane` is the number of replaced nodes that run the control plane.
     """
 
     replaced: int
@@ -221,7 +222,7 @@ def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:
 
 
 def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
-    """Return a table with each resource's share of the proven cost."""
+    """Return a table with the share of each resource in the lower bound on the cost."""
     names = (*question.resources, PODS_PER_NODE)
     causes = sorted(
         (-share, name) for name, share in zip(names, found.bound.shares, strict=False) if share > 0

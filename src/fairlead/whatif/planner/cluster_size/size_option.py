@@ -15,14 +15,15 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 EFFORT_MAX: Final = 100_000
 _NODES_MAX: Final = 100
-_NODES_OF_ANY_CLUSTER: Final = 10  # so many may fail in a plan that has one node of each pool
+# So many nodes may fail even if the file contains fewer, for example one node of each pool.
+_NODES_OF_ANY_CLUSTER: Final = 10
 _SHARE_MAX: Final = 0.9
 
 
 def parse_survival(texts: Iterable[str]) -> Survival:
     """Return the failures that --survive names: zone, node, nodes=N.
 
-    Raises InputError for any other text, and for zones or nodes that are named twice.
+    Raises InputError for any other text, and if two texts are about zones or about nodes.
     """
     zones, nodes = False, 0
     for text in texts:
@@ -83,7 +84,9 @@ def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) 
 
 
 def parse_headroom(text: str) -> float:
-    """Return the share in --headroom, written as 20% or 0.2; "" means 0.
+    """Return the share of each node to keep free, from the text of --headroom; "" means 0.
+
+    The text is a percentage or a number, such as 20% or 0.2.
 
     Raises InputError for text that is not a share from 0 to 90%.
     """

@@ -37,8 +37,8 @@ class Survival(Struct, frozen=True):
 
         `infos` returns the nodes that may fail. It is called again for each zone, because the
         caller may have added nodes after the failure of the zone before. `offers` returns the
-        offers of the new nodes by name. With `only_hardest`, of the sets of several nodes only
-        those are yielded whose loss is the hardest to survive.
+        offers of the new nodes by name. If several nodes fail at a time and `only_hardest` is set,
+        only the sets of nodes whose loss is hardest to survive are yielded.
         """
         if self.zones:
             for zone in _zones(infos()):

@@ -48,7 +48,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
         load = pod.shape.load
         if new is pod:
             alike.append(pod)
-        else:  # each pod either stays as it is or is replaced
+        else:  # the smaller amounts: a pod stays as it is on its node, or is replaced by `new`
             replaced = dict(new.shape.load)
             load = tuple((at, min(amount, replaced.get(at, 0))) for at, amount in load)
         for column, amount in model.countable(load):
@@ -66,7 +66,10 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
 
 
 def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
-    """Return the fewest nodes whose `sizes`, largest first, have a sum of at least `needed`."""
+    """Return the minimum number of nodes whose `sizes` have a sum of at least `needed`.
+
+    `name` is the name of the resource.
+    """
     if needed <= 0:
         return NodeBound(0)
     reached = np.cumsum(np.sort(sizes)[::-1])
@@ -76,8 +79,8 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
 def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
     """Return (workload, number of nodes) of the workload whose pods need the most nodes.
 
-    Pods need a node each if their anti-affinity excludes each other. Return ("", 0) if there is no
-    such workload.
+    Pods need a node each if their anti-affinity terms exclude each other from a node. Return
+    ("", 0) if no workload has such pods.
     """
     groups: dict[str, list[list[PodAffinityTerm]]] = {}
     for pod in pods:

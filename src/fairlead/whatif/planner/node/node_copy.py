@@ -50,7 +50,8 @@ class NodeCopy(Struct, frozen=True):
     def manifests(self, model: ClusterModel) -> Iterator[Manifest]:
         """Yield the node, its CSINode, its ResourceSlices and its static pods as objects to create.
 
-        `model` contains those of the node `like`. DaemonSets create their own pods.
+        The CSINode and the ResourceSlices are copies of those of the node `like` in `model`. Pods
+        of DaemonSets are left out, because the DaemonSets create them.
         """
         yield _manifest(NODE, self.node)
         for one in self._dependents(model):

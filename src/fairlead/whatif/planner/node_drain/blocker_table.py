@@ -18,16 +18,17 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 _OWNER: Final = "\0"
-# For these causes, the scheduler's reason applies after other pods have been placed.
+# With these causes, the pod does not fit after other pods of its node have been placed.
 _TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)
 _AFTER_OTHERS: Final = " (after other pods of the node)"
-_NAMED_MAX: Final = 3  # number of nodes that a cell names
+_NAMED_MAX: Final = 3  # maximum number of nodes that a cell names
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
-    """Return tables: the blockers by owner and reason, the changes that would help, the nodes.
+    """Return three tables: the blockers by owner and reason, the possible changes, the nodes.
 
-    The table of nodes names the blocked nodes; it is empty if the first table names them all.
+    The third table lists each blocked node with the owners of its blockers. It is empty if the
+    first table names all blocked nodes.
     """
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
@@ -87,9 +88,10 @@ def _names(blockers: Iterable[Blocker]) -> ResultTable:
 
 
 def _edit_of(blockers: Sequence[Blocker]) -> Json:
-    """Return the first edit of `blockers` and the names of the nodes that it helps to empty.
+    """Return {"edit": the first edit of `blockers`, "helps": the nodes that it helps to empty}.
 
-    An edit for a pod without a place helps one node only, because another pod may take the room.
+    If the edit makes a pod fit another node, only one node is listed: another pod may take the
+    free resources. Without an edit, the values are "" and [].
     """
     first = next((one for one in blockers if one.edit), None)
     if first is None:
@@ -102,9 +104,9 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`, with the nodes that it `helps` to empty.
 
-    If the edit makes room for a pod, it helps only one node, because the pod takes the room. It
-    could help one of the nodes in `instead` in place of that node. The nodes in `alone`, which are
-    also in `helps` or `instead`, need no other edit.
+    If the edit makes a pod fit another node, it helps only one node, because the pod then takes
+    the free resources. Instead of that node, the edit could help one of the nodes in `instead`.
+    The nodes in `alone`, which are also in `helps` or `instead`, need no other edit.
     """
 
     form: str
@@ -124,8 +126,7 @@ def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
 
     Edits that differ only in the object to change become one edit. Example: `annotate the pods of
     deploy/a/b with x=1`, and the same for 9 other Deployments, becomes `annotate the pods of
-    deploy/a/b, deploy/a/c and 8 more with x=1`. An edit for a pod without a place helps one node
-    only, because another pod may take the room.
+    deploy/a/b, deploy/a/c and 8 more with x=1`.
     """
     found: dict[str, _Change] = {}
     forms: dict[str, set[str]] = {}  # {node: forms of the edits of its blockers}
@@ -153,7 +154,7 @@ def _form(blocker: Blocker) -> str:
 
 
 def _helped(change: _Change) -> str:
-    """Return which nodes `change` helps, for readers."""
+    """Return a text that names or counts the nodes that `change` helps to empty."""
     nodes = sorted(change.helps)
     text = nodes[0] if len(nodes) == 1 else counted(len(nodes), "node")
     if change.instead:
@@ -163,7 +164,7 @@ def _helped(change: _Change) -> str:
 
 
 def no_change_findings(blockers: Iterable[Blocker]) -> Iterator[str]:
-    """Yield a sentence about the nodes with a cause for which no change is known, if any."""
+    """Yield a sentence about the nodes with a blocker that has no edit, if there are any."""
     nodes = list(dict.fromkeys(one.node for one in blockers if not one.edit))
     if nodes:
         yield f"No single change was found that would unblock {listed(nodes)}."

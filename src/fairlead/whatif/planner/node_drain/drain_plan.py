@@ -100,7 +100,7 @@ def plan_drains(
 ) -> DrainPlan:
     """Return the plan for draining `nodes`; the model is unchanged afterwards.
 
-    The nodes stay out of service unless they `return_again`.
+    The drained nodes stay out of service, unless `return_again` is set.
     """
     start = DrainPlan(tuple(nodes))
     pods = (pod.pod for name in nodes for pod in planner.model.node(name).pods.values())
@@ -216,9 +216,9 @@ def run_plan(
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    The simulations differ in the number of nodes that are drained at once, unless `at_once` sets
-    it. Each node returns to service after `away`; None means never. `rounds` contain the nodes of
-    the drains; by default, all nodes are in one round. Raises InputError.
+    There is one simulation for each number of nodes at once that `paces_for` returns. Each node
+    returns to service after `away`; None means never. `rounds` contain the nodes of the drains; by
+    default, all nodes are in one round. Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:
@@ -230,7 +230,7 @@ def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[
     """Return the paces to try for `nodes` nodes, each of which is out of service for `away`.
 
     A pace is a number of nodes that are drained at a time. If `at_once` is set, it is the only
-    pace. Otherwise the paces are 1 and the PACES below `nodes`.
+    pace. Otherwise the paces are 1 and the numbers in `PACES` that are smaller than `nodes`.
     """
     if at_once is not None:
         return [DrainPace(at_once, away)]

@@ -46,7 +46,7 @@ from fairlead.whatif.planner.cluster_model import (
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
-_RELAXED_RULE: Final = "maxUnavailable 1"  # the rule of `_relaxed`
+_RELAXED_RULE: Final = "maxUnavailable 1"  # the rule that the command of `_relaxed` sets
 
 
 class BlockCause(StrEnum):
@@ -246,10 +246,10 @@ class DrainPlanner:
         pods: Sequence[PodInfo],
         edit: Callable[[PodInfo], PodInfo] | None = None,
     ) -> tuple[list[PodMove], list[Unplaced]]:
-        """Place replacements of `pods`, which were on `node`, on nodes in the order of `pods`.
+        """Place replacements of `pods`, which were on `node`, in the order of `pods`.
 
         `edit` changes each replacement before it is placed. Return the moves, and the pods whose
-        replacements fit no node even after the others.
+        replacements fit no node even after the other replacements have been placed.
         """
         moves: list[PodMove] = []
         while True:
@@ -297,8 +297,9 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`, those of the workloads `first` before the others.
 
-        Stops at the first replacement that fits no node. If placing other pods may help it to fit,
-        it is tried again after them instead, as the scheduler does.
+        Return the first pod whose replacement fits no node. If placing other pods may help the
+        replacement to fit (`_may_follow`), it is first tried again after them, as the scheduler
+        does.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
@@ -340,9 +341,8 @@ class DrainPlanner:
     def has_room_elsewhere(self, node: str) -> bool:
         """Return whether the other schedulable nodes together have enough free resources.
 
-        The free resources are compared with the requests of the pods that must leave `node`.
-
-        False proves that `node` cannot be emptied; True proves nothing.
+        The sum of their free resources is compared with the requests of the pods that must leave
+        `node`. False proves that `node` cannot be emptied; True proves nothing.
         """
         table = self.model.table
         table.widen()
@@ -370,7 +370,10 @@ class DrainPlanner:
     # --- blockers --------------------------------------------------------------------------
 
     def _budget_blockers(self, node: str, pod: PodInfo, lost: Mapping[str, int]) -> list[Blocker]:
-        """Return the blockers of `pod`; `lost` pods of `node` by budget have no replacement."""
+        """Return the blockers of `pod`, a pod of `node` that a drain evicts.
+
+        `lost` maps keys of budgets to the number of pods of `node` that nothing would replace.
+        """
         limits = self.budgets.guarding(pod.pod)
         if not limits:
             return []
@@ -383,9 +386,9 @@ class DrainPlanner:
         return [*found, *_exhausted(node, pod, kept, max(lost.get(kept.key, 0), 1))]
 
     def _last_losses(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
-        """Yield the blockers of budgets that allow the eviction of some `pods`, but not of all.
+        """Yield a blocker for each budget that allows only some evictions of irreplaceable `pods`.
 
-        Nothing replaces these pods, so the budget never allows more evictions.
+        Nothing replaces these pods, so the budget never allows the other evictions.
         """
         lost: dict[BudgetLimit, list[PodInfo]] = {}
         for pod in pods:
@@ -439,9 +442,9 @@ def _silent(node: str) -> Blocker:
 def _several(
     node: str, pod: PodInfo, limits: Sequence[BudgetLimit], others: Sequence[BudgetLimit]
 ) -> Blocker:
-    """Return the blocker of a pod with several budgets, `limits`; the edit deletes `others`.
+    """Return the blocker of a pod with several budgets, `limits`.
 
-    `others` are all budgets of the pod except one.
+    The edit of the blocker deletes `others`, which are all budgets of the pod except one.
     """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"
@@ -456,12 +459,12 @@ def _name(limit: BudgetLimit) -> str:
 
 
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
-    """Yield the blockers of a budget that allows no eviction now, each with a remedy.
+    """Yield the blockers of `pod` by a budget that allows no eviction now, each with an edit.
 
-    A budget that can only count the ready pods should be able to `spare` this number of them.
+    If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
+    pods are ready even then, there is a second blocker.
 
-    If the budget never allows an eviction, the remedy changes its rule or adds a replica. If too
-    few pods are ready even then, there is a second blocker.
+    For pods without a controller, the new rule is a number of ready pods, `spare` less than today.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:
@@ -477,7 +480,7 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         edit = scaled_up or _relaxed(limit, spare)
         yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
         if scaled_up:
-            healthy += 1  # the new replica
+            healthy += 1  # the new replica is ready, too
         elif limit.lacks_scale:
             needed = max(limit.healthy - spare, 0)
             rule = f"minAvailable {needed}"
@@ -494,7 +497,7 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
-    """Return the blocker of the last of the `lost` pods, whose eviction the budget refuses."""
+    """Return the blocker of the first of the `lost` pods whose eviction the budget refuses."""
     count, allowed = len(lost), limit.losses_max
     why = f"{limit.rule} allows the loss of {allowed:,} of {count:,} pods without a controller"
     edit = _with_min_available(limit, limit.desired - (count - allowed))

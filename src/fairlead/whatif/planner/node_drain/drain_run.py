@@ -88,13 +88,14 @@ class UncreatedPods(Struct, frozen=True):
 
 
 class _Baseline(Struct, frozen=True):
-    """The result of a simulation without a drain, in which the cluster was at rest `after` a time.
+    """The result of a simulation without a drain.
 
-    `pending` pods have no node at the end, and `lost` pods are gone for good; `breaches` is the
-    number of evictions against a budget. `missing` is the number of pods that could not be created,
-    by the object that creates them. `failed_jobs` are the Jobs that fail. `shortages` is
-    the number of displaced pods that ordered StatefulSets have not created again. At `next_end`, a
-    pod or a Job would have ended by itself.
+    `after` is the time from the start until the cluster was at rest. `pending` pods have no node
+    at the end, and `lost` pods are gone for good; `breaches` is the number of evictions against a
+    budget. `missing` is the number of pods that could not be created, by the object that creates
+    them. `failed_jobs` are the Jobs that fail. `shortages` is the number of displaced pods that
+    each StatefulSet has not created again. `next_end` is the next instant at which a pod or a Job
+    would end by itself.
     """
 
     after: DurationNs
@@ -176,7 +177,8 @@ def run_drains(
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
-    A turn begins when all nodes of the turn before are back. Raises InputError.
+    A round begins when all nodes of the previous round are back and its added nodes are empty.
+    Raises InputError if `experiment` cannot be run.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
 
@@ -188,7 +190,7 @@ def run_drains(
 
     has_extenders = bool(
         experiment.scheduler.extenders
-    )  # connections to extenders cannot be shared with a forked process
+    )  # their connections cannot be shared with a forked process
     if has_extenders or not hasattr(os, "fork") or threading.active_count() > 1:
         baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
         after = baseline.after
@@ -232,7 +234,7 @@ def _finish(
 ) -> RunOutcome:
     """Perform `rounds` in a run that has started, and return its outcome.
 
-    A turn that never ends, for example because of a budget, is the last one.
+    If a round never ends, for example because of a budget, no further round begins.
     """
     steps: tuple[ScriptedStep, ...] = ()
     for drain_round in rounds:
@@ -317,7 +319,7 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
 
 
 def _shortages(outcome: RunOutcome) -> Counter[WorkloadRef]:
-    """Return the number of displaced pods that StatefulSets want and have not created again."""
+    """Return, by StatefulSet, the number of displaced pods that it has not created again."""
     existing = Counter(pod.workload for pod in outcome.pods.values())
     displaced = {one.pod.key: one.pod.workload for one in (*outcome.evicted, *outcome.preempted)}
     absent = Counter(
@@ -388,7 +390,7 @@ def _drain_run(
     returns = pace.away is not None
     ends = {one.node: one.back_at if returns else one.empty_at for one in drains}
     ends |= {one.node: one.empty_at for one in outcome.drains if one.node in added}
-    # The drain of a node does not begin if a turn before does not end.
+    # A node is missing in `ends` if its drain never began, because an earlier round did not end.
     nodes += [name for name in ends if name not in wanted]
     unfinished = tuple(name for name in nodes if ends.get(name) is None)
     known = [end for end in ends.values() if end is not None]
@@ -435,5 +437,5 @@ def _times(drains: Iterable[DrainProgress], start: Instant) -> tuple[DrainTimes,
 
 
 def pace_seconds(duration: DurationNs | None) -> float | None:
-    """Return `duration` in seconds for a result; None if it is None."""
+    """Return `duration` in seconds for the JSON of a result; None if it is None."""
     return None if duration is None else round(to_seconds(duration), 3)

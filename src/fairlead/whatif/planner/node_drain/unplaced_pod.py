@@ -48,19 +48,24 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import listed
 
-_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
-_TRIALS_MAX: Final = 8  # number of trials for a blocker; each places all pods of the node
-_SEARCHED_MAX: Final = 4  # number of blockers of a node for which a change is searched
+# maximum number of nodes for which a remedy is searched; each search takes milliseconds
+_NODES_MAX: Final = 12
+# maximum number of trials for a blocker; each trial places all pods of the node
+_TRIALS_MAX: Final = 8
+_SEARCHED_MAX: Final = 4  # maximum number of blockers of a node for which a change is searched
 
 
 class _Candidate(Struct, frozen=True):
-    """A `remedy` for the pod `before`, found for one node; `before` is without the change."""
+    """A change to try: a `remedy` with which the pod `before` fits one certain node.
+
+    `before` is the pod without the change.
+    """
 
     remedy: Remedy
     before: Pod
 
     def edit(self, pod: PodInfo) -> Pod:
-        """Return `pod`, a pod of the same workload, with the same change."""
+        """Return `pod` with the change; it belongs to the same workload as `before`."""
         changed = next(
             (one.pod for one in reversed(self.remedy.changes) if one.pod is not None), None
         )
@@ -76,7 +81,10 @@ class _Candidate(Struct, frozen=True):
 
 
 class _Trials:
-    """Trials that empty `node`; with `returns`, pods that fit no other node may wait for it."""
+    """Trials that empty `node`.
+
+    If `returns` is set, the node returns to service, and pods that fit no other node wait for it.
+    """
 
     def __init__(self, planner: DrainPlanner, node: str, *, returns: bool) -> None:
         self.planner = planner
@@ -97,8 +105,8 @@ class _Trials:
         """Empty the node until the `with` block ends; yield the moves and the pods without a place.
 
         The pods of `workload` are placed first if `is_first` is set, otherwise last. The change of
-        `candidate` applies to them. Pods that already wait take the room on a new or changed node
-        before them.
+        `candidate` applies to them. If there is a `new_node` or a candidate, pods that wait in the
+        snapshot are placed before the pods of the node, as the scheduler would place them.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
@@ -133,8 +141,9 @@ class _Trials:
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
         """Return the changes with which another node takes `pod` now, the smallest first.
 
-        Nodes that are cordoned or not Ready get none, because the pod would not start there. No
-        change deletes pods, or changes the pods of a Job, whose template is immutable.
+        No change is searched for nodes that are cordoned or not Ready, because the pod would not
+        start there. No change deletes pods, or changes the pods of a Job, whose template is
+        immutable.
 
         upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
@@ -165,12 +174,13 @@ def unplaced_blockers(
     new_nodes: bool = True,
     returns: bool = False,
 ) -> list[Blocker]:
-    """Return all blockers for pods of a node that fit no node, with changes that help.
+    """Return a blocker for each workload with pods of the node that fit no node.
 
-    `found` is the blocker that `empty` returned; it is the first. Each workload has one blocker,
-    which states whether preemption would make room for its pod. A change is an additional node only
-    if `new_nodes` is set. With `returns`, the node returns to service, and pods that then fit it
-    are no blockers. The model does not change.
+    `found` is the blocker that `empty` returned for the node; the blocker of its workload is the
+    first of the result. Each blocker states whether preemption would make room for its pod. The
+    edit of a blocker is a change that helps, "" if none was found; it adds a node only if
+    `new_nodes` is set. If `returns` is set, the node returns to service, and pods that then fit it
+    do not lead to a blocker. The model does not change.
     """
     if found.cause not in UNPLACED:
         return [found]
@@ -203,11 +213,11 @@ def unplaced_blockers(
 def _examined(
     trials: _Trials, owner: str, known: Blocker | None, *, searches: bool
 ) -> tuple[Blocker | None, list[_Candidate]]:
-    """Return the blocker of a workload, or None, and the changes to try.
+    """Return (blocker of the workload `owner` or None, changes to try).
 
-    `known` is the blocker that was found before, if any. Without it, the result is None if all pods
-    of the workload fit both when they are placed first and when they are placed last. Changes are
-    searched only if `searches` is set.
+    `known` is a blocker that `empty` found for this workload, None if there is none. If all pods
+    of the workload fit both when they are placed first and when they are placed last, the result
+    is (`known`, []). Changes are searched only if `searches` is set.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):
@@ -230,7 +240,10 @@ def _change(
     *,
     new_nodes: bool,
 ) -> str:
-    """Return the smallest change that leaves only pods of `others` without a place, "" if none."""
+    """Return the smallest change after which only pods of the workloads `others` fit no node.
+
+    Return "" if no such change was found.
+    """
     single = [one for one in candidates if len(one.remedy.changes) == 1]
     edit = _proven(trials, blocker, single, others)
     if edit:
@@ -246,7 +259,8 @@ def _proven(
 ) -> str:
     """Return the text of the first candidate that passes a trial; "" if none passes.
 
-    If a pod of the owner still has no place in a trial, the candidates for this pod are tried next.
+    A trial passes if only pods of the workloads `others` fit no node. If a pod of the blocker's
+    workload fits no node in a trial, the candidates for this pod are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:
@@ -265,7 +279,7 @@ def _proven(
                     larger = trials.candidates(trials.planner.model.replacement(pod))
                     size = len(candidate.remedy.changes)
                     waiting[:0] = [one for one in larger if len(one.remedy.changes) <= size]
-                    break  # the other order would not help
+                    break  # a trial in the other order would also fail
     return ""
 
 
