@@ -54,7 +54,9 @@ DRAWS_DEFAULT: Final = 20
 _MANY_WAIT: Final = ("pods wait", "their start times")
 UNCHANGED: Final = "without a change"
 REVERSED: Final = "with the change, in reverse order"
-_ARRIVAL: Final = 1 << 41  # differs from the purposes of node selection and scenario events
+# The purpose of the random order of arrival. Node selection and scenario events have others, so
+# that their random choices are independent of this order.
+_ARRIVAL: Final = 1 << 41
 PODS_STAY: Final = (
     "Running pods stay where they are: a scheduler decides only about pods that wait. With "
     "--reschedule all, or --reschedule and a label selector, both runs place running pods anew."
@@ -134,7 +136,8 @@ def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
     for entry in entries_of(snapshot.manifests) if again else ():
         pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
         sample = next(iter(pods))
-        if sample.kind is POD and _has_unready_containers(sample.pod):  # then all of them are
+        # The pods of a group have equal conditions, so one sample is enough.
+        if sample.kind is POD and _has_unready_containers(sample.pod):
             unready += [one.ref.key for one in pods if one.ref.key in again]
     ends = map(effect.changed.pods.get, unready)
     started = [one.key for one in ends if one is not None and one.started_at is not None]
@@ -173,7 +176,7 @@ def _health_note(effect: Effect) -> list[str]:
 
 
 def _autoscaled_before_change(without: RunOutcome) -> list[str]:
-    """Return a note about nodes that the autoscaler added or removed before the cluster rested."""
+    """Return a note about nodes that the autoscaler changed before the cluster came to rest."""
     found = without.autoscaling
     if found is None or not found.earlier:
         return []
@@ -236,7 +239,10 @@ def _effect(
     without: RunOutcome,
     changed: RunOutcome,
 ) -> Effect:
-    """Return the effect; with --reschedule, it includes the packings. Raises InputError."""
+    """Return the effect of the change; with --reschedule, it includes measures of the packing.
+
+    Raises InputError.
+    """
     if not pair.is_rescheduled:
         return effect_of(without, changed, pair.drain)
     # Starts of rescheduled pods are not activity that was under way in the dump.
@@ -323,8 +329,8 @@ def _start_times(
 ) -> StartTimes | None:
     """Return the start times of the pods that wait at the end of `after`; None if they are unknown.
 
-    The times are simulated with each seed of --seeds. If --seeds is 1 and --runtimes is given, they
-    are simulated with `DRAWS_DEFAULT` seeds.
+    The start times are simulated with as many seeds as --seeds states. If --seeds is 1 and
+    --runtimes is given, they are simulated with `DRAWS_DEFAULT` seeds.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -350,7 +356,7 @@ def _runtime_notes(
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
-    Without start times, the note says how to get them.
+    If `starts` is None although it could be estimated, a note says which option does this.
     """
     if starts is not None:
         yield starts.words

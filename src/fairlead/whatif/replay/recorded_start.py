@@ -91,8 +91,8 @@ _AGREEING: Final = (StartAgreement.SAME, StartAgreement.PENDING)
 class ReplayedStart(Struct, frozen=True):
     """The times at which a pod was placed: as recorded, and by the scheduler's rules.
 
-    Times count from the start of the record. A time is None if the pod was not placed; `reason`
-    explains why the rules did not place it.
+    Times count from the start of the record. `recorded` is None if the record does not place the
+    pod, `placed` is None if the rules do not place it; `reason` then explains why.
     """
 
     pod: str
@@ -101,7 +101,7 @@ class ReplayedStart(Struct, frozen=True):
     reason: str = ""
 
     def agreement(self, tolerance: DurationNs) -> StartAgreement:
-        """Return the relation between the two times."""
+        """Return how the two times compare; they agree up to a difference of `tolerance`."""
         if self.recorded is None:
             return StartAgreement.PENDING if self.placed is None else StartAgreement.NOT_RECORDED
         if self.placed is None:
@@ -174,10 +174,7 @@ def _openb_starts(
 
 
 def _first_places(outcome: RunOutcome) -> dict[str, Instant]:
-    """Return the time at which each pod first got a node.
-
-    The node of a replacement counts for the pod that it replaces.
-    """
+    """Return the time at which each pod, or a replacement of it, first got a node."""
     found: dict[str, Instant] = {}
     for one in outcome.waits:
         if one.until is not None:
@@ -214,7 +211,12 @@ def replay_simkube(
 def _simkube_starts(
     recorded: Sequence[RecordedLifecycle], waits: Iterable[PodWait], outcome: RunOutcome
 ) -> Iterator[ReplayedStart]:
-    """Yield, for each n, a workload's n-th recorded start and its n-th pod placed by the rules."""
+    """Pair the recorded starts of a workload with its pods in the order of their placement.
+
+    The n-th recorded start belongs to the n-th pod that the rules placed. `waits` are the waits of
+    the workload's pods. If there are more starts than pods, or the reverse, the missing time is
+    None.
+    """
     ordered = sorted(
         waits, key=lambda one: (one.until is None, one.until or one.since, one.since, one.pod)
     )

@@ -24,19 +24,19 @@ _LISTS: Final = ("groups", "nodes", "no_scale_up", "no_scale_down", "insufficien
 
 
 class NodeLine(TypedDict):
-    """The nodes of a group or an instance type at each `AutoscalingSection.t_s`."""
+    """The number of nodes of a group or an instance type at each `AutoscalingSection.t_s`."""
 
     name: str
     nodes: Sequence[int]
 
 
 class AutoscalingSection(TypedDict, total=False):
-    """The effects of a node autoscaler; a value of a line holds until the next `t_s`.
+    """The effects of a node autoscaler; each number over time is valid until the next `t_s`.
 
-    `by_group` and `by_type` divide the nodes, largest first. `nodes_without`, `cost_without` and
-    `spent_without` describe the run without the change, None in a simulation. `cost` is per hour,
-    `spent` is the sum since the start; both are None if a price is unknown. The other fields are as
-    in the result's JSON.
+    `by_group` and `by_type` are the numbers of nodes by group and by instance type, the largest
+    first. `nodes_without`, `cost_without` and `spent_without` describe the run without the change,
+    None in a simulation. `cost` is per hour, `spent` is the sum since the start; both are None if
+    a price is unknown. The other fields are as in the JSON of the result (docs/results.md).
     """
 
     autoscaler: Required[str]
@@ -136,9 +136,9 @@ def _lines(
 ) -> list[NodeLine]:
     """Return a line for each distinct value of `names`, largest peak first.
 
-    `names` maps groups to names. If there are more than LINES_MAX lines, the smallest lines are
-    added up to one line. Return [] if a name is empty, which means that an instance type is
-    unknown.
+    `names` maps each group to the name of its line. If there are more than LINES_MAX lines, the
+    smallest lines are added up to one line. Return [] if a name is empty, which means that an
+    instance type is unknown.
     """
     if not all(names.values()):
         return []

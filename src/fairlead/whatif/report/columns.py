@@ -29,7 +29,7 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 
 def column(values: Iterable[Any]) -> Any:
-    """Return `values` as a list, or (if many are equal) as distinct values with indices."""
+    """Return `values` as a list, or, if many are equal, as {"of": values, "at": indices}."""
     listed = list(values)
     if any(issubclass(kind, float) for kind in set(map(type, listed))):
         listed = [finite(value) for value in listed]

@@ -9,9 +9,9 @@ from fairlead.whatif.comparison import Alternative, compare
 
 
 def comparison_data(alternatives: Sequence[Alternative], *, is_choice: bool) -> Json:
-    """Return the comparison of `alternatives`, with the rows of each workload together.
+    """Return the comparison of `alternatives`; `workloads` lists the effects on each workload.
 
-    If `is_choice` is set, the answers are alternatives to choose from. Then the best alternatives
+    `is_choice` means that the user wants to choose one of the alternatives. Then the best of them
     are marked, unless all are equally good.
     """
     answer = compare(alternatives, is_choice=is_choice)

@@ -179,9 +179,10 @@ class ReportData(TypedDict, total=False):
     is the instant of virtual second 0, as text. `all_running_after_s` is the time at which the last
     displaced pod ran again, absent or None if a displaced pod is still pending. `outage` is absent
     or None if no node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling
-    drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md),
-    except `next_steps`; `rest_after_s` is the time at which the cluster was at rest. `without_pods`
-    are the workloads of a running cluster that have pods, but none on a node in service.
+    drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
+    only `next_steps` is not in that JSON. `rest_after_s` is the time at which the cluster was at
+    rest. `without_pods` are the workloads of a running cluster that have pods, but none on a node
+    in service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

@@ -29,8 +29,8 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
 _LACKS_ROOM: Final = (INSUFFICIENT.partition("{")[0], TOO_MANY_PODS)
-# Begins the reasons of node affinity, pod affinity, topology spread, host ports, and the node
-# affinity of volumes.
+# The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
+# the node affinity of volumes give.
 _RULED_OUT: Final = "node(s) didn't "
 # Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
@@ -55,8 +55,8 @@ def new_nodes_for(
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is large enough.
 
-    The new nodes are copies of one of `nodes`; `known` are the nodes of another run, in which
-    pods of the same workloads may have a node.
+    The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
+    preferred, also if they do so only in another run, whose nodes are `known`.
     """
     nodes = list(nodes)
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
@@ -80,12 +80,13 @@ def lacks_room(pod: PodEnd) -> bool:
 def node_to_copy(
     pending: Iterable[PodEnd], left: Mapping[str, str], nodes: Iterable[NodeEnd]
 ) -> NodeEnd | None:
-    """Return the one of `nodes` whose copy would hold most of the `pending` pods that left it.
+    """Return the node to copy for `pending` pods that fit only the node that they left.
 
     `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node helps a pod
-    which other nodes reject for its affinity, its volumes or its spread. It does not help if a
-    working node with the same labels rejects the pod, as with a volume that only one node
-    reaches. Return None if no copy helps.
+    if all other nodes reject the pod because of its affinity, its volumes or its topology spread.
+    A copy does not help if a working node with the same labels rejects the pod, too, for example
+    because only one node reaches its volume. Return the one of `nodes` whose copy helps the most
+    pods that left this node; None if no copy helps.
     """
     by_name = {node.name: node for node in nodes}
     alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))
@@ -128,7 +129,10 @@ def _with_pod(requests: Amounts) -> Amounts:
 
 
 def _room(node: NodeEnd) -> Amounts:
-    """Return the allocatable amounts without the requests of pods that belong to `node`."""
+    """Return the allocatable amounts of `node` minus the requests of the pods that belong to it.
+
+    These are the static pods and the pods of DaemonSets.
+    """
     room = Counter(node.allocatable)
     for pod in node.pods:
         if pod.belongs_to_node:
@@ -145,7 +149,10 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return the number of nodes with `room` that hold `needs`, by the first-fit rule."""
+    """Return how many nodes pods with the requests `needs` fill by the first-fit rule.
+
+    Each node has the free amounts `room`.
+    """
     nodes: list[Counter[str]] = []
     for need in needs:
         node = next((one for one in nodes if _fits(need, one)), None)

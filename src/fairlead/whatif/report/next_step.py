@@ -28,7 +28,7 @@ from fairlead.whatif.report.new_nodes import (
 )
 
 STEPS_MAX: Final = 5
-_VOLUMES_MAX: Final = 5  # in one command
+_VOLUMES_MAX: Final = 5  # maximum number of volumes in one command
 SEEDS: Final = 20
 _SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 _MINIMUM: Final = "minAvailable"
@@ -102,12 +102,12 @@ def _row(tab: str, value: str) -> str:
 
 
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
-    """Yield a what-if with more replicas, or with one more disruption that the budget allows.
+    """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If minAvailable is a number, more replicas are suggested, unless more pods were displaced
-    against the budget than replicas would be added. For pods without a controller, a number for
-    minAvailable is suggested. For maxUnavailable, a number is suggested even if the budget contains
-    a percentage.
+    If `minAvailable` is a number, more replicas are suggested: as many as the budget lacked
+    healthy pods, at least 1. Nothing is suggested if the budget has more breaches than this.
+    Otherwise, the budget is changed: for pods without a controller to a lower number for
+    `minAvailable`, and for a `maxUnavailable` (also a percentage) to a higher number.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")
@@ -138,7 +138,10 @@ def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
 
 
 def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
-    """Yield a what-if with `count` more replicas, unless these would be pending or down, too."""
+    """Yield a what-if with `count` more replicas, unless pods of the workload find no node.
+
+    The additional replicas would be pending or down, too.
+    """
     if one.workload.kind in _SCALABLE and not (one.pending or one.down):
         more = "one more replica" if count == 1 else f"{count:,} more replicas"
         yield {
@@ -148,10 +151,11 @@ def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
 
 
 def _pending(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the reasons, and what-ifs with new nodes.
+    """Yield a step that shows why pods are pending, and what-ifs with new nodes.
 
-    Some pods fit only copies of the node that they left. The first what-if adds such copies, also
-    for the pods that are still on that node because a budget waits for the pending ones.
+    Some pods fit only copies of the node that they left. The first what-if adds such copies. They
+    are also for pods of the same workloads that are still on that node, because a budget does not
+    allow their eviction while the other pods are pending.
     """
     yield {"words": "See why no node takes these pods.", "place": "pending"}
     pending = answer.difference.pending
@@ -186,8 +190,8 @@ def more_nodes(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `pending` pods that lack room.
 
-    `verb` begins the sentence of the step. The new nodes are like one of `nodes`. `known` are the
-    nodes of another run, in which pods of the same workloads have nodes.
+    `verb` begins the sentence of the step. The new nodes are copies of one of `nodes`. `known` are
+    the nodes of another run; `new_nodes_for` explains their use.
     """
     short = [pod for pod in pending if lacks_room(pod)]
     yield from _new_nodes(verb, new_nodes_for(short, nodes, known))
@@ -207,7 +211,7 @@ def _gone(_answer: WhatIfAnswer) -> Iterator[NextStep]:
 
 
 def _data_deleted(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the list of the claims, and the command that lets a volume outlive its claim."""
+    """Yield a step that shows the deleted claims, and a command that keeps their volumes."""
     yield {"words": "See which claims are deleted.", "place": "tab=deleted_claims"}
     lost = [one for one in answer.effect.deleted_claims if not one.keeps_data]
     volumes = sorted({one.volume for one in lost})
@@ -235,11 +239,11 @@ def _down(_answer: WhatIfAnswer) -> Iterator[NextStep]:
 
 
 def _unavailable(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the pods of an unavailable workload, and a change that would have kept it available.
+    """Yield a step that shows the pods of an unavailable workload, and a change that helps it.
 
     For a StatefulSet with pods on failed nodes, and for pods whose volumes are attached to failed
     nodes, the change is a taint that marks the nodes as out of service. For other workloads whose
-    pods find a node, it is another replica.
+    pods find a node, the change is one more replica.
     """
     down = [one for one in answer.effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:

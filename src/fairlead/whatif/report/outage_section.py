@@ -1,7 +1,7 @@
 """The report's section on failed nodes and rolling drains, built from an outcome.
 
 Instants are seconds of virtual time, None for events that did not happen. Each time line has its
-own ascending instants; a value holds until the next instant.
+own ascending instants; a count is valid from its instant to the next one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """The number of nodes of a zone tainted so far, and the number that the rate allowed."""
+    """The number of nodes of `zone` that were tainted until each `t_s`.
+
+    `allowed` is the number of nodes that the eviction rate allowed to taint until then.
+    """
 
     zone: str
     t_s: Sequence[float]
@@ -90,7 +93,7 @@ class OutagePreemptionRow(TypedDict, total=False):
 
 
 class ZoneRow(TypedDict, total=False):
-    """A state that the node lifecycle controller gave a zone, and the time at which it began."""
+    """The state that the node lifecycle controller determined for a zone from `t_s` on."""
 
     t_s: float
     zone: Required[str]
@@ -247,7 +250,10 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return the tainted and the allowed number of nodes at each instant when either changes."""
+    """Return the number of tainted nodes and the number of nodes that the rate allowed to taint.
+
+    There is an entry for each instant at which one of the two numbers changes.
+    """
     taints = [taint.at for taint in found.taints if taint.zone == line.zone]
     instants = sorted({*taints, *(at for at, _ in line.points)})
     return {

@@ -31,14 +31,14 @@ _PodKey = tuple[str, Any, _Amounts]
 
 
 class NodeSide(Struct, frozen=True):
-    """The nodes at the end of one run, and their history; None if the history is unknown."""
+    """The `nodes` at the end of one run, and their `history`, None if it is unknown."""
 
     nodes: Sequence[NodeRow]
     history: HistoryRows | None = None
 
 
 def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
-    """Return nodes as columns, with their pods as further columns and a pod count per node.
+    """Return the nodes of both runs and their pods as columns, with the pod count of each node.
 
     `after` is the run with the change, `before` the run without it, None for a single run.
     """
@@ -123,7 +123,7 @@ class _PodColumns:
 
     def __init__(self, nodes: Iterable[NodeRow]) -> None:
         """Start with the pods of `nodes`, in node order."""
-        # Most pods share their requests; the rows keep the requests alive, so their id is a key.
+        # Most pods share their requests. The rows keep these objects alive, so ids are unique.
         amounts: dict[int, _Amounts] = {}
         self._pods: list[_PodKey] = []
         for node in nodes:
@@ -210,7 +210,7 @@ def _differing_pods(
         {
             node["name"]: Counter(map(_pod_key, node.get("pods", ())))
             for node in nodes
-            if id(node) not in shared  # a row that both sides share has no differences
+            if id(node) not in shared  # a row object that both sides use has no difference
         }
         for nodes in (after, before)
     ]

@@ -197,7 +197,7 @@ QUEUES_MAX = 7  # the number of colours in the chart's palette
 
 
 def packed_queues(queues: QueueSection | None) -> Json | None:
-    """Return `queues` with only the samples that a screen can show; None if it is None."""
+    """Return `queues` with only the samples that a screen can show; None if `queues` is None."""
     if queues is None:
         return None
     lines = queues["lines"][:QUEUES_MAX]

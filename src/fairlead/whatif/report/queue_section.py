@@ -15,9 +15,9 @@ _HOUR: Final = seconds(3600)
 
 
 class QueueLine(TypedDict):
-    """One queue at each `QueueSection.t_s`: its shares of the resource, in percent.
+    """The shares of one queue in `QueueSection.resource` at each `QueueSection.t_s`, in percent.
 
-    `held` is the allocated share, and `deserved` is the share that the queue deserves.
+    `held` is the share that is allocated to the queue, `deserved` the share that it deserves.
     """
 
     queue: str
@@ -41,8 +41,8 @@ class QueueSection(TypedDict, total=False):
 class WaitingGroupRow(TypedDict, total=False):
     """A group that waits at the end; `why` is the reason.
 
-    `ready` is a text with its numbers of ready and needed pods. `starts_s` is its expected start in
-    seconds, None if unknown.
+    `ready` is a text with the numbers of ready and needed pods of the group. `starts_s` is its
+    expected start in seconds of virtual time, None if unknown.
     """
 
     group: Required[str]

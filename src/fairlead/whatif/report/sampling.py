@@ -1,8 +1,8 @@
 """Reduces a time line to the samples that a screen can show, without losing peaks.
 
-Virtual time is cut into equal slices. In each slice, these samples are kept: the first, the last,
-and those with the most and the fewest pending and running pods. So even a spike of a single sample
-is kept.
+If there are many samples, virtual time is cut into equal slices. In each slice, these samples are
+kept: the first and the last, those with the most and the fewest pending pods, and those with the
+most and the fewest running pods. So even a spike of a single sample is kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sampled_series(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]:
-    """Return one priority's counts at `samples` (indices); omit counts that are always zero."""
+    """Return the counts of one priority at the indices `samples`, without those always zero."""
     counts = {name: series[name] for name in MEASURES if any(series.get(name, ()))}
     return {
         "priority": series["priority"],
@@ -43,7 +43,7 @@ def sampled_series(series: Mapping[str, Any], samples: Sequence[int]) -> dict[st
 
 
 def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the indices of the samples to keep, ascending.
+    """Return the indices of the samples to keep, ascending; all if there are few samples.
 
     `t_s` are the times of the samples in seconds, and `series` the counts of each priority.
     """
@@ -60,7 +60,7 @@ def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> l
 
 
 def total(series: Sequence[Mapping[str, Any]], measure: str, length: int) -> list[int]:
-    """Return the sum of `measure` over all priorities, for each of `length` samples."""
+    """Return, for each of `length` samples, the sum of the count `measure` over all priorities."""
     rows = [one[measure] for one in series if one.get(measure)]
     return [sum(values) for values in zip(*rows, strict=True)] or [0] * length
 

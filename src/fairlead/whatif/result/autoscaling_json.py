@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 def autoscaling_json(
     outcome: AutoscalingOutcome | None, start: Instant, without: AutoscalingOutcome | None = None
 ) -> Json:
-    """Return `{"autoscaling": …}`, with totals of the run `without`; {} if no autoscaler acted."""
+    """Return `{"autoscaling": …}`; {} if `outcome` is None, because no autoscaler acted.
+
+    `without` is the run without the change, of which only the totals are included.
+    """
     if outcome is None:
         return {}
     found: Json = {
@@ -52,8 +55,8 @@ def autoscaling_json(
 def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Json:
     """Return the distribution of `waits`, in total and, with an autoscaler, by workload.
 
-    Without an autoscaler, pods wait for other pods, and the lists of pending and preempted pods
-    show which pods these are.
+    Without an autoscaler, `by_workload` is empty: pods then wait for other pods, and the lists of
+    pending and preempted pods of the result show the details.
     """
     waits = list(waits)
     return {
@@ -66,7 +69,7 @@ def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Jso
 
 
 def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
-    """Return the distribution of `waits`."""
+    """Return the distribution of `waits` over all workloads."""
     return _waiting(waiting_times(waits))
 
 

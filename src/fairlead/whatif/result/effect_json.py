@@ -152,7 +152,7 @@ def _workload(one: WorkloadEffect) -> Json:
 def _lowest_for(ready: WorkloadReadiness) -> str:
     """Return, as text, the time for which only `ready.lowest` pods were ready.
 
-    Return "" unless this number is below both the number before and the wanted number.
+    Return "" unless `ready.lowest` is below both `ready.before` and `ready.wanted`.
     """
     if ready.lowest >= min(ready.before, ready.wanted):
         return ""

@@ -81,7 +81,10 @@ def gangs(jobs: JobsOutcome) -> Json | None:
 
 
 def _waits(one: GangWaits) -> Json:
-    """Return the waits of a queue's gangs; a percentile is null if its gang never started."""
+    """Return how long the gangs of a queue waited.
+
+    A percentile is null if so few gangs started that it is unknown.
+    """
     median, longest = one.percentile(50), one.percentile(90)
     return {
         "queue": one.queue,
