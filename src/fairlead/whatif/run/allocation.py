@@ -44,7 +44,7 @@ class RequestsByShape:
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 
     def of(self, pod: Pod) -> Mapping[str, int]:
-        """Return the requests of `pod`; if it has a node, an in-place resize counts, too."""
+        """Return the requests of `pod`; if it has a node, an in-place resize is included."""
         is_existing = pod.spec.node_name != ""
         info = self._cluster.pods.get(pod.key)
         if info is None or info.pod is not pod:
@@ -111,7 +111,8 @@ def allocations(
 ) -> tuple[ResourceAllocation, ...]:
     """Return every resource that nodes offer: CPU, memory and storage first, then sorted by name.
 
-    `before` contains the requests at the start, `offered_before` the allocatable amounts.
+    `before` contains the requests at the start, `offered_before` the allocatable amounts at the
+    start.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)
@@ -129,10 +130,11 @@ def allocations(
 
 
 def object_error(store: Store, pods: Iterable[Pod], subject: str, message: str) -> ObjectError:
-    """Return the error `message` about `subject`, with the number of pods that it lacks.
+    """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
     `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
-    not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and Job.
+    not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and
+    Job.
     """
     kind_name, _, key = subject.partition(" ")
     namespace, _, name = key.partition("/")

@@ -26,7 +26,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 )
 
 _SECONDS_PER_HOUR: Final = 3600.0
-# a user's actions, in the words of Karpenter's history
+# the reasons of a node change by a user, in the words of Karpenter's history
 _CREATED: Final = "Created by a user"
 _DELETED: Final = "Deleted"
 

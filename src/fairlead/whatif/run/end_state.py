@@ -22,13 +22,14 @@ class EndState:
         """Read the nodes and pods that `recorder` knows."""
         self._recorder = recorder
         self._kept: dict[str, tuple[Node, NodeEnd]] = {}
-        self._kept_names: frozenset[str] | None = None  # the nodes of the pods then
+        self._kept_names: frozenset[str] | None = None  # nodes with pods at the time of `keep`
         self._workloads_total = 0
 
     def keep(self) -> Sequence[object]:
-        """Compute the nodes and pods now.
+        """Compute the results for the present nodes and pods, and keep them.
 
-        Return the objects that later results refer to if they have not changed.
+        Return the kept objects. The later results of `nodes` and `pods` contain the same objects
+        for nodes and pods that do not change.
         """
         listed, pods = self._recorder.keep_ends()
         self._kept_names = frozenset(pod.node for pod in pods)
@@ -58,7 +59,7 @@ class EndState:
         ends = self._recorder.ends()
         if self._kept_names is None:
             occupied = {end.node for end in ends.values()}
-        else:  # these and some others
+        else:  # all nodes with pods now, and some nodes whose pods have left
             occupied = self._recorder.changed_nodes() | self._kept_names
         gone = occupied - {node.name for node in nodes}
         if gone <= {""}:

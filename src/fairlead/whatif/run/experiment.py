@@ -52,16 +52,17 @@ class Experiment(Struct, frozen=True, kw_only=True):
     The run ends `duration` after `start`. If `duration` is None, it ends when the cluster has
     settled (nothing has changed for `quiet`), at most `horizon` after the last step. If
     `ends_when_placed` names pods (`namespace/name`), the run also ends when all these pods have a
-    node. If `ends_when_filled` contains a workload and a number, the run also ends when so many new
-    pods of the workload have a node.
+    node. If `ends_when_filled` is (workload, number), the run also ends when `number` new pods of
+    the workload have a node.
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
     `steps_begin` is None, the times of the steps count from `start`, and the times of the outcome
     count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
-    are added to the outcome. With `compares_packings`, running pods are pending at the start, so
-    that no workload has ready pods at first; in this case, ready pods are counted only at the end.
-    The outage of the outcome leaves out the nodes `known_failures`. `other_schedulers` are names of
-    schedulers whose rules are unknown (`configuration.other_scheduler`).
+    are added to the outcome. If `compares_packings` is set, running pods are pending at the start,
+    so that no workload has ready pods at first; then ready pods are counted only at the end.
+    The outage of the outcome leaves out the failures of the nodes `known_failures`.
+    `other_schedulers` are names of schedulers whose rules are unknown
+    (`configuration.other_scheduler`).
     """
 
     title: str

@@ -146,7 +146,7 @@ class _RecordedEngine(Struct):
     allocatable_before: dict[str, int] = field(default_factory=dict)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
-        if isinstance(stimulus, CommandSucceeded):  # frequent, and nothing to record
+        if isinstance(stimulus, CommandSucceeded):  # a fast path: there is nothing to record
             self.recorder.begin(now)
             return self._recorded(self.engine.handle(stimulus, now))
         self.endless.observe(stimulus, now)
@@ -434,11 +434,13 @@ class ExperimentRun:
         self._run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
-        """Return whether the run can end: the awaited pods have a node, or the cluster has settled.
+        """Return whether the run can end.
 
-        After it has settled, only retries without effect are left. Timers that will change
-        something count as activity. Examples are the waiting limit of a gang, the end of a
-        toleration, a failed node that is queued for a taint, and a pod that starts or stops.
+        It can end when all steps are done, and the awaited pods have a node or the cluster has
+        settled. In a settled cluster, only retries without effect are left. A cluster with timers
+        that will change something has not settled. Such timers are the waiting limit of a gang,
+        the end of a toleration, a failed node that is queued for a taint, and a pod that starts or
+        stops.
         """
         now = self._world.now
         if self._done != self._scheduled:
@@ -446,7 +448,7 @@ class ExperimentRun:
         if self._is_fulfilled():
             return True
         since = now - self._world.last_change
-        # The first comparison is true most of the time; the second one takes longer.
+        # The first comparison ends most calls; the second one takes longer.
         if since <= self._experiment.quiet or since <= self._quiet:
             return False
         return not (self._recorder.outage.is_waiting(now) or self._controllers.is_waiting(now))
@@ -462,7 +464,7 @@ class ExperimentRun:
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)
 
     def _is_fulfilled(self) -> bool:
-        """Return whether the pods whose placement ends the run have a node."""
+        """Return whether the condition `ends_when_placed` or `ends_when_filled` is met."""
         awaited, filled = self._experiment.ends_when_placed, self._experiment.ends_when_filled
         if awaited and self._recorder.are_placed(awaited):
             return True
@@ -561,7 +563,11 @@ class ExperimentRun:
     def _readiness(
         self, others: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool
     ) -> dict[WorkloadRef, WorkloadReadiness]:
-        """Return the readiness of the workloads that changed, and of the `others`."""
+        """Return the readiness of the workloads that changed after `since`, and of `others`.
+
+        The readiness covers the time from `since` to `until`. `settled` is as in
+        `WorkloadRecorder.readiness`.
+        """
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
@@ -576,9 +582,11 @@ class ExperimentRun:
         return dict(recorder.readiness(with_uids, wanted, begin, until, settled=settled))
 
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
-        """Yield notes: missing objects, stated loads that are missing, ignored rules and webhooks.
+        """Yield notes about what the simulation lacked or ignored.
 
-        Only the dump of a server can lack kinds, so other inputs lead to no notes about kinds.
+        These are missing objects and loads, rules and webhooks that were not applied, namespaces
+        that stay Terminating, and kinds that the dump lacks. Kinds are noted only for a dump of a
+        server, whose objects have uids, because other inputs need not be complete.
         """
         yield from self._controllers.notes()
         if unloaded := unloaded_note(autoscalers):

@@ -64,7 +64,12 @@ def run_pair(
 
 
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
-    """Return whether the run `after` lasted until `next_end`, which another run did not reach."""
+    """Return whether `next_end` lies within the run with the outcome `after`.
+
+    `next_end` is the next instant, after the end of a shorter run, at which a pod or a Job of that
+    run would end by itself; None if there is none. If the result is True, the two runs must not be
+    compared before the shorter run is repeated up to the end of `after`.
+    """
     return next_end is not None and next_end <= after.ended_at
 
 

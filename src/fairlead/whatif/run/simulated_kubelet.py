@@ -82,7 +82,7 @@ def simulated_kubelets(
 def read_stages(option: str, path: str) -> list[Manifest]:
     """Return the KWOK Stages in the file or folder `path`, the value of `option`.
 
-    Raises InputError, also if it contains other objects.
+    Raises InputError, also if there are objects of other kinds.
     """
     found = manifests(read(path))
     for one in found:

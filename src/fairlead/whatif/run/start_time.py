@@ -88,7 +88,7 @@ def start_times(
 
 
 def _starts(waits: Iterable[PodWait], outcome: RunOutcome) -> Starts:
-    """Return the time at which each pod first got a node."""
+    """Return the time at which each pod first got a node, since the start of `outcome`."""
     found: dict[str, DurationNs] = {}
     for one in waits:
         if one.until is not None:
@@ -98,7 +98,7 @@ def _starts(waits: Iterable[PodWait], outcome: RunOutcome) -> Starts:
 
 
 def _targets(waiting: Sequence[PodWait], outcome: RunOutcome) -> Iterator[_Target]:
-    """Yield gangs, then workloads, then pods."""
+    """Yield a target for each gang, then for each workload, then for each pod that waits."""
     needs = {one.group: one.min_member - one.ready for one in outcome.jobs.waiting}
     for gang, pods in _grouped(waiting, _gang_of).items():
         needed = min(max(needs.get(gang, len(pods)), 1), len(pods))

@@ -35,7 +35,8 @@ def wanted_pods(
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted, except finished and
     terminating pods. The pods of DaemonSets are counted, because a simulation does not update the
-    status of DaemonSets. A node may have two of them during an update (`maxSurge`), but wants one.
+    status of DaemonSets. During an update, a node may have two pods of a DaemonSet (`maxSurge`);
+    they count as one.
     """
     wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
@@ -58,7 +59,7 @@ def wanted_pods(
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
     """Return how many pods the workload `ref` should have, such as its `spec.replicas`.
 
-    Return None if it is not in `store`, or if its kind does not state a number of pods.
+    Return None if the workload is not in `store`, or if its kind does not state a number of pods.
     """
     kind = _SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)

@@ -236,7 +236,11 @@ class _Reader:
         return owner is None and self._is_controllers(write, obj)
 
     def _is_controllers(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether a controller of the simulation writes `obj`, which has no owner."""
+        """Return whether a controller of the simulation writes `obj`, an object without an owner.
+
+        This is so for claims of a known StatefulSet, for provisioned volumes, and for writes of a
+        controller other than to the subresource scale.
+        """
         if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
             return self._is_claim_of_known(write)
         annotations = (obj or {}).get("metadata", {}).get("annotations") or {}
@@ -253,7 +257,10 @@ class _Reader:
         return self.cluster.find(kind, namespace, owner["name"]) is not None
 
     def _is_claim_of_known(self, write: AuditedWrite) -> bool:
-        """Return whether a StatefulSet of the cluster creates this claim, `TEMPLATE-SET-N`."""
+        """Return whether a StatefulSet of the cluster creates the claim that `write` writes.
+
+        Its claims are named `TEMPLATE-SET-N`: claim template, StatefulSet, ordinal.
+        """
         parts = _ORDINAL.sub("", write.name).split("-")
         owners = ("-".join(parts[at:]) for at in range(1, len(parts)))
         return any(
@@ -334,7 +341,7 @@ def _is_creation(write: AuditedWrite) -> bool:
 
 
 def _is_deciding(user: str) -> bool:
-    """Return whether `user` is a scheduler, a kubelet, or a controller that evicts pods."""
+    """Return whether `user` is a scheduler, a kubelet, or a controller that removes pods."""
     return user in _DECIDERS or user.startswith(_KUBELET)
 
 
@@ -360,7 +367,10 @@ def _scaling(write: AuditedWrite) -> AuditedWrite:
 
 
 def _desired(kind: Kind, obj: Json, write: AuditedWrite) -> Json:
-    """Return `obj` without the fields that the cluster wrote."""
+    """Return `obj` without the fields that the cluster wrote.
+
+    Of the status, only the capacity and the allocatable amounts of a node are kept.
+    """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _SYSTEM}
     kept = {key: value for key, value in obj.items() if key != "status"} | {"metadata": meta}
     spec = obj.get("spec") or {}

@@ -158,8 +158,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     """Return the experiment of `scenario`, which was read from `path`.
 
     `plugins` are added to the scheduler. `seed`, `batch` and `release` override the scenario's
-    settings. Without `allow_extenders`, a scheduler configuration with extenders is refused. Raises
-    InputError.
+    settings. A scheduler configuration with extenders is refused unless `allow_extenders` is set.
+    Raises InputError.
     """
     settings = scenario.settings
     releases = releases_of(path, settings, release)
@@ -219,7 +219,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:
-    """Yield the objects in `created` except CronJobs, if the scenario runs them."""
+    """Yield the objects in `created`, without CronJobs if the simulation runs CronJobs."""
     return (one for one in created if not (settings.cron_jobs and one.kind is CRON_JOB))
 
 

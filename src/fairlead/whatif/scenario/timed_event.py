@@ -259,7 +259,7 @@ class _NumberedEvent:
         if every is not None:
             return [self.at + number * every for number in range(count)]
         if over is not None:
-            purpose = self._number + 1  # purpose 0 is used to shuffle traces
+            purpose = self._number + 1  # random numbers with purpose 0 shuffle traces
             return sorted(
                 self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count)
             )
@@ -324,7 +324,10 @@ def _field(value: Any, path: str) -> Any:
 
 
 def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
-    """Return the PriorityClasses of `inventory` and the objects `coming` from the same event."""
+    """Return an inventory of the PriorityClasses in `inventory` and the objects `coming`.
+
+    The objects `coming` are those that one event creates.
+    """
     return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 

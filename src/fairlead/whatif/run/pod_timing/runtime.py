@@ -32,7 +32,9 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
-_PURPOSE: Final = 1 << 42  # differs from the purposes of arrivals and node selection
+# The purpose of the random runtimes. Arrivals and node selection have others, so that their random
+# choices are independent of the runtimes.
+_PURPOSE: Final = 1 << 42
 _ALWAYS: Final = "Always"
 _DEADLINE: Final = "DeadlineExceeded"
 
@@ -73,8 +75,8 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
 class Runtimes(Struct, frozen=True):
     """The known runtimes: `stated` in a file, and those of pods with the same owner or template.
 
-    They apply in this order. If several stated entries match a pod, the first entry applies. The
-    durations of an entry are ascending.
+    For a pod, the first match applies: an entry of `stated`, then the entry of its owner, then the
+    entry of its template. The durations of an entry are ascending.
     """
 
     stated: tuple[StatedRuntime, ...] = ()
@@ -153,14 +155,17 @@ def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] =
 
 
 def _pods_with_runtime(entry: Manifest | ReplicaManifests) -> Iterable[Pod]:
-    """Return the pods in `entry`, without replicas that have not completed."""
+    """Return the pods in `entry`; () for replicas that have not completed.
+
+    All replicas of an entry have the same phase.
+    """
     if isinstance(entry, ReplicaManifests):
         return entry.replicas if is_terminal(entry.replicas[0]) else ()
     return (entry.pod,)
 
 
 def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:
-    """Return the number of pods that run at `now`, and of running pods with a known runtime."""
+    """Return how many of the pods among `manifests` run at `now` and have a known runtime."""
     running = known = stated = 0
     for manifest in manifests:
         if manifest.kind is not POD:

@@ -60,7 +60,7 @@ class StartupTimes(Struct, frozen=True):
         return f"Pods become ready {span} after they are scheduled, as in the dump."
 
     def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
-        """Return a sentence about the startup times of the workloads `started`; "" for none.
+        """Return a sentence about the startup times of the workloads `started`; "" if it is empty.
 
         The sentence distinguishes times from the dump and assumed times. `has_stages` means that
         KWOK Stages set the times of the pods that they select.
@@ -96,7 +96,7 @@ def _span(times: Sequence[DurationNs]) -> str:
 
 
 def _low_median(times: Sequence[DurationNs]) -> DurationNs:
-    """Return the median of the sorted `times`, the lower one of two."""
+    """Return the median of the sorted `times`; the lower one if there are two middle values."""
     return times[(len(times) - 1) // 2]
 
 
@@ -104,7 +104,8 @@ def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
     """Return the startup times that the pods among `manifests` show."""
     found: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
     before: Manifest | None = None
-    times: list[DurationNs] | None = None  # of the workload of the pod `before`; None without any
+    # the times of the workload of `before`; None if `before` shows no time
+    times: list[DurationNs] | None = None
     for entry in entries_of(manifests):
         if isinstance(entry, ReplicaManifests):
             before, first = None, entry.replicas[0]
@@ -123,7 +124,10 @@ def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
 
 
 def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
-    """Return the known `_startup_time` of each pod, from the columns of `_texts_of`."""
+    """Return the startup times of `replicas`, without unknown times.
+
+    They are computed from the columns of `replicas`, so that no pod has to be made.
+    """
     types = [one.type for one in replicas[0].status.conditions]
     ready, scheduled = (
         replicas.column("status", "conditions", types.index(one), "last_transition_time")
@@ -140,7 +144,11 @@ def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
 
 
 def _shows_time(pod: Pod) -> bool:
-    """Return whether `pod` has been Ready since its start; all replicas have the same result."""
+    """Return whether the conditions of `pod` show how long its start took.
+
+    This is so if it is Ready and its containers have not been restarted. The result is False for
+    static pods and for pods that end or have ended. All replicas have the same result.
+    """
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False
     if any(one.restart_count for one in pod.status.container_statuses):
@@ -160,9 +168,11 @@ def _texts_of(pod: Pod) -> tuple[str, str, str]:
 
 
 def _startup_time(ready: str, scheduled: str, created: str) -> DurationNs | None:
-    """Return the time from the scheduling of a pod until it was Ready; None if it is not known.
+    """Return the time from the scheduling of a pod until it was Ready.
 
-    The arguments are those of `_texts_of`.
+    The time counts from the creation of the pod if the time of scheduling is unknown or later than
+    `ready`. Return None if the result is unknown or exceeds `LONGEST`. The arguments are the texts
+    that `_texts_of` returns.
     """
     if not ready:
         return None

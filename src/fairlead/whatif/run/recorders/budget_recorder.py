@@ -14,10 +14,11 @@ from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, Pdb
 
 
 class _Record(Struct):
-    """The history of one budget; statuses are (instant, healthy, needed healthy, allowed).
+    """The history of one budget.
 
-    `displaced` contains (instant, pod key) in order of time; `refused` contains instants by pod
-    key.
+    Each of `statuses` is (instant, number of healthy pods, number of healthy pods that the budget
+    needs, number of disruptions that it allows). `displaced` contains (instant, pod key) in order
+    of time; `refused` contains instants by pod key.
     """
 
     rule: str
@@ -35,7 +36,7 @@ class BudgetRecorder(Struct):
     breaches: list[PdbBreach] = field(default_factory=list)
     _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _records: dict[str, _Record] = field(default_factory=dict)
-    _lost_at: Instant = -1  # last instant at which pods were deleted; `_allowed` is for it
+    _lost_at: Instant = -1  # the last instant at which pods were deleted
     _allowed: dict[str, int] = field(default_factory=dict)
 
     def observe(self, pdb: PodDisruptionBudget, now: Instant) -> None:
@@ -65,14 +66,14 @@ class BudgetRecorder(Struct):
     def displaced(self, pod: Pod, now: Instant) -> None:
         """Record that `pod` was preempted, evicted or deleted with its node.
 
-        All budgets that select the pod are included. A budget that allowed the eviction is included
-        too, because it already counts the pod as disrupted.
+        This is recorded for all budgets that select the pod, also for a budget that allowed the
+        eviction and already counts the pod as disrupted.
         """
         for pdb in self._selecting(pod):
             self._records[pdb.key].displaced.append((now, original_key(pod)))
 
     def refused(self, pod: Pod, now: Instant) -> None:
-        """Record that an eviction of `pod` was refused."""
+        """Record that an eviction of `pod` was refused, for each budget in `covering`."""
         for pdb in self.covering(pod):
             self._records[pdb.key].refused[original_key(pod)] = now
 
@@ -94,14 +95,18 @@ class BudgetRecorder(Struct):
         self._lose(pod, why, at)
 
     def collected(self, pod: Pod, at: Instant) -> None:
-        """Record a breach of each budget that loses too many pods because nodes were deleted."""
+        """Record a breach of each budget that does not allow the loss of `pod`.
+
+        Pod garbage collection deletes the pod, because its node was deleted.
+        """
         self._lose(pod, NODE_DELETED, at)
 
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:
-        """Record the breaches of the deletion of `pod`.
+        """Record a breach of each budget that does not allow the deletion of `pod`.
 
-        A controller may delete several pods at one instant, before the status of a budget can
-        follow. So the pods of one instant are subtracted from the allowed disruptions.
+        A controller may delete several pods at one instant, before the status of a budget is
+        updated. So the pods that were deleted before at the same instant are subtracted from the
+        disruptions that the status allows.
         """
         if self._lost_at != at:
             self._lost_at = at
@@ -109,9 +114,10 @@ class BudgetRecorder(Struct):
         self._take(pod, self._allowed, by, at)
 
     def _take(self, pod: Pod, allowed: dict[str, int], by: str, at: Instant) -> None:
-        """Subtract `pod` from the disruptions `allowed` of its budgets, and record the breaches.
+        """Subtract 1 from the number in `allowed` of each budget of `pod`; record the breaches.
 
-        A budget that is missing in `allowed` is added, with the disruptions of its status.
+        A breach is a number below 0. A budget that is missing in `allowed` is added first, with
+        the number of disruptions that its status allows.
         """
         for pdb in self.covering(pod):
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
@@ -153,9 +159,10 @@ class BudgetRecorder(Struct):
 
 
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
-    """Return the most healthy pods missing at once after the number of healthy pods had fallen.
+    """Return the highest number of healthy pods that the budget lacked at an instant.
 
-    Pods that have never been ready, such as new pods of a scale-up, do not count as missing.
+    Only instants at which fewer pods were healthy than at an earlier instant are considered. So
+    new pods of a scale-up that have never been ready do not count as missing.
     """
     highest = shortage = 0
     for _, healthy, needed, _ in statuses:

@@ -28,7 +28,7 @@ PLACEMENTS_MAX: Final = 100_000  # a report with more changes would be too large
 class ClusterHistoryRecorder(Struct):
     """Records the history of one run; `is_loading` is set while the initial state is recorded.
 
-    With more than `placements_max` changes of placements, there is no history.
+    If there are more than `placements_max` changes of placements, the history is None.
     """
 
     is_loading: bool = False
@@ -87,9 +87,9 @@ class ClusterHistoryRecorder(Struct):
         statuses.append(status)
 
     def history(self, since: Instant, end_of: Callable[[str], PodEnd]) -> ClusterHistory | None:
-        """Return the history after `since`; None if there are more than `placements_max` changes.
+        """Return the history from `since` on; None if it has too many changes of placements.
 
-        `end_of` returns a pod by its uid.
+        `end_of` returns the PodEnd of a pod by its uid. `placements_max` is the limit.
         """
         if len(self._placements) > self.placements_max:
             return None
@@ -100,7 +100,7 @@ class ClusterHistoryRecorder(Struct):
             placements=tuple(
                 PlacementChange(at, node, end_of(uid), is_arrival)
                 for at, node, uid, is_arrival in self._placements
-                if at >= since and node in self._statuses  # not bound to a node that never existed
+                if at >= since and node in self._statuses  # a pod can name a missing node
             ),
             statuses=tuple(statuses),
             deleted=nodes_at_end(deleted, ()),

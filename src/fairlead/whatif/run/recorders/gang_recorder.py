@@ -25,7 +25,10 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 
 class _Run(Struct):
-    """A period in which one member runs; `until` is the instant at which it succeeds."""
+    """A period in which one member runs; `until` is the instant at which it succeeded.
+
+    `until` is None if the member has not succeeded.
+    """
 
     began: Instant
     requests: dict[str, int]
@@ -35,8 +38,8 @@ class _Run(Struct):
 class _Gang(Struct):
     """A gang's members; `running` is keyed by uid, `done` by the name of the member's first pod.
 
-    `created` is the instant at which the group appeared. `started` is the instant at which enough
-    members ran for the first time.
+    `created` is the instant at which the group was created. `started` is the instant at which the
+    number of running and succeeded members reached `minimum` for the first time.
     """
 
     minimum: int = 0
@@ -49,7 +52,7 @@ class _Gang(Struct):
     since: Instant = 0
 
     def note_start(self, now: Instant) -> None:
-        """Set `started` to `now` if enough members run for the first time."""
+        """Set `started` to `now` if it is not set and the gang has reached its minimum."""
         if self.started is None and len(self.running) + len(self.done) >= self.minimum > 0:
             self.started = now
 
@@ -136,8 +139,7 @@ class GangRecorder:
     def preempted(self, victims: Iterable[ObjectRef], now: Instant) -> None:
         """Record that `victims` are preempted.
 
-        The gangs that the preemptions break are determined later, when all victims of the instant
-        are known.
+        Which gangs are broken is determined later, when all victims of the instant are known.
         """
         self._count_broken(now)
         for ref in victims:
@@ -152,7 +154,10 @@ class GangRecorder:
             self._touched[ref.uid] = gang
 
     def _count_broken(self, now: Instant) -> None:
-        """Count the gangs that were broken at the last recorded instant, if `now` is later."""
+        """Count the gangs that preemptions at an earlier instant than `now` have broken.
+
+        Do nothing if preemptions at `now` have been recorded already.
+        """
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
             self._broken += len(broken)
@@ -160,7 +165,10 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """Add the resources that an incomplete gang has held since its last change."""
+        """Add to `_incomplete` what the members of `gang` held since its last change.
+
+        Nothing is added unless too few members run.
+        """
         if gang.is_incomplete:
             for run in gang.running.values():
                 for resource, amount in run.requests.items():
@@ -186,7 +194,7 @@ class GangRecorder:
 
 
 def _waits(gangs: Iterable[_Gang]) -> Iterator[GangWaits]:
-    """Yield the waits of the gangs of each queue, sorted by queue."""
+    """Yield, for each queue, how long its gangs waited; sorted by queue."""
     by_queue: dict[str, list[_Gang]] = defaultdict(list)
     for gang in gangs:
         by_queue[gang.queue or DEFAULT_QUEUE].append(gang)

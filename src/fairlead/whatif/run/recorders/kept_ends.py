@@ -59,8 +59,8 @@ class KeptEnds:
     ) -> dict[str, PodEnd]:
         """Return the existing `pods`, keyed by original (see `KeptEnds`).
 
-        Only pods with keys in `changed` were created, changed or deleted since this object was
-        made. The result must not be changed: it is `listed` if nothing changed.
+        `changed` contains the keys of all pods that were created, changed or deleted since this
+        object was made. The result must not be changed: it is `listed` itself if nothing changed.
         """
         keys = set(changed)
         if not keys:
@@ -93,8 +93,8 @@ def listed(
 ) -> dict[str, PodEnd]:
     """Return the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
 
-    `keys` are the pods' own keys, sorted. If several existing pods have the same original, return
-    the pod that is not ending.
+    `keys` are the pods' own keys, sorted. If several of these pods have the same original, only
+    the one with the highest `_liveness` is returned.
     """
     best: dict[str, _Best] = {}
     for key in keys:

@@ -89,7 +89,7 @@ class OutageRecorder(Struct):
     last_back_at: Instant | None = None
     _rates: dict[str, float] = field(default_factory=dict)  # nodes per second, by zone
     _states: dict[str, NodeState] = field(default_factory=dict)
-    # Whether the kubelet of a node runs and its condition Ready is True.
+    # {node: result of `is_serving`}
     _is_serving: dict[str, bool] = field(default_factory=dict)
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
@@ -104,7 +104,7 @@ class OutageRecorder(Struct):
     )
     _evicted: int = 0
     _is_sample_due: bool = False
-    _has_lost_nodes: bool = False  # whether a node was deleted
+    _has_lost_nodes: bool = False  # whether a node has been deleted during the run
     # {uid: eviction} of pods whose nodes had not failed
     _evicted_before: dict[str, PodEvicted] = field(default_factory=dict)
     _left_out: frozenset[str] = frozenset()  # node names
@@ -147,7 +147,8 @@ class OutageRecorder(Struct):
     def is_waiting(self, now: Instant) -> bool:
         """Return whether a toleration will expire, or a queued node will be tainted or emptied.
 
-        The timer of a pod that already terminates ends without an eviction.
+        A timer that should have ended before `now` is ignored: it belongs to a pod that was
+        already terminating, so it ends without an eviction.
         """
         if any(timer.due >= now for timer in self.timers.values()):
             return True
@@ -200,8 +201,8 @@ class OutageRecorder(Struct):
         down = {node for node, is_serving in self._is_serving.items() if not is_serving}
         for replicas in loaded.replicas:
             if not self.affected and down.isdisjoint(replicas.nodes):
-                # No node of these pods is down: they are only indexed, and read if their node
-                # fails.
+                # No node of these pods is down: the pods are only indexed, and are read if one of
+                # their nodes fails.
                 self.pods.load(replicas.rows_by_uid)
                 continue
             for pod in replicas:
@@ -280,7 +281,10 @@ class OutageRecorder(Struct):
             yield self.pods[uid].key
 
     def _keys_on(self, node: str) -> dict[str, str]:
-        """Return {uid: pod key} of the pods on `node`, indexed now if they were loaded."""
+        """Return {uid: pod key} of the pods on `node`.
+
+        The first call for a node adds its loaded pods to `_on_node`.
+        """
         loaded = self._loaded.pop(node, None)
         if loaded is not None:
             keys = {pod.metadata.uid: original_key(pod) for pod in loaded.values()}
@@ -324,10 +328,11 @@ class OutageRecorder(Struct):
         *,
         serves_as_before: bool,
     ) -> dict[str, None]:
-        """Record that the node `name` is out of service; `there` are (key, pod) of its pods.
+        """Record that the node `name` is out of service, with `state`.
 
-        `serves_as_before` is False if the node has started or stopped serving. Return the keys of
-        the pods whose state must be determined again.
+        `there` contains (pod key, pod) for the pods on the node. `serves_as_before` is True if
+        the result of `is_serving` for the node has not changed. Return the keys of the pods whose
+        state must be determined again, as the keys of a dictionary.
         """
         failed = self.failed_nodes.setdefault(name, FailedNode(self.now))
         failed.back_at = None
@@ -434,7 +439,8 @@ class OutageRecorder(Struct):
             affected = self.affected[key] = AffectedPod(pod, node)
             self._tally[AffectedPodState.DOWN] += 1
             before = self._evicted_before.pop(pod.metadata.uid, None)
-            if before is not None and before.at == self.now:  # a taint of the same change
+            # A taint that came together with the failure has evicted the pod just before.
+            if before is not None and before.at == self.now:
                 self._count_eviction(affected, before)
         elif (
             affected.state is not AffectedPodState.UP
@@ -472,9 +478,9 @@ class OutageRecorder(Struct):
         affected.state = state
 
     def _state(self, key: str) -> tuple[AffectedPodState, str]:
-        """Return (best state of all pods with `key`, uid of the pod that is up).
+        """Return (best state of the pods with `key`, uid of the pod that is up).
 
-        The uid is "" if no pod is up.
+        UP is better than WAITING, and WAITING is better than DOWN. The uid is "" if no pod is up.
         """
         best = AffectedPodState.DOWN
         pods, serving = self.pods, self._is_serving

@@ -97,7 +97,7 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
-    """Return the requests of `pod`; if it has a node, an in-place resize counts, too."""
+    """Return the requests of `pod`; if it has a node, an in-place resize is included."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
 
 
@@ -127,13 +127,13 @@ class Recorder(Struct):
     _bound: list[tuple[Pod, Instant, Instant]] = field(default_factory=list)
     _tracks: LateDict[PodTrack] = field(
         default_factory=lambda: LateDict(_unknown)
-    )  # {key: existing pod}
+    )  # {key: track of an existing pod}
     _known: LateDict[PodTrack] = field(
         default_factory=lambda: LateDict(_unknown)
-    )  # {uid: pod of the run}
+    )  # {uid: track of a pod that exists or existed}
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
-    # {key: the last pod with this key whose eviction was refused}
+    # {key: track of the last pod with this key whose eviction was refused}
     _refused: dict[str, PodTrack] = field(default_factory=dict)
     counts: PodCountRecorder = field(default_factory=PodCountRecorder)
     _kept: KeptEnds | None = None
@@ -145,7 +145,7 @@ class Recorder(Struct):
     claims: ClaimRecorder = field(default_factory=ClaimRecorder)
 
     def __post_init__(self) -> None:
-        """Let the dictionaries of tracks make the tracks of loaded pods."""
+        """Let the dictionaries of tracks make the track of a loaded pod when it is read."""
         self._tracks.make = self._known.make = self._loaded_track
 
     # --- reports ------------------------------------------------------------------
@@ -158,7 +158,7 @@ class Recorder(Struct):
             case PodPlaced(equals=equals):
                 self.choices += equals > 1
             case PodUnschedulable(pod=ref, message=message):
-                # A starting node refuses pods for a microsecond. This refusal is not why they wait.
+                # A starting node refuses pods for a microsecond. That is not why the pods wait.
                 track = self._tracks.get(ref.key)
                 if track and not (track.reason and self.outage.starting):
                     track.reason = message
@@ -252,8 +252,8 @@ class Recorder(Struct):
     ) -> None:
         """Record an eviction, unless the pod has completed.
 
-        `asks_budgets` means that the eviction respected the budgets. Pods of DaemonSets do not
-        count if their node is emptied, because they belong to it.
+        `asks_budgets` means that the eviction respected the budgets. Evictions of DaemonSet pods
+        are not recorded if their node is emptied, because these pods belong to the node.
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
@@ -279,7 +279,7 @@ class Recorder(Struct):
     def _on_collected(self, record: PodCollected) -> None:
         """Record that pod garbage collection deletes a pod, with the breaches of its budgets.
 
-        Pods of DaemonSets are deleted with their node and do not count.
+        This is not recorded for pods of DaemonSets, which belong to their node.
         """
         track = self._known.get(record.pod.uid)
         if track is None or state_of(track.pod) == OVER or is_daemon_pod(track.pod):
@@ -462,7 +462,7 @@ class Recorder(Struct):
     def _load_replicas(self, replicas: Replicas) -> None:
         """Record pods of a snapshot, as `_record_pod` does; tracks of running pods are made later.
 
-        Their owner must be known, so that they differ only in name, node and creation time.
+        The pods have one owner and differ only in name, node and creation time.
         """
         first, uids = replicas[0], replicas.uids
         facts = OwnerFacts(first)
@@ -517,11 +517,18 @@ class Recorder(Struct):
         return self._kept.listed, self._kept.by_key.values()
 
     def has_changed(self) -> bool:
-        """Return whether a pod was created, changed or deleted since `keep_ends`."""
+        """Return whether a pod has changed since `keep_ends`; True if it was not called.
+
+        Creations and deletions are changes, too.
+        """
         return self._kept is None or bool(self._changed)
 
     def changed_nodes(self) -> set[str]:
-        """Return the names of the nodes on which a pod has changed since `keep_ends`."""
+        """Return the names of the nodes on which a pod has changed since `keep_ends`.
+
+        A pod that moved has changed on both nodes. "" stands for no node. The result is empty if
+        `keep_ends` was not called.
+        """
         if self._kept is None:
             return set()
         tracks = map(self._tracks.get, self._changed)
@@ -559,8 +566,9 @@ class Recorder(Struct):
     def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod, str]]:
         """Yield (uid, pod, node) for the existing pods of `workloads`.
 
-        The readiness in `pod` may be out of date. For an unchanged loaded pod with a node, `pod` is
-        any of its replicas, so that it need not be made; `node` is always its own.
+        The readiness in `pod` may be out of date. For an unchanged loaded pod with a node, `pod`
+        is another replica of the same owner, so that the pod need not be made. `uid` and `node`
+        are always those of the pod itself.
         """
         loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
         for one in self._tracks.raw() if workloads else ():
@@ -611,7 +619,7 @@ class Recorder(Struct):
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
 
     def _unstopped(self) -> Iterator[Undrained]:
-        """Yield the terminating pods of drains that wait for a kubelet that does not answer."""
+        """Yield the terminating pods on drained nodes whose kubelet does not answer."""
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node) or self.outage.is_serving(name):
                 continue

@@ -76,7 +76,10 @@ class WorkloadRecorder(Struct):
                 self.placed[workload_of(pod)] -= 1
 
     def readiness_changed(self, before: Pod, after: Pod, now: Instant, *, is_serving: bool) -> None:
-        """Record a change of a pod whose node, phase and deletion are unchanged."""
+        """Record a new version of a pod with the same node, phase and deletion timestamp.
+
+        `is_serving` is True if the pod's node works, or if it has no node.
+        """
         self._set_ready(before, after, now, is_ready=is_serving and _ready(after))
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
@@ -111,8 +114,8 @@ class WorkloadRecorder(Struct):
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` are the pods that exist at `until`, by uid. `settled` is False if changes continue
-        after `until`.
+        `pods` contains (uid, pod) for the pods that exist at `until`. `settled` is False if
+        changes continue after `until`.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)

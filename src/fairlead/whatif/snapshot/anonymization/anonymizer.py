@@ -59,7 +59,7 @@ _DUMPED_KINDS: Final = (
     ("cluster.x-k8s.io", "MachineDeployment"),
     ("karpenter.k8s.aws", "EC2NodeClass"),
 )
-_OLD_GROUP: Final = "extensions"  # of kinds that apps and policy contain today
+_OLD_GROUP: Final = "extensions"  # the former group of kinds that are in apps and policy today
 _DROPPED_FIELDS: Final = frozenset(
     _words("""
     managedFields env envFrom command args livenessProbe readinessProbe startupProbe lifecycle
@@ -172,10 +172,11 @@ _USERS_PREFIXES: Final = frozenset(
     """)
 )
 _KNOWN_ROLES: Final = frozenset(_words("control-plane master etcd worker"))
-# Names of resources that contain the name of a StorageClass or of a DeviceClass: in quotas before
-# the ending (upstream: pkg/quota/v1/evaluator/core/persistent_volume_claims.go:
-# V1ResourceByStorageClass, resource_claims.go: V1ResourceByDeviceClass), in requests after the
-# prefix of engine/state/devices/extended_resources.py.
+# Names of resources can contain the name of a StorageClass or of a DeviceClass. In quotas, the
+# class is before one of these endings (upstream:
+# pkg/quota/v1/evaluator/core/persistent_volume_claims.go: V1ResourceByStorageClass,
+# resource_claims.go: V1ResourceByDeviceClass). In requests and quotas, the class can be after one
+# of these prefixes (engine/state/devices/extended_resources.py).
 _CLASS_ENDINGS: Final = (".storageclass.storage.k8s.io/", ".deviceclass.resource.k8s.io/")
 _CLASS_PREFIXES: Final = (
     "deviceclass.resource.kubernetes.io/",
@@ -230,7 +231,7 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
 
 
 def _is_read(obj: Json) -> bool:
-    """Return whether the kind of `obj` is one that commands read, and is not dropped."""
+    """Return whether objects of the kind of `obj` are kept, because commands read this kind."""
     kind, group = obj.get("kind"), str(obj.get("apiVersion")).rpartition("/")[0]
     if group == _OLD_GROUP:
         return kind in _READ_NAMES
@@ -238,7 +239,7 @@ def _is_read(obj: Json) -> bool:
 
 
 def _compared_keys(value: Any) -> Iterator[str]:
-    """Yield the label keys whose values a requirement (Gt, Lt) compares as numbers."""
+    """Yield the label keys whose values a Gt or Lt requirement in `value` compares as numbers."""
     if isinstance(value, list):
         for one in value:
             yield from _compared_keys(one)
@@ -250,7 +251,7 @@ def _compared_keys(value: Any) -> Iterator[str]:
 
 
 def _ordinals(objects: Iterable[Json]) -> dict[str, str]:
-    """Return the ordinals at the end of the names of StatefulSets' pods and claims, by name."""
+    """Map the name of each pod and claim of a StatefulSet to the ordinal at its end."""
     found: dict[str, str] = {}
     for one in objects:
         if one.get("kind") != "Pod":
@@ -274,7 +275,10 @@ def _claims(pod: Json, name: str) -> Iterator[str]:
 
 
 def _with_ordinals(replace: Replace, ordinals: Mapping[str, str]) -> Replace:
-    """Return a `replace` that keeps the ordinals in `ordinals`, because controllers read them."""
+    """Return a function like `replace` that keeps the ordinal of each name in `ordinals`.
+
+    Controllers read the ordinals.
+    """
 
     def replaced(name: str) -> str:
         ordinal = ordinals.get(name)
@@ -326,8 +330,9 @@ class _Rewriter(Struct, frozen=True):
         keeps_name = (
             field in _RESOURCE_METRICS and bool(value.keys() & {"target", "current"})
         ) or (field == "os" and value.get("name") in _SYSTEMS)
-        keeps_name |= field == "drivers" and "nodeID" in value  # of a CSINode
-        # The data of a device are the driver's; those of a ControllerRevision are a template.
+        keeps_name |= field == "drivers" and "nodeID" in value  # the drivers of a CSINode
+        # `data` is removed from a device, because it contains texts of the driver. The `data` of a
+        # ControllerRevision is a template, which is rewritten like other objects.
         is_device = value.keys() >= {"driver", "device"}
         keeps_group = isinstance(value.get("group"), str) and value.keys() >= {"kind", "name"}
         return {
@@ -341,7 +346,7 @@ class _Rewriter(Struct, frozen=True):
         }
 
     def _resource(self, name: str) -> str:
-        """Return the resource `name` with the pseudonym of the class in it, if there is one."""
+        """Return the resource name `name`; a class name in it is replaced by its pseudonym."""
         for ending in _CLASS_ENDINGS:
             of_class, found, resource = name.partition(ending)
             if found:
@@ -408,7 +413,11 @@ class _Rewriter(Struct, frozen=True):
         return text
 
     def _image(self, image: str) -> str:
-        """Return a pseudonym of `image` with a tag, so that nodes' and pods' images match."""
+        """Return a pseudonym of `image`; it ends with a tag.
+
+        An image without a tag has the same pseudonym as the image with the tag `latest`, so that
+        the images of pods still match the images on nodes.
+        """
         # upstream: pkg/scheduler/framework/plugins/imagelocality: normalizedImageName
         if not image:
             return image
