@@ -153,9 +153,10 @@ def new_claims(
 def _unlisted_claims(
     pod: Pod, known: Container[str], cluster: Cluster
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
-    """Yield new claims for the ephemeral volumes of `pod`, without claims that exist already.
+    """Yield new claims for the ephemeral volumes of `pod`, with the volumes of bound claims.
 
-    A claim exists if it is in `known` or in the dump. A new claim has the spec of its template.
+    Claims that exist already are left out; their keys are in `known`, or they are in the dump. A
+    new claim has the spec of its template.
     """
     for command in ephemeral_claims(pod):
         claim = decode_as(PersistentVolumeClaim, dict(command.manifest))

@@ -138,9 +138,9 @@ def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
 
 
 def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
-    """Yield a what-if with `count` more replicas, unless pods of the workload find no node.
+    """Yield a what-if with `count` more replicas of the workload.
 
-    The additional replicas would be pending or down, too.
+    Yield nothing if pods of the workload are pending or down, because new pods would be, too.
     """
     if one.workload.kind in _SCALABLE and not (one.pending or one.down):
         more = "one more replica" if count == 1 else f"{count:,} more replicas"
@@ -239,11 +239,11 @@ def _down(_answer: WhatIfAnswer) -> Iterator[NextStep]:
 
 
 def _unavailable(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield a step that shows the pods of an unavailable workload, and a change that helps it.
+    """Yield a step that shows the pods of an unavailable workload, and one with a remedy.
 
     For a StatefulSet with pods on failed nodes, and for pods whose volumes are attached to failed
-    nodes, the change is a taint that marks the nodes as out of service. For other workloads whose
-    pods find a node, the change is one more replica.
+    nodes, the remedy is a taint that marks the nodes as out of service. For other workloads whose
+    pods find a node, the remedy is one more replica.
     """
     down = [one for one in answer.effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:

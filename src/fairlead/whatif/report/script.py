@@ -63,5 +63,5 @@ def joined_modules(asset: Callable[[str], str], modules: tuple[str, ...] = MODUL
 
 
 def inlined(module: str) -> str:
-    """Return a module's text without import lines and export keywords."""
+    """Return `module`, the text of a module, without import lines and export keywords."""
     return EXPORT.sub("", IMPORT.sub("", module))

@@ -75,7 +75,10 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
 
 
 def _histogram(one: Json, values: Sequence[Number]) -> str:
-    """Return a histogram as HTML: the number of cases in each of _BINS equal ranges."""
+    """Return a histogram of the measure `one` as HTML; `values` has its value in each case.
+
+    The bars are the numbers of cases in `_BINS` ranges of equal width.
+    """
     least, most = one["least"], one["most"]
     if least == most:
         return "the same in all cases"

@@ -424,7 +424,11 @@ class ExperimentRun:
             self._recorder.errors.setdefault(step.what, refused.message)
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
-        """Run for the experiment's duration, or until the cluster has settled after `begin`."""
+        """Run for the experiment's duration, or until `_is_quiet` returns True.
+
+        The second form ends at the latest when the horizon after the last step is over; the steps
+        count from `begin`.
+        """
         experiment = self._experiment
         if experiment.duration is not None:
             self._run(self._start + experiment.duration, on_progress=on_progress)

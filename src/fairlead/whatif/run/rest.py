@@ -27,8 +27,9 @@ def rest_of(
     """Return when the cluster came to rest, and its activities until then.
 
     The cluster is at rest once no pod of a permanent workload has a transition for longer than
-    `gap`. Without such transitions, it was at rest from the start. `settled` is True if the run
-    ended because the cluster had settled. `Rest.after` is None if the cluster did not come to rest.
+    `gap`. If there are no such transitions, it was at rest from the start. `settled` is True if
+    the run ended because nothing changed any more. `Rest.after` is None if the cluster did not
+    come to rest.
     """
     episode: list[PodTransition] = []
     is_over = settled

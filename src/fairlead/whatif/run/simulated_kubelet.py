@@ -55,9 +55,9 @@ def simulated_kubelets(
 ) -> SimulatedKubelets:
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
-    With `renews_leases`, the kubelets renew their Leases. `startup` is the time (ns) that every pod
-    takes to start, None for the times in the dump; `seed` determines the jitter of Stages. Raises
-    InputError for a Stage that is not simulated.
+    If `renews_leases` is set, the kubelets renew their Leases. `startup` is the time (ns) that
+    every pod takes to start, None for the times in the dump; `seed` determines the jitter of
+    Stages. Raises InputError for a Stage that is not simulated.
     """
     stages = [one for one in (*samples(cluster), *more_stages) if is_stage(one)]
     config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES

@@ -120,7 +120,10 @@ def node_like(info: NodeInfo, name: str) -> Node:
 
 
 def _healthy(posted: NodeCondition) -> NodeCondition:
-    """Return `posted` as a healthy kubelet reports it, or unchanged if no kubelet reports it."""
+    """Return the condition `posted` as a healthy kubelet reports it.
+
+    Return it unchanged if kubelets do not report conditions of its type.
+    """
     found = HEALTHY.get(posted.type)
     if found is None:
         return posted

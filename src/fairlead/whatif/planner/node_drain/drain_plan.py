@@ -158,7 +158,7 @@ def _best_order(
     """Return the order in which the most nodes can be emptied, of `order` and a few others.
 
     In `order`, the nodes `emptied` can be emptied. Each further order begins with the nodes that
-    could not be emptied in the order before it, because pods of other nodes took their room.
+    could not be emptied in the previous order, because pods of other nodes were placed first.
     """
     best, most = order, len(emptied)
     tried = [order]

@@ -12,9 +12,9 @@ that it chooses itself. A node is checked in up to three steps (`refusals`,
 Step 2 can only exclude a node; a node can be emptied if step 3 finds a node for every pod. Moved
 pods stay on their new nodes, so all nodes emptied one after another can be empty at the same time.
 
-The order matters because other pods can take the room on the few nodes that a pod fits. In a real
-drain, the order depends on when budgets allow the evictions, and on how fast controllers replace
-the pods.
+The order matters: if a pod fits only a few nodes, pods that are placed before it can fill them. In
+a real drain, the order depends on when budgets allow the evictions, and on how fast controllers
+replace the pods.
 """
 
 from __future__ import annotations

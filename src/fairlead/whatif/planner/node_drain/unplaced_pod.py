@@ -12,7 +12,8 @@ change is proposed only after a trial in which the whole node is emptied with it
                   and a maxSkew of 3 is enough for one of them; this step finds a maxSkew of 4.
                   After that, other kinds of changes are tried
 
-One more node like this one is proposed if no single change helps, or if it helps all blockers.
+One more node like the drained node is proposed if no single change helps, or if such a node lets
+the pods of all blockers fit.
 """
 
 from __future__ import annotations

@@ -134,7 +134,11 @@ def upgrade_rounds(
 
 
 def _node_name(pool: str, position: int) -> str:
-    """Return the name of a pool or zone with only the characters of a node's name."""
+    """Return `pool`, the name of a pool or zone, in a form that is allowed in a node's name.
+
+    If characters had to be replaced, the `position` of the pool or zone is appended, so that the
+    result is unique. The result for "" is `nodes`.
+    """
     name = re.sub(r"[^a-z0-9]+", "-", pool.lower())
     return (pool or "nodes") if name == pool else f"{name}-{position}"
 
@@ -147,8 +151,8 @@ def check_nodes(
 ) -> DrainPlan:
     """Return the plan of draining each of `nodes` alone, with the surge nodes of its group.
 
-    Pods that already wait take the room on surge nodes first. Pods that fit no other node wait
-    until their node returns.
+    Pods that already wait in the snapshot are placed first, also on surge nodes. Pods that fit no
+    other node wait until their node returns.
     """
     model, plan = planner.model, DrainPlan(tuple(nodes))
     plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
@@ -168,7 +172,10 @@ def check_nodes(
 
 
 def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
-    """Return the budgets of the pods that drains of `nodes` evict, by namespace and name."""
+    """Return the budgets of the pods that drains of `nodes` evict, sorted by budget name.
+
+    The name includes the namespace.
+    """
     room = planner.budgets
     keys = {
         limit.key for name in nodes for pod in planner.evicted(name) for limit in room.of(pod.pod)

@@ -45,7 +45,11 @@ Duration = str | int | float
 
 
 class RuntimeForm(StrictForm, frozen=True, kw_only=True):
-    """One entry: one of `workload`, `image`, `label`; one of `durations`, `percentiles`."""
+    """One entry of the file.
+
+    It has one of the fields `workload`, `image` and `label`, and one of the fields `durations` and
+    `percentiles`.
+    """
 
     workload: str | None = None
     image: str | None = None

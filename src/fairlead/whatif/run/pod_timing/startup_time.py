@@ -1,9 +1,10 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
 The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
-Without PodScheduled, it starts with the pod's creation. It is at least `SHORTEST`. The time of a
-workload is the median over its pods. Pods whose containers were restarted and times over an hour
-are left out, because their Ready condition changed later than at the start.
+If the condition PodScheduled is missing, the time counts from the creation of the pod. It is at
+least `SHORTEST`. The time of a workload is the median over its pods. Pods whose containers were
+restarted and times over an hour are left out, because the Ready condition of these pods has
+changed after the start.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """

@@ -43,5 +43,5 @@ class ClaimRecorder:
         self._deleted.append(DeletedClaim(claim.key, volume, policy, now))
 
     def deleted_since(self, since: Instant) -> Iterator[DeletedClaim]:
-        """Yield the claims that were deleted at `since` or later, in order."""
+        """Yield the claims that were deleted at `since` or later, in the order of deletion."""
         return (one for one in self._deleted if one.at >= since)

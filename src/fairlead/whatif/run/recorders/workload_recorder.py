@@ -34,7 +34,10 @@ class Step(StrEnum):
 
 
 class PodTransition(Struct, frozen=True):
-    """One transition of a pod of `workload`, which was made from the template's `revision`."""
+    """One transition of a pod of `workload`.
+
+    `revision` is the revision of the template from which the pod was made.
+    """
 
     at: Instant
     workload: WorkloadRef
@@ -164,8 +167,9 @@ def _readiness(
     one. Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from
     9 s.
 
-    A run that has not settled can end at the very instant at which the number falls to its lowest
-    value again. Then `lowest_for` is the time for which it had this value before, not None.
+    `settled` is False if changes continue after `until`. Such a run can end at the very instant at
+    which the number falls to its lowest value again. Then `lowest_for` is the time for which the
+    number had this value before, not None.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}
