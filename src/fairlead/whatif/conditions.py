@@ -36,7 +36,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     - `plugin`: the current scheduler plugins
     - `batch`: the configuration of the batch scheduler
     - `autoscale`: the autoscaler that adds and removes nodes in both runs
-    - `provider`: how fast the cloud delivers machines to the autoscaler, and its shortages
+    - `provider`: how fast the cloud delivers machines to the autoscaler, and shortages of machines
     - `instance_types`: the file with the types of new nodes
     - `load`: the file with the loads of workloads
     - `seed`, `seeds`: the first seed, and the number of seeds with which the what-if runs

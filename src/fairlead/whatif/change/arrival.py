@@ -23,11 +23,12 @@ _WITH_PODS: Final = frozenset(
 
 
 def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
-    """Return the indices in `steps` of steps that bring pods, grouped by instant and by object.
+    """Return the indices in `steps` of steps that can add pods, grouped by instant and by object.
 
-    The result contains a list for each instant, and in it a list of indices for each object. The
-    steps of one object keep their order, so that the object is created before it is scaled.
-    Instants with a single object are left out, because only one order is possible.
+    Such a step creates or changes a pod, a workload or a PodGroup. The result contains a list for
+    each instant, and this list contains a list of indices for each object. The steps of one object
+    keep their order, so that the object is created before it is scaled. Instants with a single
+    object are left out, because only one order is possible.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
     for at, step in enumerate(steps):
@@ -41,9 +42,10 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
 def rearranged(
     steps: Sequence[ScriptedStep], order: Callable[[list[list[int]]], Sequence[list[int]]]
 ) -> tuple[ScriptedStep, ...]:
-    """Return `steps` with the objects of each instant in the order that `order` returns.
+    """Return `steps`, in which `order` determines the order of the objects of each instant.
 
-    `order` gets the objects of one instant, each as the list of its indices in `steps`.
+    `order` gets the objects of one instant, each as the list of its indices in `steps`. It returns
+    these lists in the new order.
     """
     arranged = list(steps)
     for objects in arriving_together(steps):

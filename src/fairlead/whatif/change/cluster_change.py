@@ -60,7 +60,7 @@ NO_MANAGED_FIELDS: Final = (
     "--show-managed-fields includes them."
 )
 
-_SELECTION: Final = frozenset("=!() ")  # a text without these is the name of a node
+_SELECTION: Final = frozenset("=!() ")  # a text without these characters is the name of a node
 # With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
 # these changes create or evict could not use the new nodes.
 _NODES_READY_AFTER: Final = 2 * READY_AFTER
@@ -326,7 +326,7 @@ def _drain(collected: _Steps) -> KubectlDrain:
 def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     """Return the settings of a rolling drain; None if all nodes are drained at the same time.
 
-    Raises InputError if an option that it needs is missing.
+    Raises InputError if --max-unavailable is given without --drain.
     """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
@@ -335,7 +335,7 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     if not change.drain:
         raise InputError("--max-unavailable", "needs --drain")
     down = option_duration("--for", change.lasts) or 0
-    from fairlead.whatif.change.rolling_drain import rolling_drain  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.change.rolling_drain import rolling_drain  # noqa: PLC0415 - rarely needed
 
     return rolling_drain("--max-unavailable", change.max_unavailable, down, " ".join(change.drain))
 
@@ -411,7 +411,10 @@ def _apply(collected: _Steps) -> None:
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about Nodes whose status in the applied file differs from their present one."""
+    """Yield a note about Nodes whose status in the applied file differs from their present status.
+
+    `kubectl apply` does not change the status, so these Nodes keep their present status.
+    """
     kept = []
     for manifest, value in written:
         if manifest.kind is NODE and "status" in value:
@@ -427,14 +430,17 @@ def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory)
 
 
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
-    """Add the step that changes `existing` to `result`; return the changed manifest."""
+    """Add the step that changes `existing` to `result`; return the changed manifest.
+
+    Raises InputError, which names `source`.
+    """
     changed = _changed(collected, existing, result, source)
     collected.write(existing, changed, source)
     return changed
 
 
 def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
-    """Return the manifest of `existing` with the content `result`, and store it.
+    """Return the manifest of `existing` with the content `result`, and add it to `collected`.
 
     Raises InputError, which names `source`.
     """
@@ -463,7 +469,7 @@ def _edit(collected: _Steps) -> None:
     change, inventory = collected.change, collected.inventory
     if not (change.priority_class or change.apply_vpa or change.set or change.set_resources):
         return
-    from fairlead.whatif.change.object_edit import (  # noqa: PLC0415 - needs schemas, as `_apply`
+    from fairlead.whatif.change.object_edit import (  # noqa: PLC0415 - imports schemas (`_apply`)
         PRIORITY,
         SET,
         SET_RESOURCES,
@@ -509,7 +515,7 @@ def _edit(collected: _Steps) -> None:
 
 
 def _apply_recommendations(collected: _Steps) -> None:
-    from fairlead.whatif.change.vertical_pod_autoscaler import (  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.change.vertical_pod_autoscaler import (  # noqa: PLC0415 - rarely needed
         OPTION,
         recommended_edits,
     )
@@ -533,8 +539,8 @@ def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
 def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
-    from fairlead.whatif.change.held_rollout import held_scaling  # noqa: PLC0415 - few ask it
-    from fairlead.whatif.change.scale import parse_scale  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.change.held_rollout import held_scaling  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.scale import parse_scale  # noqa: PLC0415 - rarely needed
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()
@@ -554,7 +560,7 @@ def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Js
     count, start = collected.change.add_nodes, collected.start
     if count is None:
         return
-    from fairlead.whatif.change.new_node import OPTION, new_nodes  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.change.new_node import OPTION, new_nodes  # noqa: PLC0415 - rarely needed
 
     for new in new_nodes(count, model, templates, collected.inventory, start):
         _add_created(collected.inventory, new)

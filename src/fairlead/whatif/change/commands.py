@@ -88,7 +88,7 @@ def create(manifest: Manifest) -> Command:
 
 
 def delete(target: ObjectRef) -> Command:
-    """Return the command that deletes the object with the name of `target` and any UID."""
+    """Return the command that deletes the object `target`, whatever the UID of the object is."""
     return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
 
 

@@ -1,9 +1,9 @@
 """How the LimitRanges of a namespace change the requests that a VerticalPodAutoscaler recommends.
 
 LimitRanger admits a pod before the VPA's webhook does. The webhook therefore reads requests and
-limits that include the defaults of the LimitRanges. It then caps each target so that the request,
-and the limit that keeps its ratio to the request, are within `min` and `max` for containers. `min`
-and `max` for whole pods are not considered.
+limits that include the defaults of the LimitRanges. The target of a container becomes its request,
+and the limit changes by the same ratio. The webhook caps the target so that both amounts are
+within `min` and `max` for containers. `min` and `max` for whole pods are not considered.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/limitrange/limit_range_calculator.go,
 pkg/utils/vpa/capping.go: applyContainerLimitRange
@@ -38,9 +38,10 @@ class AdmittedResources(Struct, frozen=True):
     limits: Amounts
 
     def scaled_limit(self, resource: str, target: Quantity) -> Quantity | None:
-        """Return the limit that keeps its ratio to the request if `target` becomes the request.
+        """Return the limit that results if `target` becomes the request.
 
-        Return None without a limit.
+        The ratio of the limit to the request does not change. Return None if the container has no
+        limit for `resource`, or if `target` is 0.
 
         upstream: limit_and_request_scaling.go: getProportionalResourceLimit
         """
@@ -52,7 +53,9 @@ class AdmittedResources(Struct, frozen=True):
         return _scaled(resource, limit, request, target)
 
     def bound_of_request(self, resource: str, bound: Quantity) -> Quantity | None:
-        """Return the request whose scaled limit is `bound`; None without a limit.
+        """Return the request for which `scaled_limit` is `bound`.
+
+        Return None if the container has no limit for `resource`.
 
         upstream: limit_and_request_scaling.go: GetBoundaryRequest
         """
@@ -82,9 +85,9 @@ class ContainerRange(Struct, frozen=True):
         ]
 
     def capped(self, resource: str, target: Quantity, of: AdmittedResources) -> Quantity:
-        """Return `target` within the range; the resources of the container are `of`.
+        """Return `target`, raised or lowered so that the request and the limit are in the range.
 
-        A bound of zero has no effect.
+        `of` contains the resources of the container. A bound of zero has no effect.
         """
         if resource in self.least:
             least = self.least[resource]
@@ -111,7 +114,10 @@ def container_range(inventory: Inventory, namespace: str) -> ContainerRange:
 
 
 def _amounts(limit_ranges: list[Manifest]) -> Iterator[tuple[str, str, Quantity]]:
-    """Yield each field, resource and amount of the items for containers. Raises InputError."""
+    """Yield (field, resource, amount) for each amount in the limits of type Container.
+
+    Raises InputError for a malformed amount.
+    """
     for one in limit_ranges:
         for number, item in enumerate((one.value.get("spec") or {}).get("limits") or ()):
             for field in _AMOUNTS if item.get("type") == CONTAINER else ():
@@ -134,7 +140,7 @@ def _with_requests(container: Json) -> Json:
 
 
 def _scaled(resource: str, scaled: Quantity, base: Quantity, result: Quantity) -> Quantity:
-    """Return the amount whose ratio to `scaled` is the ratio of `result` to `base`, rounded down.
+    """Return `scaled` x `result` / `base`, rounded down.
 
     upstream: limit_and_request_scaling.go: scaleQuantityProportionallyCPU and -Mem
     """

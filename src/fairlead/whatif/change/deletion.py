@@ -4,8 +4,9 @@ The engine's namespace controller deletes the contents once the Namespace termin
 is refused if the namespace contains a pod whose owner is unknown, because that owner would create a
 replacement.
 
-A PersistentVolumeClaim that a pod uses is not deleted before the pod, a bound PersistentVolume not
-before its claim, and a Node of Karpenter is drained first; notes say so.
+Three kinds of objects are not deleted immediately: a PersistentVolumeClaim that a pod uses is
+deleted after the pod, a bound PersistentVolume is deleted after its claim, and a Node of Karpenter
+is drained first. A note reports each of these cases.
 """
 
 from __future__ import annotations
@@ -113,7 +114,10 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 
 
 def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about the pods for whose end Karpenter waits before it removes `nodes`."""
+    """Yield a note about pods on `nodes` that Karpenter does not evict.
+
+    Karpenter waits until these pods end before it removes the nodes.
+    """
     # upstream: sigs.k8s.io/karpenter pkg/utils/pod/scheduling.go: IsEvictable
     pods = [
         pod.key
@@ -134,8 +138,9 @@ def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[st
 def deletion_of(target: Manifest) -> tuple[list[Command], str]:
     """Return (the commands that delete `target`, a note or "").
 
-    Finalizers that no controller of a simulation removes are removed before the deletion. The
-    engine removes those of a Node. A Pod counts as removed even while a finalizer keeps it.
+    If no simulated controller removes a finalizer of `target`, one of the commands removes this
+    finalizer before the deletion. Finalizers of Nodes and Pods stay: the engine removes those of a
+    Node, and a Pod counts as removed even while a finalizer keeps it.
     """
     delete = commands.delete(target.ref)
     finalizers = () if target.kind in (NODE, POD) else _finalizers(target)

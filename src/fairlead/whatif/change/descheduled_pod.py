@@ -48,8 +48,8 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 class DescheduledPods(Struct, frozen=True):
     """The objects of a snapshot (`initial`), in which the selected pods are pending.
 
-    `arrivals` are the steps that remove the scheduling gates of these pods, if they have any.
-    `note` is a sentence about the selected pods.
+    `arrivals` are the steps that remove the scheduling gates of these pods; there are none if the
+    pods are ordered by priority. `note` is a sentence about the order of the selected pods.
     """
 
     initial: tuple[Manifest, ...]
@@ -62,8 +62,9 @@ def deschedule(
 ) -> DescheduledPods:
     """Return the objects `found`, in which the running pods selected by `text` are now pending.
 
-    `text` is `all` or a label selector; `namespace` "" means every namespace. Raises InputError if
-    no running pod is selected.
+    `text` is `all` or a label selector; `namespace` "" means every namespace. `order` is
+    `BY_PRIORITY`, or another value for the order in which the cluster scheduled the pods. Raises
+    InputError for an invalid `text`, or if it selects no running pod.
     """
     manifests = list(found)
     chosen = _chosen(manifests, text, namespace)
@@ -125,7 +126,8 @@ def _gated(manifest: Manifest) -> Manifest:
 def _scheduled_at(manifest: Manifest) -> tuple[str, str, str]:
     """Return a sort key: the time at which the pod was scheduled, its creation time, and its title.
 
-    If the dump does not show that time, use the start time of the pod, or else its creation time.
+    If the dump does not show when the pod was scheduled, the first part is the start time of the
+    pod, or else its creation time.
     """
     status, meta = manifest.value.get("status") or {}, manifest.value["metadata"]
     created = str(meta.get("creationTimestamp") or "")

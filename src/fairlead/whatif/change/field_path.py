@@ -48,7 +48,11 @@ class SetFieldError(ValueError):
 
 
 class _Place(Struct, frozen=True):
-    """A value inside an object: its container, key and schema, and the merge key of list items."""
+    """A value inside an object: the object or list `holder` that contains it, and its `key` there.
+
+    `schema` is the schema of the value. `merge_key` is the merge key of the value's items if the
+    value is a list of objects.
+    """
 
     holder: Any
     key: str | int
@@ -59,8 +63,8 @@ class _Place(Struct, frozen=True):
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[str | int, ...]:
     """Set the field of `obj` at `path` to the value that `text` has according to `schema`.
 
-    The text `null` removes the field. Returns the steps of the path; items of lists are numbers.
-    Raises SetFieldError if `path` or `text` does not fit the object.
+    The text `null` removes the field. Returns the steps of the path: the key of an object or map,
+    or the index of a list item. Raises SetFieldError if `path` or `text` does not fit the object.
     """
     if path == "metadata" or path in UNCHANGEABLE:
         raise SetFieldError(path, "cannot be changed")
@@ -94,9 +98,10 @@ def _steps(path: str) -> Iterator[tuple[str, bool]]:
 
 
 def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
-    """Return the place of `step` in the value at `place`; with `creates`, add missing objects.
+    """Return the place that `step` selects in the value at `place`.
 
-    Raises SetFieldError.
+    If `creates` is set and there is no value at `place`, an object is added there. `done` is the
+    path up to `step`, for error messages. Raises SetFieldError.
     """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
@@ -127,9 +132,10 @@ def _present(place: _Place) -> Any:
 
 
 def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
-    """Return the index in `items` that `step` selects, as a number or by `merge_key`.
+    """Return the index in `items` that `step` selects.
 
-    Raises SetFieldError.
+    `step` is the index itself, or the value of the item's field `merge_key`. `done` is the path up
+    to `step`, for error messages. Raises SetFieldError.
     """
     if step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX:
         if int(step) < len(items):

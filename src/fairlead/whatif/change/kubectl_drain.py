@@ -25,7 +25,8 @@ from fairlead.whatif.snapshot.inventory import Inventory
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
 DELETE_EMPTY_DIR: Final = "--delete-emptydir-data"
 FORCE: Final = "--force"
-# The texts of kubectl; the last text contains "cannot delete" twice in kubectl, too.
+# The texts of kubectl. In messages each text follows "cannot delete", so with the last text these
+# words occur twice, as in kubectl's own message.
 _FATAL: Final = {
     IGNORE_DAEMON_SETS: "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)",
     DELETE_EMPTY_DIR: "Pods with local storage (use --delete-emptydir-data to override)",
@@ -159,7 +160,10 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
 def _causes(
     problems: Mapping[str, list[str]], given: frozenset[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (reason, pods) for each reason to refuse a node; each pod has one reason at most."""
+    """Yield (reason, pods) for each reason to refuse a node; each pod has one reason at most.
+
+    `problems` maps each problem to the pods that have it; `given` are the flags given to kubectl.
+    """
     named: set[str] = set()
     for problem, pods in sorted(problems.items(), key=lambda item: _order(item[0])):
         is_overridden = problem in given or (problem not in _FATAL and FORCE in given)

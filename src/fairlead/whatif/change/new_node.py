@@ -1,7 +1,8 @@
-"""New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
+"""New nodes (`--add-nodes 10`): copies of a node of the cluster, or nodes of an instance type.
 
-A new node runs the static pods of its model; the simulated DaemonSet controller creates its pods
-there. The node's kubelet makes it Ready as soon as these pods could be placed (`api.node_start`).
+The copied node is the model of the new nodes. A new node runs the static pods of its model; the
+simulated DaemonSet controller creates its pods there. The node's kubelet makes it Ready as soon as
+these pods could be placed (`api.node_start`).
 The node has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model,
 and the taints that no controller manages. It has neither the images nor the cordon of its model. If
 the new node has another instance type than its model, it has no devices, because the devices of

@@ -62,8 +62,8 @@ _HUGE_PAGES: Final = "hugepages-"
 class ObjectEdit(Struct, frozen=True):
     """The effect of one value of an option.
 
-    `content` is the new content of `target`, `notes` are texts for the answer, and `places` are the
-    fields that are set, with the text that names each of them in messages.
+    `content` is the new content of `target`, and `notes` are texts for the answer. `places` maps
+    the path of each field that is set to the name of the field in messages.
     """
 
     target: Manifest
@@ -79,7 +79,7 @@ class SetFields:
         self._places: dict[ObjectRef, dict[Place, str]] = defaultdict(dict)
 
     def add(self, option: str, edit: ObjectEdit) -> None:
-        """Add the fields of `edit`; raise InputError if it replaces the value of an earlier one.
+        """Add the fields of `edit`; raise InputError if it replaces a value of an earlier edit.
 
         A value for a part of an earlier value replaces only this part, so it is accepted.
         """

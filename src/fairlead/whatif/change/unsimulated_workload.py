@@ -1,4 +1,4 @@
-"""Finds written objects from which nothing follows, because their controllers are not simulated.
+"""Finds created or changed objects that lack an effect, as their controllers are not simulated.
 
 A what-if stores such an object, so its answer must say what is missing. For a CronJob, an Argo
 Rollout, a Volcano Job or a Knative Service, the pods are missing. Any other object of an unknown
@@ -28,7 +28,7 @@ from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAMES_MAX: Final = 2
-# API groups of kinds that commands read from a dump, besides KINDS and LIVE_RESOURCES.
+# API groups of further kinds that commands read from a dump; KINDS and LIVE_RESOURCES lack them.
 _DUMPED_GROUPS: Final = ("extensions", "kwok.x-k8s.io", "cluster.x-k8s.io", "karpenter.k8s.aws")
 # The kinds whose pods are simulated; nothing creates pods from a PodTemplate.
 _COMPLETE: Final = (
@@ -44,7 +44,7 @@ _COMPLETE: Final = (
 
 
 def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about the `written` objects without pods or without any effect."""
+    """Yield notes about those `written` objects that get no pods, or that have no effect."""
     workloads: list[str] = []
     unknown: list[str] = []
     for one in written:

@@ -108,7 +108,10 @@ class _Form(msgspec.Struct):
         return policy is not None and policy.update_mode == "Off"
 
     def target(self, namespace: str) -> _Target:
-        """Return the target of this VPA in `namespace`."""
+        """Return the workload that this VPA refers to; `namespace` is the namespace of the VPA.
+
+        Kind and name are "" if the VPA refers to no workload.
+        """
         reference = self.spec.target_ref
         return (namespace, reference.kind, reference.name) if reference else (namespace, "", "")
 
@@ -132,11 +135,12 @@ class RecommendedEdit(Struct, frozen=True):
 
 
 def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[RecommendedEdit]:
-    """Yield the edits that the VPAs of `namespace` recommend, in the order of the VPAs in the dump.
+    """Yield one edit for each VPA of `namespace`, in the order of the VPAs in the dump.
 
-    `namespace` "" means every namespace. Each edit starts from the current workload in `inventory`,
-    so that it includes the previous edits. Raises InputError if no VPA has a recommendation, and
-    for a malformed VPA.
+    `namespace` "" means every namespace. Each edit starts from the workload in `inventory`. The
+    caller stores the edited workload in `inventory` before it requests the next edit, so that
+    several edits of a workload add up. Raises InputError if no VPA has a recommendation, and for a
+    malformed VPA.
     """
     vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
     read = [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
@@ -171,7 +175,7 @@ def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manife
 
 
 def _age(vpa: Manifest) -> tuple[str, str]:
-    """Return the time of creation, then the name: the older of two VPAs has the lower value."""
+    """Return a sort key: the time of creation, then the name; the oldest VPA comes first."""
     return vpa.value["metadata"].get("creationTimestamp") or "", vpa.ref.name
 
 

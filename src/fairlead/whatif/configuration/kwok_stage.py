@@ -50,8 +50,8 @@ _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
 _SHORTEST_RESTARTED: Final = seconds(1)
-# `[ \t]` and not `\s`, which also matches line breaks: the time would be quadratic in the number
-# of empty lines.
+# `\s` instead of `[ \t]` would also match line breaks. The time of the search would then be
+# quadratic in the number of empty lines.
 _PHASE: Final = re.compile(r"^[ \t]*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
 _STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
 _SELECT: Final = re.compile(r"\s*\|\s*select\(\s*(\S+)\s*==\s*\"([^\"]*)\"\s*\)\s*\|\s*")
@@ -181,7 +181,10 @@ class PodStage(Struct, frozen=True):
         )
 
     def delay(self, pod: Pod, draw: int) -> DurationNs:
-        """Return the delay for `pod`; `draw` is a random number."""
+        """Return the delay for `pod`.
+
+        If the stage has a range of delays, the random number `draw` selects one of them.
+        """
         form = self.spec.delay
         shortest = _time_of(
             form.duration_from, pod, form.duration_milliseconds * NANOSECONDS_PER_MILLISECOND
@@ -239,7 +242,10 @@ class KwokStages(Struct, frozen=True):
 
 
 class _Delays(Struct, frozen=True):
-    """Returns the delay of the Stages for a pod; `others` is used if no Stage selects the pod."""
+    """Returns the delay for a pod, None if there is none.
+
+    The Stages determine the delay (`of_stages`); if no Stage selects the pod, `others` does.
+    """
 
     of_stages: Callable[[Pod], DurationNs | None]
     others: Callable[[Pod], DurationNs | None] | None
@@ -288,7 +294,10 @@ def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
 
 
 def _stage(manifest: Manifest) -> PodStage | None:
-    """Return the pod stage in `manifest`; None for a node stage. Raises InputError otherwise."""
+    """Return the pod stage in `manifest`; None for a node stage.
+
+    Raises InputError for a malformed stage, and for a stage that is not simulated.
+    """
     try:
         document = Document(manifest.source, manifest.value.get("spec") or {})
         spec = decode_strictly(document, _Spec, "spec")

@@ -60,7 +60,7 @@ class Releases(Struct, frozen=True):
 
     @property
     def parts(self) -> dict[str, str]:
-        """The version that each part follows."""
+        """The Kubernetes version that each part of the simulation follows, by name of the part."""
         return {**self.general.parts, "node controllers": self.nodes.node_lifecycle.version}
 
     @property
@@ -93,8 +93,9 @@ CURRENT_RELEASES: Final = Releases()
 def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
     """Return the releases for all components and for the node controllers.
 
-    `option` overrides `general` and `nodes`. If the two versions differ, a gate of `general` or
-    `option` applies to the versions that have this gate. Raises InputError.
+    `general` applies to all components, `nodes` overrides it for the node controllers, and
+    `option` overrides both. If the two resulting versions differ, a gate of `general` or `option`
+    applies only to the versions that have this gate. Raises InputError.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):
@@ -120,9 +121,10 @@ def _last(*choices: ReleaseChoice) -> ReleaseChoice:
 def _release(
     chosen: ReleaseChoice, *choices: ReleaseChoice, other: ReleaseChoice | None = None
 ) -> Release:
-    """Return the release that `chosen` names, with the gates of all `choices`; later choices win.
+    """Return the release of the version in `chosen`, with the gates of all `choices`.
 
-    A gate is ignored if only the version of `other` has it. Raises InputError.
+    If several choices set a gate, the last of these choices applies. A gate is ignored if only the
+    version of `other` has it. Raises InputError.
     """
     try:
         release = release_of(chosen.version)
@@ -149,8 +151,8 @@ def _release(
 
 
 def refusal(source: str, name: str, problem: str) -> InputError:
-    """Return the error `problem` about the field `name` of `source`, or about the option `name`.
+    """Return an InputError about the field `name` of the file `source`.
 
-    `source` is "" for an option.
+    If `source` is "", the error is about the command-line option `name`.
     """
     return InputError(source, problem, field=name) if source else InputError(name, problem)

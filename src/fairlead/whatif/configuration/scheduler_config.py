@@ -35,7 +35,7 @@ GROUP: Final = "kubescheduler.config.k8s.io"
 V1: Final = f"{GROUP}/v1"
 ALPHA: Final = f"{GROUP}/v1alpha1"
 _OLD: Final = {f"{GROUP}/{version}": form for version, form in OLD_FORMS.items()}
-# "scoringStrategy.type: Unsupported value" is about a field within the arguments.
+# Splits an error about a field within the arguments: "scoringStrategy.type: Unsupported value".
 _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)", re.DOTALL)
 
 

@@ -1,8 +1,9 @@
 """KubeSchedulerConfigurations in the ConfigMaps of a dump.
 
-Many clusters keep the configuration of their scheduler in a ConfigMap. The dump does not show which
-scheduler reads this ConfigMap. It is therefore used only with `--config configmap/NAMESPACE/NAME`
-(or `.../NAME/KEY`); otherwise a note names it.
+Many clusters keep the configuration of their scheduler in a ConfigMap. The dump does not show
+which scheduler reads this ConfigMap. The configuration is therefore used only with the option
+`--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`). Without the option, a note names the
+ConfigMap.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class UserPlugin(Struct, frozen=True):
 
 
 class UserPlugins:
-    """The plugins of users; `named` contains the plugins of --plugin, in the order of the options.
+    """The plugins of users; `find` also loads installed plugins.
 
-    `find` also loads installed plugins.
+    `named` contains the plugins of --plugin and --new-plugin, in the order of the options.
     """
 
     def __init__(self, options: Iterable[str] = (), new: Iterable[str] = ()) -> None:
@@ -67,7 +67,7 @@ class UserPlugins:
     def find(self, name: str) -> UserPlugin | None:
         """Return the plugin `name`; None if no such plugin is given or installed.
 
-        Raises InputError if it cannot be loaded.
+        Raises InputError if an installed plugin cannot be loaded.
         """
         if name not in self._found and name not in _TAKEN and name in installed_names():
             try:
@@ -81,7 +81,7 @@ class UserPlugins:
         return {name: plugin.factory for name, plugin in self._found.items()}
 
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
-        """Return `profile` plus the plugins of --plugin that are not in `mentioned`.
+        """Return `profile` plus the plugins in `named` whose names are not in `mentioned`.
 
         `mentioned` contains the names of the plugins that the configuration of `profile` contains.
         """

@@ -1,6 +1,6 @@
 """Load of workloads: the field `load` of a scenario, and the file of --load.
 
-    - workload: deploy/shop/web          # or all that a selector matches: deploy/shop/tier=web
+    - workload: deploy/shop/web          # or a selector of workloads: deploy/shop/tier=web
       cpu: 4                             # cores in total; the ready pods share them
       memory: 8Gi
     - workload: deploy/shop/api
@@ -153,7 +153,7 @@ def _as_file(document: Document) -> Document:
 
 
 class _Collection(Struct):
-    """Collects loads; a resource of a workload may be stated only once."""
+    """Collects loads; the load of a workload may be given only once for each resource."""
 
     inventory: Inventory
     start: Instant
@@ -257,7 +257,11 @@ def _seconds_or_text(text: str) -> str | float:
 
 
 def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
-    """Yield the points of a step curve: each amount holds until the time of the next point."""
+    """Yield `points` with additional points, so that each amount holds until the next time.
+
+    Curves are linear between their points. At each time in `points`, the previous amount is
+    therefore repeated before the new amount.
+    """
     before: int | None = None
     for time, amount in points:
         if before is not None:
@@ -278,7 +282,7 @@ class _Table(Struct):
     _first: Instant | None = None
 
     def curves(self) -> Curves:
-        """Return the first line and the points of each workload and resource, ordered by time.
+        """Return (first line in the file, points ordered by time) by (workload, resource).
 
         Raises InputError.
         """
@@ -320,9 +324,10 @@ class _Table(Struct):
             points.append((at, amount))
 
     def _time(self, line: int, text: str) -> DurationNs:
-        """Return the time since the start, which is the first timestamp of the file.
+        """Return the time `text` as the time since the start of the load.
 
-        A `text` that is a duration is already relative to the start. Raises InputError.
+        A timestamp counts from the first timestamp of the file. A duration already counts from the
+        start. `line` is the line of `text`. Raises InputError.
         """
         if "T" not in text:
             return self._read(line, "time", _seconds_or_text(text), read_duration)

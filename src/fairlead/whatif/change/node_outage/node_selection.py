@@ -19,7 +19,8 @@ from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_PURPOSE: Final = 1 << 40  # differs from the purposes that scenario events use
+# The purpose of the random draws; scenario events use other numbers (see `seeded_choice`).
+_PURPOSE: Final = 1 << 40
 _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 
 
@@ -72,7 +73,10 @@ def _fraction(source: str, text: str) -> Decimal:
 
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
-    """Return (region, zone) of `node`, "" if absent; as in upstream, beta labels come first."""
+    """Return (region, zone) of `node`; each is "" if the node has no label for it.
+
+    As in upstream, beta labels take precedence.
+    """
     labels = node.labels
     if not isinstance(labels, dict):
         return ("", "")  # invalid labels are reported later, when the node is loaded

@@ -29,7 +29,7 @@ _OLD_STATUS: Final = re.compile(
     r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
     re.MULTILINE,
 )
-_SIZE: Final = re.compile(r"[0-9]{1,10}")  # of 32 bits
+_SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _PREFIXES: Final = {"EKS": ("eks-{}-",), "AKS": ("aks-{}-",), "kops": ("{}.",)}
 
@@ -79,7 +79,10 @@ class GroupLimits(Struct, frozen=True):
 
 
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
-    """Return whether `full` is the provider's name of the group `name`."""
+    """Return whether `full` is the provider's name of the group `name`.
+
+    `labels` are the labels by which the provider `owner` marks the group's nodes.
+    """
     last = full.rpartition("/")[2]
     if last == name:
         return True

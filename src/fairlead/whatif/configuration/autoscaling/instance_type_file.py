@@ -5,8 +5,8 @@
     AWS                  aws ec2 describe-instance-types
     Google Cloud         gcloud compute machine-types list --format json
     Azure                az vm list-skus
-    OpenCost             its CSV of prices (module open_cost_price), after a comma: TYPES,PRICES; or
-                         alone, for the types of the cluster's nodes
+    OpenCost             its CSV of prices (module open_cost_price): the second of two files,
+                         TYPES,PRICES, or alone, for the types of the cluster's nodes
 
 A type without zones is offered in the zones of the cluster's nodes. The price of a type without a
 price is estimated from its cores and memory.
@@ -181,7 +181,7 @@ def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]
 
 
 def _require_valid(path: str, one: StatedType) -> None:
-    """Raise InputError if no valid Node can be created from the type."""
+    """Raise InputError if no valid Node can be created from the type `one` of the file `path`."""
     for problem in _problems(one):
         raise InputError(path, problem, object_name=f"instance type {one.name}")
 
@@ -208,7 +208,7 @@ def _problems(one: StatedType) -> Iterator[str]:
 
 
 def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:
-    """Return the types for a cluster with nodes in `zones`."""
+    """Return `stated` as instance types of Karpenter; types without zones get `zones`."""
     return tuple(_instance_type(one, one.zones or tuple(zones)) for one in stated)
 
 

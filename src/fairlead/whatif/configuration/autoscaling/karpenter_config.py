@@ -123,8 +123,8 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:
     """Yield a note about NodePools whose consolidation needs spot capacity that no type offers.
 
-    A replacement whose requirements allow spot and on-demand is restricted to spot, whatever the
-    offerings are, so its launch fails.
+    If the requirements of a replacement allow spot and on-demand, Karpenter restricts it to spot,
+    whatever the offerings are. If no type offers spot, the launch of the replacement fails.
 
     upstream: consolidation.go:computeConsolidation
     """

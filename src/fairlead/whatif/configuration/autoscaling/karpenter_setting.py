@@ -95,7 +95,11 @@ def _deployments(initial: Iterable[Manifest]) -> Iterator[tuple[str, Mapping[str
 
 
 def _settings(container: InstalledContainer) -> Iterator[tuple[str, str]]:
-    """Yield (environment variable, value) for each setting; flags come last."""
+    """Yield (environment variable, value) for each setting of the container.
+
+    Flags are yielded under the name of their environment variable, after the variables, so that
+    they take precedence.
+    """
     for one in container.env or ():
         if one.name in _NAMES and one.value:
             yield one.name, one.value
@@ -115,7 +119,10 @@ def _gates(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _fields(stated: Mapping[str, str], gates: Mapping[str, bool]) -> Iterator[tuple[str, Any]]:
-    """Yield (field of KarpenterOptions, value) for each valid setting."""
+    """Yield (field of KarpenterOptions, value) for each valid setting.
+
+    `stated` maps environment variables to values, and `gates` maps feature gates to their state.
+    """
     for gate, field in _GATES.items():
         if gate in gates:
             yield field, gates[gate]

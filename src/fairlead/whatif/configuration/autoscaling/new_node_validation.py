@@ -37,14 +37,14 @@ def amount_problems(name: str, text: QuantityText) -> Iterator[str]:
 
 
 def label_problems(path: str, labels: Mapping[str, str]) -> Problems:
-    """Yield the problems of the labels at `path`."""
+    """Yield (path of the label, problem) for each problem of `labels`, which are at `path`."""
     for key, value in labels.items():
         for problem in (*label_key_problems(key), *label_value_problems(value)):
             yield f"{path}[{key}]", problem
 
 
 def taint_problems(path: str, taint: Taint) -> Problems:
-    """Yield the problems of the taint at `path`."""
+    """Yield (path of the field, problem) for each problem of `taint`, which is at `path`."""
     for problem in label_key_problems(taint.key):
         yield f"{path}.key", problem
     for problem in label_value_problems(taint.value or ""):

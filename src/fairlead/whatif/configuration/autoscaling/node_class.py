@@ -17,7 +17,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodePool
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_OWN_GROUP: Final = "fairlead.dev"  # its NodeClass has no settings
+_OWN_GROUP: Final = "fairlead.dev"  # the NodeClass of this group has no settings
 
 
 class _SubnetForm(msgspec.Struct):
@@ -37,7 +37,7 @@ class _NodeClassForm(msgspec.Struct):
 def offered_zones(
     pools: Iterable[NodePool], manifests: Iterable[Manifest], nodes: Iterable[Node]
 ) -> tuple[list[str], list[str]]:
-    """Return (zones for instance types without zones, sorted; notes about node classes).
+    """Return (sorted zones in which types without zones are offered, notes about node classes).
 
     The zones are those of the subnets of the node classes that `pools` refer to. If `manifests` do
     not show the zones of each of these node classes, or if the node classes have different zones,

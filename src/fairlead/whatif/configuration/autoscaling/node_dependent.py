@@ -41,10 +41,10 @@ def with_group_dependents(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes of each group, notes).
 
-    They are copied from the first node of the group that has such objects; nodes in service come
-    first. If that node has another instance type than the group's template, only the CSINode is
-    copied, because the devices of the template's type are unknown. There is no note if nothing is
-    copied.
+    These objects are copied from the first node of the group that has a CSINode or ResourceSlices;
+    nodes in service come first. If that node has another instance type than the group's template,
+    only the CSINode is copied, because the devices of the template's type are unknown. There is no
+    note if nothing is copied.
     """
     known, nodes = _read(initial)
     if not known:
@@ -60,10 +60,10 @@ def with_type_dependents(
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes, notes).
 
-    They are copied from the first node with such objects that has the NodePool and instance type of
-    the new node, else from the first node of the instance type. If no node has this type, only the
-    CSINode is copied, from the first node of the NodePool. Nodes in service come first. There is no
-    note if no node has such objects.
+    Only nodes that have a CSINode or ResourceSlices are considered; nodes in service come first.
+    The objects are copied from the first node that has the NodePool and instance type of the new
+    node, else from the first node of the instance type. If no node has this type, only the CSINode
+    is copied, from the first node of the NodePool. There is no note if no node has such objects.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

@@ -54,7 +54,7 @@ _GROUP_LABELS: Final = (
 )
 # the values of --cloud-provider
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
-# Flags that change decisions and are not simulated, with the values that change nothing.
+# Flags that change decisions and are not simulated. With the values here, a flag changes nothing.
 _NOT_SIMULATED: Final = {
     "capacity-buffer-pod-injection-enabled": ("false",),
     "capacity-quotas-enabled": ("false",),
@@ -74,8 +74,9 @@ def groups_of(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (node groups, notes).
 
-    The groups come from `file`, or from node labels if `file` is "". `flags` is the command line of
-    the autoscaler in the cluster of `manifests`, empty if there is none. Raises InputError.
+    The groups and their options come from `file`. If `file` is "", the groups come from node
+    labels, and the options come from `flags`, the command line of the autoscaler in the cluster of
+    `manifests`; `flags` is empty if the cluster has no autoscaler. Raises InputError.
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)
@@ -91,10 +92,10 @@ def groups_of(
 def _with_priorities(
     config: ClusterAutoscalerConfig, notes: tuple[str, ...], manifests: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return (`config` with the text of the priority expander's ConfigMap, notes).
+    """Return (`config` with the text of the priority expander's ConfigMap, `notes` and new notes).
 
-    If the expander is used and `manifests` do not contain the ConfigMap, a note says so. As in
-    upstream, the expander then keeps all options.
+    If the expander is used and `manifests` do not contain the ConfigMap, a new note says so. As in
+    upstream, the expander then excludes no node group.
     """
     if "priority" not in config.options.expander:
         return config, notes
@@ -162,7 +163,10 @@ class _NodeForm(msgspec.Struct):
 
 
 def _read_as(value: Json, form: type[Form]) -> Form | None:
-    """Return `value` as `form`; None if it is malformed, which is reported when it is loaded."""
+    """Return `value` as `form`; None if it is malformed.
+
+    A malformed object is reported later, when the object is loaded.
+    """
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError:
@@ -203,7 +207,7 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a note for each of `flags` that changes decisions, but is not simulated as stated."""
+    """Yield a note for each of `flags` that changes decisions but whose value is not simulated."""
     for name, value in flags:
         if value.lower() not in _NOT_SIMULATED.get(name, (value.lower(),)):
             yield f"A flag of the Cluster Autoscaler is ignored: --{name} is not simulated."
@@ -217,7 +221,7 @@ def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:
     """Return the options in `flags`; unsupported flags, such as --leader-elect, are ignored.
 
-    The values of flags that may occur several times are collected.
+    If a flag that may be repeated occurs several times, all its values are used.
     """
     known: dict[str, str] = {}
     for name, value in flags:

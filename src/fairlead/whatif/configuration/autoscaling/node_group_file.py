@@ -43,7 +43,7 @@ Quantities = dict[str, str | int | float]
 
 
 def _meant(text: str) -> Meta:
-    """Return the description of a field in the schema."""
+    """Return `text` as the description of a field in the JSON schema."""
     return Meta(description=text)
 
 
@@ -136,7 +136,10 @@ def _config(path: str, form: NodeGroupFile, nodes: list[Json]) -> ClusterAutosca
 def _check_flags(
     path: str, where: str, flags: dict[str, Any], parse: Callable[[dict[str, Any]], object]
 ) -> None:
-    """Raise InputError for the first of `flags` that `parse` does not accept."""
+    """Raise InputError for the first of `flags`, at the field `where`, that `parse` refuses.
+
+    `parse` gets a dict with one flag, and raises OptionError to refuse it.
+    """
     for name, value in flags.items():
         try:
             parse({name: value})
@@ -146,7 +149,10 @@ def _check_flags(
 
 
 def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
-    """Return the node group that the file describes as `group`. Raises InputError."""
+    """Return the node group that the file `path` describes as `group`, in its field `where`.
+
+    `nodes` are the nodes of the cluster. Raises InputError.
+    """
     if not 0 <= group.min <= group.max:
         problem = f"must satisfy 0 <= min <= max, but min is {group.min} and max is {group.max}"
         raise InputError(path, problem, field=where)
@@ -176,7 +182,10 @@ def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) ->
 
 
 def _duration(source: str, field: str, value: str | float | None, usual: DurationNs) -> DurationNs:
-    """Return the duration `value` of `field`, `usual` if it is not set. Raises InputError."""
+    """Return the duration `value` of `field`, or `usual` if the field is not set.
+
+    Raises InputError.
+    """
     found = field_duration(source, field, value)
     return usual if found is None else found
 
@@ -193,8 +202,9 @@ def _outages(
 def _template_in(
     path: str, where: str, group: NodeGroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
 ) -> Json:
-    """Return the template that the file states, else the first node with the group's labels.
+    """Return the template of new nodes of `group`, which is the field `where` of the file `path`.
 
+    If the file contains no template, it is made from the first of `nodes` with the group's labels.
     Raises InputError if there is neither, or if the template is not valid.
     """
     stated = group.template
@@ -222,7 +232,10 @@ def _template_in(
 
 
 def _problems(where: str, stated: NodeTemplateForm, node: Node) -> Problems:
-    """Yield the problems of the template `stated`; `node` is the Node that was made from it."""
+    """Yield (field, problem) for each problem of the template `stated`, which is at `where`.
+
+    `node` is the Node that was made from the template.
+    """
     yield from label_problems(f"{where}.labels", stated.labels)
     for index, taint in enumerate(node.spec.taints):
         yield from taint_problems(f"{where}.taints[{index}]", taint)

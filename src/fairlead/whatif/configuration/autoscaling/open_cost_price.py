@@ -4,9 +4,10 @@
     ,,eu-1,node,metadata.labels.node.kubernetes.io/instance-type,m6i.xlarge,0.192,
     ,node-7,,node,metadata.name,,0.31,
 
-A row with an InstanceType contains the price of that type. A row without an InstanceType contains
-the price of the nodes whose field InstanceIDField equals InstanceID, and so the price of their
-type. Rows for regions without nodes are skipped, and so are rows of other asset classes (gpu, pv).
+A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
+column InstanceIDField names a field of nodes. The row contains the price of the nodes in which
+this field has the value InstanceID, and their instance type gets the same price. Rows for regions
+without nodes are skipped, and so are rows of other asset classes (gpu, pv).
 """
 
 from __future__ import annotations

@@ -155,7 +155,8 @@ def _check_group(source: str, name: str, group: str, groups: Iterable[str]) -> N
 def _machine_kinds(found: Autoscaling) -> Iterator[tuple[int, tuple[str, Mapping[str, str]]]]:
     """Yield (number, (group, labels)) for each kind of node that the autoscaler can create.
 
-    Numbers begin at 0. `group` is the name of the node group or NodePool.
+    The kinds are numbered from 0. `group` is the name of the node group or NodePool, and `labels`
+    are the labels by which an outage selects the kind.
     """
     if found.karpenter is not None:
         yield from enumerate(_offered(found.karpenter))

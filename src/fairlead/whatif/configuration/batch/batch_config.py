@@ -49,9 +49,9 @@ def batch_config(
 ) -> BatchConfig | None:
     """Return the batch scheduler's configuration, None if no batch scheduler runs.
 
-    It is the configuration that `options` name, or the recommended one if a pod needs a batch
-    scheduler. `initial` and `steps` are searched for such pods. Raises InputError, also if two
-    schedulers would schedule the same pod.
+    The result is the configuration that `options` name, or else the recommended configuration if a
+    pod in `initial` or `steps` needs a batch scheduler. Raises InputError, also if two schedulers
+    would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
@@ -83,9 +83,9 @@ def with_deployed_profile(
 ) -> SchedulerConfig:
     """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
-    Pods need it if their schedulerName is `fairlead` and no profile and no batch scheduler has that
-    name. `initial` and `steps` are searched for such pods; `batch` is the configuration of the
-    batch scheduler. The new profile is a copy of the first profile.
+    The profile is added if a pod in `initial` or `steps` has the schedulerName `fairlead`, and
+    neither a profile nor the batch scheduler has this name. `batch` is the configuration of the
+    batch scheduler, None if there is none. The new profile is a copy of the first profile.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):
@@ -108,9 +108,11 @@ def _names(initial: Iterable[Manifest], created: Iterable[Mapping[str, Any]]) ->
 def _has_groups(
     initial: Iterable[Manifest], created: Iterable[Mapping[str, Any]], scheduler: SchedulerConfig
 ) -> bool:
-    """Return whether there is a PodGroup or a Queue, or a pod `fairlead` that names its group.
+    """Return whether the pods with the schedulerName `fairlead` need the batch scheduler.
 
-    The scheduler itself schedules the PodGroups of scheduling.k8s.io if their feature gate is on.
+    They need it if there is a PodGroup or a Queue, or if one of these pods names its group. The
+    PodGroups of scheduling.k8s.io do not count if their feature gate is on, because then
+    kube-scheduler schedules them.
     """
     concerned = (
         manifest.value

@@ -52,7 +52,7 @@ def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
 def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
     """Return the built-in configuration `source`, or else the configuration in the file `source`.
 
-    `plugins` are the classes of users' plugins and actions. Raises InputError.
+    `plugins` name the classes of users' plugins and actions. Raises InputError.
     """
     extensions = read_extensions(plugins)
     config = _configuration(source, extensions)
@@ -123,7 +123,10 @@ def _factory(found: type) -> Factory:
 
 
 def refuse_unused(config: BatchConfig, extensions: Extensions, source: str) -> None:
-    """Raise InputError for an extension that `config` does not name; `source` is its file."""
+    """Raise InputError for an extension that `config` does not name.
+
+    `source` is the name or file of `config`.
+    """
     named = {*config.actions, *(option.name for tier in config.tiers for option in tier)}
     for name in (*extensions.actions, *extensions.plugins):
         if name not in named:

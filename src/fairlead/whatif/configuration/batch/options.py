@@ -13,7 +13,7 @@ OPTION: Final = "--batch-plugin"
 class BatchOptions(Struct, frozen=True):
     """The batch scheduler's options, as the user wrote them.
 
-    `source` is the name or file of a configuration; `plugins` are the classes of users' plugins.
+    `source` is the name or file of a configuration; `plugins` name the classes of users' plugins.
     """
 
     source: str | None = None
