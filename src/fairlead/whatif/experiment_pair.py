@@ -66,12 +66,12 @@ def experiments_of(
     order = ""
     arrivals: tuple[ScriptedStep, ...] = ()
     if change.reschedule:
-        from fairlead.whatif.change.descheduled_pod import deschedule  # noqa: PLC0415 - few ask it
+        from fairlead.whatif.change.descheduled_pod import deschedule  # noqa: PLC0415
 
         again = deschedule(initial, change.reschedule, change.namespace, change.reschedule_order)
         initial, arrivals, order = again.initial, again.arrivals, again.note
     kubelets = simulated_kubelets(
-        snapshot.manifests,  # because rescheduled pods no longer show their times
+        snapshot.manifests,  # not `initial`: pods that become pending lose their start times
         renews_leases=conditions.releases.nodes.node_leases,
         startup=conditions.startup,
         more_stages=_stages(conditions),
@@ -88,7 +88,7 @@ def experiments_of(
 
         refuse_invalid(script.written)
     if change.reschedule and not script.steps:
-        # The starts of rescheduled pods are the subject of the question, so no rest precedes them.
+        # The question is how the rescheduled pods start, so the runs do not wait for rest before.
         without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
     elif arrivals:
         allowed = "--new-config, --new-plugin and --new-batch-config"
@@ -193,8 +193,9 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 def _scheduler(
     conditions: Conditions, snapshot: Snapshot, change: ClusterChange
 ) -> SchedulerConfig:
-    """Return the configuration and plugins of `conditions` with those of `change`.
+    """Return the scheduler configuration of the run with the change, with all plugins.
 
+    The configuration of `change` replaces that of `conditions`; the plugins of both are used.
     Raises InputError.
     """
     option, config = "--config", conditions.config

@@ -22,7 +22,7 @@ from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 
 PODS: Final = "pods"
 _BLOCKING: Final = (NO_SCHEDULE, NO_EXECUTE)
-_UNITS: Final = {"cpu": 1_000_000}  # nano-units in a thousandth
+_UNITS: Final = {"cpu": 1_000_000}  # a thousandth of a core in nano-units
 _WHOLE: Final = 1_000_000_000
 
 
@@ -54,10 +54,11 @@ class ClusterView:
         return any(self._fits(pod, node) for node in nodes if node.metadata.name != own)
 
     def fits_any_node(self, pod: Pod) -> bool:
-        """Return whether the pod's own node admits it, or whether it fits another node.
+        """Return whether the node of `pod` admits it, or whether `pod` fits another node.
 
-        A node admits a pod by its labels and taints. A cordoned node admits no pod. A pod fits
-        another node if the node admits it and has room, and no pod there is `conflicting`.
+        A node admits a pod if its labels and taints match the pod and it is not cordoned. A pod
+        fits another node if the node admits it, has enough resources for its requests, and has no
+        `conflicting` pod.
         """
         own = self.by_name.get(pod.spec.node_name)
         if own is not None and not own.spec.unschedulable and may_run_on(pod, own):
@@ -98,9 +99,10 @@ class ClusterView:
         return found
 
     def conflicting(self, pod: Pod, others: Iterable[Pod]) -> Pod | None:
-        """Return a pod of `others` that the anti-affinity of `pod` excludes; None if there is none.
+        """Return a pod of `others` that the anti-affinity of `pod` excludes; None without one.
 
-        The domain from which a term excludes pods is that of the node on which `pod` runs now.
+        A term of the anti-affinity excludes pods from one domain: that of the node on which `pod`
+        runs now.
 
         upstream: pkg/utils/predicates.go:CheckPodsWithAntiAffinityExist
         """

@@ -93,7 +93,10 @@ def _is_reached(limit: int | None, used: int) -> bool:
 
 
 class Evictor:
-    """Filters pods, and records evictions with the result that the eviction API would return."""
+    """Decides whether pods may be evicted, and records evictions.
+
+    A record says whether a disruption budget refuses the eviction, as the eviction API would.
+    """
 
     def __init__(
         self,

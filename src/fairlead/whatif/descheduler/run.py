@@ -3,9 +3,9 @@
     1. deschedule   the strategies for single pods, profile by profile
     2. balance      the strategies for whole nodes and domains, profile by profile
 
-Every strategy sees the whole snapshot; a pod that was evicted before is not evicted again.
-Disruption budgets allow and refuse evictions as the eviction API would at the time of the run. The
-scheduler of the simulation places the replacement pods.
+Every strategy sees all pods of the snapshot, but a pod that another strategy evicted is not
+evicted again. Disruption budgets allow and refuse evictions as the eviction API would at the time
+of the run. The scheduler of the simulation places the replacement pods.
 
 upstream: pkg/descheduler/descheduler.go:runProfiles
 """
@@ -91,7 +91,7 @@ _STRATEGIES: Final[Mapping[str, Strategy]] = {
 _KINDS: Final = (NODE, POD, POD_DISRUPTION_BUDGET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET,
                  REPLICATION_CONTROLLER)  # fmt: skip
 _PHASES: Final = ("Running", "Pending", "Succeeded", "Failed", "Unknown")
-# (operator of label selectors: whether it needs values)
+# {operator of label selectors: whether a requirement with this operator needs values}
 _OPERATORS: Final = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
 _SPREAD_KINDS: Final = ("DoNotSchedule", "ScheduleAnyway")
 # upstream: descheduler.go: in a cluster with a single node, evictions cannot improve anything
@@ -170,7 +170,10 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
 
 
 def _reasons(evictors: Sequence[Evictor], pods: Sequence[Pod]) -> list[str]:
-    """Return sentences that explain why no pod is evicted: protections, and idle strategies."""
+    """Return sentences that explain why no pod is evicted.
+
+    The reasons are the protections of `pods` and the remarks of strategies that had nothing to do.
+    """
     reasons = []
     for evictor in evictors:
         protected = Counter(evictor.protection(pod) for pod in pods)
@@ -214,7 +217,9 @@ def _rules(
 
 
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
-    """Return the names of the protections that older and newer fields of `args` enable.
+    """Return the names of the pod protections that the fields of `args` enable.
+
+    The newer field is `pod_protections`; the older fields have one protection each.
 
     Raises InputError for an unknown protection.
 

@@ -48,7 +48,8 @@ def _duplicates(
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
     """Return (number of pods by owner, duplicates by owner and node).
 
-    Duplicates are all pods of an owner on a node except the first.
+    The duplicates are the pods of an owner on a node without the first of these pods. Only pods
+    that may be evicted are counted.
     """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)
@@ -79,7 +80,7 @@ def _owners(pod: Pod, args: DuplicatesArgs) -> tuple[_Owner, ...]:
 
 
 def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
-    """Return the names of the nodes that admit one of the pods in `by_node`.
+    """Return the names of the nodes that admit at least one of the pods in `by_node`.
 
     Pods that only one node admits are ignored, because they cannot move.
     """
@@ -108,7 +109,7 @@ def remove_violating_spread(evictor: Evictor, args: SpreadArgs) -> None:
 
 
 def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
-    """Return the pods to evict because of any constraint, without duplicates."""
+    """Return the pods to evict, each once, even if several constraints require its eviction."""
     found: dict[int, Pod] = {}
     namespaces: dict[str, list[Pod]] = defaultdict(list)
     for pod in evictor.view.pods:
@@ -163,7 +164,7 @@ def _domains(
     selector: LabelSelector,
     pods: Iterable[Pod],
 ) -> dict[str, list[Pod]]:
-    """Return, for each domain, the pods that `selector` matches; the list can be empty."""
+    """Return the pods that `selector` matches, by domain; the list of a domain can be empty."""
     key = constraint.topology_key
     nodes = {node.metadata.name: node.metadata.labels.get(key) for node in evictor.view.nodes}
     domains: dict[str, list[Pod]] = {value: [] for value in nodes.values() if value is not None}
@@ -186,9 +187,9 @@ def _surplus(
 ) -> Iterable[Pod]:
     """Yield the pods to evict so that the scheduler can even out the domains.
 
-    Pods move from the largest domain (index `high`) to the smallest domain (index `low`): half of
-    the amount by which their difference exceeds maxSkew, rounded up. No more pods move than either
-    domain needs to reach the average.
+    Pods move from the largest domain (index `high`) to the smallest domain (index `low`). The
+    number of moving pods is half of the amount by which the difference of the two sizes exceeds
+    maxSkew, rounded up; but neither domain moves past the average size.
     Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of 8 to
     the domain of 2.
 

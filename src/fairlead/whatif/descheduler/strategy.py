@@ -31,7 +31,8 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 def by_priority(pods: Iterable[Pod]) -> list[Pod]:
     """Return `pods` in upstream's order of eviction: lowest priority first, then by QoS class.
 
-    Upstream does not define the order of equal pods; here they keep their order.
+    Upstream does not define the order of pods with equal priority and QoS class; here these pods
+    keep their order.
     upstream: pkg/descheduler/pod/pods.go:SortPodsBasedOnPriorityLowToHigh
     """
 
@@ -96,7 +97,7 @@ def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs
 def remove_violating_node_affinity(evictor: Evictor, args: ViolatingNodeAffinityArgs) -> None:
     """Evict pods whose node affinity excludes their node, or prefers another node.
 
-    `args` selects required affinity, preferred affinity, or both.
+    `args` states which affinity is checked: required affinity, preferred affinity, or both.
 
     upstream: removepodsviolatingnodeaffinity/node_affinity.go
     """
@@ -149,7 +150,7 @@ def remove_violating_anti_affinity(evictor: Evictor, args: SelectorArgs) -> None
             if evictor.view.conflicting(pod, present) is None or not evictor.fits_elsewhere(pod):
                 continue
             if evictor.evict(pod, "RemovePodsViolatingInterPodAntiAffinity"):
-                # The other pods of the conflict may stay if this was the only conflict.
+                # Without this pod, the other pods on the node may have no conflict left.
                 present = [one for one in present if one is not pod]
 
 

@@ -31,7 +31,10 @@ _WHOLE: Final = 100.0
 
 
 class _Usage(Struct):
-    """A node with its usage, and the amounts at its lower and upper threshold, by resource."""
+    """A node with its requested amounts (`used`), by resource.
+
+    `lower` and `upper` are the amounts at the lower and the upper threshold.
+    """
 
     node: Node
     used: dict[str, int]
@@ -50,7 +53,7 @@ class _Usage(Struct):
 
     @property
     def total(self) -> int:
-        """The sum by which upstream sorts nodes: memory in bytes, cpu in thousandths, pods."""
+        """The sum by which upstream sorts nodes: bytes of memory + millicores + number of pods."""
         return sum(self.used.values())
 
 
@@ -134,7 +137,7 @@ def _usages(
             name: _part(node, name, average[name] + share if average else share)
             for name, share in upper.items()
         }
-        # A resource without a threshold is limited only by the node's size.
+        # A resource without a threshold is limited only by the allocatable amount of the node.
         highs = {name: highs.get(name, allocatable_amount(node, name)) for name in names}
         found.append(_Usage(node, used, lows, highs))
     return found

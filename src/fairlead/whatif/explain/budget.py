@@ -155,14 +155,14 @@ def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[
 
 
 def _unplaced(planner: DrainPlanner, node: str, pods: Sequence[PodInfo]) -> list[Unplaced]:
-    """Return those of the `pods` on `node` whose replacements fit no other node."""
+    """Return those of the `pods` on `node` whose replacements fit no other node, with reasons."""
     with planner.model.hypothesis():
         planner.clear(node, [pod for pod in pods if moves_with_drain(pod)])
         return planner.place(node, in_queue_order(pod for pod in pods if is_placed_anew(pod)))[1]
 
 
 def _refusal(limit: BudgetLimit, blockers: Sequence[Blocker]) -> str:
-    """Return why the drain of a node with these `blockers` is refused; "" if it is not."""
+    """Return why the drain of a node with these `blockers` is refused; "" if it is not refused."""
     if not blockers:
         return ""
     if any(one.cause is BlockCause.SEVERAL_BUDGETS for one in blockers):

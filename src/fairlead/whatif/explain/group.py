@@ -38,7 +38,7 @@ GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 
 
 class ExplainedGroup(Struct, frozen=True):
-    """The explanation of a group at the instant `at`."""
+    """The explanation `found` of a group at the instant `at`."""
 
     found: GroupExplanation
     at: Instant

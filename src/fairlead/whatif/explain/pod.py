@@ -69,14 +69,14 @@ _STATIC_NOTE: Final = (
 class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
-    `remedies` contains small changes that would make an infeasible node feasible, keyed by node. No
-    remedy is searched for nodes that are not Ready, because the pod would not start there, and for
-    nodes that an extender rejected. If more than REMEDIES_MAX of the remaining nodes are
-    infeasible, `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched.
+    `remedies` maps infeasible nodes to small changes that would make them feasible. No remedy is
+    searched for a node that is not Ready, because the pod would not start there, or for a node
+    that an extender rejected. If more than REMEDIES_MAX of the remaining nodes are infeasible,
+    `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched.
 
-    `notes` name what the explanation assumes. For a pending pod that fits no node, `new_node` is
-    the node of which a copy would take the pod. It is None for other pods, and with extenders,
-    whose rules are unknown.
+    `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
+    says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
+    other pods, and if the scheduler has extenders, because their rules are unknown.
     """
 
     pod: str
@@ -110,7 +110,10 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
 
 
 def _named(pod: Json, new: NewPods) -> Json:
-    """Return `pod` with the name of its manifest, unless its claims depend on its name."""
+    """Return `pod` with the name of its manifest.
+
+    The pod of a StatefulSet keeps its own name, because the names of its claims depend on it.
+    """
     if new.stateful_set is not None:
         return pod
     return {**pod, "metadata": {**pod["metadata"], "name": new.name}}
@@ -179,7 +182,7 @@ def _explanation(
 def _remedies(
     built: BuiltProfile, pod: PodInfo, evaluation: Evaluation, selector: Mapping[str, str]
 ) -> tuple[dict[str, Remedy], bool]:
-    """Return remedies by node, and whether more than REMEDIES_MAX nodes could have one.
+    """Return (remedies by node, whether more than REMEDIES_MAX nodes could have a remedy).
 
     No remedy drops an entry of `selector` from the pod's nodeSelector.
     """
@@ -187,7 +190,7 @@ def _remedies(
     refused = [
         (node, why)
         for name, why in sorted(evaluation.verdicts.items())
-        # Extenders have unknown rules, and on a node that is not Ready the pod would not start.
+        # The rules of extenders are unknown. On a node that is not Ready, the pod would not start.
         if why is not None and why.plugin != REJECTOR
         if (node := table.find(name)) is not None and is_ready(node.node)
     ]

@@ -82,8 +82,9 @@ _REFUSAL_COLUMNS: Final = (
 class _Metric(Struct, frozen=True):
     """A metric of the spec with its value in the status; the texts are "" if a value is missing.
 
-    `resource` is set for metrics whose target is a percentage of the requests of `container` ("":
-    of all containers).
+    `proposal` is the number of replicas that the metric proposes, None if it is unknown. If the
+    target is a percentage of the requests for a resource, `resource` is its name, and `container`
+    is the container whose requests count, "" for all containers.
     """
 
     name: str
@@ -261,7 +262,10 @@ def _missing_requests(metrics: Iterable[_Metric], pods: Sequence[Pod]) -> Iterat
 
 
 def _rules(view: HorizontalPodAutoscaler, change: int) -> ScalingRules | None:
-    """Return the rules of behavior for a `change` of the replicas; None without behavior."""
+    """Return the scaling rules for a `change` of the replicas; None if `spec.behavior` is not set.
+
+    A positive `change` is a scale-up.
+    """
     behavior = view.spec.behavior
     if behavior is None:
         return None
@@ -269,7 +273,10 @@ def _rules(view: HorizontalPodAutoscaler, change: int) -> ScalingRules | None:
 
 
 def _behavior_words(view: HorizontalPodAutoscaler, change: int) -> Iterator[str]:
-    """Yield what behavior disables, and how fast it allows the proposed `change` of replicas."""
+    """Yield texts about `spec.behavior`: disabled directions, and the speed of the `change`.
+
+    `change` is the proposed change of the number of replicas.
+    """
     for direction, sign in (("up", 1), ("down", -1)):
         rules = _rules(view, sign)
         if rules is None:
@@ -316,9 +323,9 @@ def _room(
     view: HorizontalPodAutoscaler,
     replicas: int,
 ) -> FitResult | str | None:
-    """Return the result of adding pods up to maxReplicas, or a sentence why none can be added.
+    """Return the result of adding pods up to maxReplicas, or a sentence why no pod can be added.
 
-    Return None at maxReplicas. The model does not change.
+    Return None if `replicas` is already maxReplicas or more. The model does not change.
     """
     more = view.spec.max_replicas - replicas
     if more <= 0:
@@ -393,7 +400,10 @@ def _source(entry: Json) -> tuple[str, Json]:
 
 
 def _identity(entry: Json) -> tuple[str, Json]:
-    """Return the fields that a metric in the spec and its value in the status share."""
+    """Return (type, fields) of a metric, without its target and its current value.
+
+    The result is the same for a metric in the spec and for its value in the status.
+    """
     kind, source = _source(entry)
     return kind, {key: value for key, value in source.items() if key not in ("target", "current")}
 
@@ -412,7 +422,7 @@ def _name(kind: str, source: Json) -> str:
 
 
 def _selector_text(selector: object) -> tuple[str, ...]:
-    """Return kubectl's notation of a selector; nothing if the selector is empty or malformed."""
+    """Return (kubectl's notation of `selector`,); () if the selector is empty or malformed."""
     try:
         text = format_selector(decode_as(LabelSelector, _object(selector)))
     except DecodeError:
@@ -439,7 +449,10 @@ def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
 
 
 def _has_amount(resources: ResourceRequirements, name: str) -> bool:
-    """Return whether there is a request, or a limit, which the API server takes as the request."""
+    """Return whether `resources` has a request of the resource `name`.
+
+    A limit counts, too, because the API server uses it as the request if there is no request.
+    """
     return name in resources.requests or name in resources.limits
 
 
@@ -456,7 +469,7 @@ def _target(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _has_custom_group(reference: Json) -> bool:
-    """Return whether the API group has a domain, as those of custom resources do."""
+    """Return whether the API group contains a dot, as the groups of custom resources do."""
     return "." in str(reference.get("apiVersion", "")).partition("/")[0]
 
 

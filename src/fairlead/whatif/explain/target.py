@@ -129,7 +129,8 @@ def new_pod_to_explain(
 
     The snapshot includes the new objects of `files`, except pods and workloads.
 
-    `target` names a Pod or workload of the files; "" means the only one. Raises InputError.
+    `target` names a Pod or workload of the files; "" means their only Pod or workload. Raises
+    InputError.
     """
     written = _written(files)
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]

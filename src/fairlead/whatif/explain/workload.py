@@ -226,10 +226,11 @@ def _findings(
 def _one_more(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
 ) -> tuple[Placement | None, str, list[Refusal]]:
-    """Schedule one more pod as a trial; return (placement, reason for no node, refusals).
+    """Schedule one more pod as a trial; return (placement, reason for no placement, refusals).
 
-    Waiting pods are placed first. The placement is None if the pod fits no node; the reason is ""
-    if it fits a node. For a DaemonSet, the result is (None, "", []).
+    Waiting pods are placed first. The placement is None if the pod fits no node or is refused by
+    admission; otherwise the reason is "". The refusals are the verdicts of the nodes that do not
+    admit the pod. For a DaemonSet, the result is (None, "", []).
     """
     model = planner.model
     try:

@@ -1,6 +1,6 @@
 """Unpacks compressed dumps: gzip files, tar files, and gzip-compressed tar files.
 
-They are recognized by their content, so standard input can be compressed, too.
+These files are recognized by their content, so standard input can be compressed, too.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
 
 
 def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple[str, bytes]:
-    """Return (name, content) of the only file in `data`; see `unpacked`.
+    """Return (name for messages, content) of the only file in `data`, as `unpacked` yields it.
 
     Raises InputError if `data` is an archive with several files.
     """
@@ -85,7 +85,10 @@ def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
 
 
 def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, Bytes]]:
-    """Yield (name for messages, content) of each dump in the tar file `data`. Raises InputError."""
+    """Yield (name for messages, content) of each .yaml, .yml or .json file in the tar file `data`.
+
+    Raises InputError.
+    """
     import tarfile  # noqa: PLC0415 - most dumps are not archives
 
     found, room = False, bytes_max
@@ -114,7 +117,10 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
 
 
 def _content(source: str, archive: TarFile, member: TarInfo) -> bytes:
-    """Return the content of `member`, or of the member that it is a link to. Raises InputError."""
+    """Return the content of `member`, or of the file to which this link points.
+
+    Raises InputError.
+    """
     try:
         content = archive.extractfile(member)
     except KeyError:  # upstream: tarfile.py: TarFile._find_link_target

@@ -103,7 +103,10 @@ def _read(source: str, descriptor: int, mode: int, bytes_max: int, on_read: OnRe
 
 
 def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
-    """Return the next bytes; b"" at the end. Raises InputError if no program writes to a pipe."""
+    """Return the next bytes of `descriptor`; b"" at the end.
+
+    Raises InputError if `descriptor` is a pipe to which no program writes.
+    """
     while True:
         try:
             chunk = os.read(descriptor, _CHUNK_BYTES)
@@ -118,7 +121,7 @@ def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
 
 
 def _has_writer(descriptor: int) -> bool:
-    """Wait for a program that opens a pipe to write; return False if none does so in time."""
+    """Wait until a program opens a pipe for writing; return False if none does so in time."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(_WRITER_AWAITED_MS))

@@ -43,10 +43,10 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
-    If `listing` is set, the items of the value are not decoded: `value` contains the rest of the
-    value, and `listing` contains the items as texts. `text` is the whole file. It is empty for a
-    value that `read_listings` has decoded, and for a listing that was read from a cluster. `place`
-    is "document N" if the file contains several documents, otherwise "".
+    If `listing` is set, the items of the value are not decoded: `value` is the value with an empty
+    list of items, and `listing` contains the items as texts. `text` is the content of the file. It
+    is empty for a value that `read_listings` has decoded, and for a listing that was read from a
+    cluster. `place` is "document N" if the file contains several documents, otherwise "".
     """
 
     source: str
@@ -56,7 +56,10 @@ class Document(Struct, frozen=True):
     place: str = ""
 
     def parsed(self) -> Iterator[Document]:
-        """Yield the documents of `text`, decoded. Raises InputError."""
+        """Yield the documents in the content of the file, with decoded items. Raises InputError.
+
+        If `text` is empty, the items of `listing` are decoded instead.
+        """
         text = bytes(self.text)
         if not text and self.listing is not None:
             text = encode_list(map(bytes, texts_of(self.listing.items)), self.value["metadata"])
@@ -86,8 +89,8 @@ def read_listings(
 ) -> list[Document]:
     """Return the documents at `path`, without decoding the items of JSON listings.
 
-    `stdin` replaces the process's standard input; `bytes_max` limits the size of a file. Raises
-    InputError.
+    `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
+    `on_read` is called with the progress of reading. Raises InputError.
     """
     if path == "-":
         stream = stdin or sys.stdin.buffer
@@ -102,7 +105,10 @@ def read_listings(
 
 
 def parse_listings(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> list[Document]:
-    """Return the documents in `data`; `source` names it in error messages. Raises InputError."""
+    """Return the documents in `data`, without decoding the items of JSON listings.
+
+    `source` names `data` in error messages. Raises InputError.
+    """
     return [
         document
         for name, content in unpacked(source, data, bytes_max)
@@ -232,7 +238,10 @@ def decode_text(source: str, data: bytes) -> str:
 
 
 def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
-    """Return the JSON values of `text`; None if `text` must be parsed as YAML."""
+    """Return the JSON values of `text`; None if `text` must be parsed as YAML.
+
+    If `must` is set, `text` is JSON. Raises InputError for invalid JSON.
+    """
     if not must and not text.lstrip().startswith(("{", "[")):
         return None
     found: list[Any] = []

@@ -13,7 +13,7 @@ LONGEST_NS: Final = 10 * 365 * 24 * 3600 * NANOSECONDS_PER_SECOND
 def read_duration(value: str | float) -> DurationNs:
     """Return `value` in nanoseconds; a number means seconds.
 
-    Raises ValueError if it is not a duration, is negative, or is longer than ten years.
+    Raises ValueError if `value` is not a duration, is negative, or is longer than ten years.
     """
     if isinstance(value, str):
         duration = parse_duration(value.strip())

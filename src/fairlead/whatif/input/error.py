@@ -46,9 +46,10 @@ class InputError(ValueError):
 
 @contextmanager
 def named_by(source: str, field: str) -> Iterator[None]:
-    """Add the file `source` and its `field` to errors about the file that this field refers to.
+    """Add `source` and `field` to errors about a file that this field of `source` refers to.
 
-    The block reads that other file. Errors about `source` itself and about options do not change.
+    The `with` block reads that other file. Errors about `source` itself and about options do not
+    change.
 
     Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
     """
@@ -67,7 +68,10 @@ def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:
 
 
 def known_names(given: str, known: Iterable[str]) -> str:
-    """Return a hint about the unknown name `given`: the nearest name, or all names if few."""
+    """Return a hint about the unknown name `given`: the most similar name, and the known names.
+
+    If there are many names and one of them is similar, the hint contains only the similar name.
+    """
     names = sorted(known)
     nearest = difflib.get_close_matches(given, names, n=1)
     hint = f"did you mean {nearest[0]}?" if nearest else ""

@@ -1,7 +1,7 @@
 """Finds the line of a field in a YAML or JSON file, for error messages.
 
-Documents are plain values without positions. After an error, the text of the document is parsed
-again, with PyYAML's marks. JSON is parsed as YAML.
+Documents are plain values without positions. After an error, PyYAML parses the text of the
+document again, and reports the position of each value. JSON is parsed as YAML.
 """
 
 from __future__ import annotations
@@ -45,9 +45,10 @@ def with_lines(document: Document) -> Iterator[None]:
 
 @contextmanager
 def with_lines_of(path: str) -> Iterator[None]:
-    """Add line numbers to errors about fields of the file `path`; reads the file again.
+    """Add line numbers to errors about fields of the file `path`.
 
-    Errors about standard input do not change, because it cannot be read again.
+    After an error, the file is read again. Errors about standard input do not change, because it
+    cannot be read again.
     """
     try:
         yield

@@ -1,7 +1,7 @@
 """Listing: splits a JSON listing into the texts of its items, without decoding them.
 
-The texts are views of the mapped file, so they need no copy in memory. Most of them are later
-decoded directly into typed views, without an intermediate JSON value.
+The texts are parts of the mapped file, which are not copied. Most texts are later decoded directly
+into typed views, without an intermediate JSON value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fairlead.whatif.input.pod_columns import ItemText, with_pods
 Bytes = bytes | mmap
 
 _BLOCK_BYTES: Final = 1 << 20  # a block that fits into the processor's cache
-_LARGE_BYTES: Final = 1 << 20  # of a listing that is split at its indentation
+_LARGE_BYTES: Final = 1 << 20  # a larger listing is split at its indentation
 _ENVELOPE_BYTES: Final = (
     1 << 16
 )  # the first and the last item of an indented listing are searched here
@@ -64,7 +64,7 @@ class ItemTexts(Protocol):
 class Listing(Struct, frozen=True):
     """A List or Snapshot: its `head` without items, and the items as texts, in order.
 
-    `mapped` is the mapped file that contains the items; None if they are in memory.
+    `mapped` is the mapped file that contains the items; None if no file is mapped.
     """
 
     head: Json
@@ -97,7 +97,7 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 
 
 def split(data: Bytes) -> Listing | None:
-    """Return the listing in `data`; None if `data` is not a listing and must be decoded.
+    """Return the listing in `data`; None if `data` is not a listing.
 
     The items of a large listing with kubectl's indentation are not checked (`_split_indented`), so
     one of them may be malformed. The items of every other listing are valid JSON values.
@@ -126,7 +126,7 @@ def split(data: Bytes) -> Listing | None:
 
 
 def _split_indented(data: Bytes) -> _List | None:
-    """Return the listing in `data` if it is indented as kubectl does it, otherwise None.
+    """Return the listing in `data` if it has kubectl's indentation, otherwise None.
 
     This takes a third of the time of `_decode`, because it searches only the lines between items:
 
@@ -171,8 +171,8 @@ def _split_indented(data: Bytes) -> _List | None:
 def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterator[int]:
     """Yield the position of the last byte of each `separator` in `data` after `first`, in order.
 
-    This byte is a brace, and a line break precedes it by `line_bytes`. Raises msgspec.DecodeError
-    if a second JSON value follows, which begins with a brace after a line break.
+    This byte is a brace, and there is a line break `line_bytes` before it. Raises
+    msgspec.DecodeError if a second JSON value follows: a brace directly after a line break.
     """
     whole = np.frombuffer(data, np.uint8)
     for start in range(first + 1, len(whole), _BLOCK_BYTES):
@@ -185,20 +185,21 @@ def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterato
 
 
 def value_ranges(data: Bytes) -> list[tuple[int, int]]:
-    """Return (start, end) of each JSON value in `data`, values that follow each other by lines.
+    """Return (start, end) of each JSON value in `data`; each value begins on a new line.
 
-    Only a line break may separate two values. Within a value, a comma separates two objects, and a
-    string contains no line break, so a value is never split. If `data` is not JSON, the ranges mean
-    nothing.
+    No comma separates two values, only line breaks and blanks. Within a value, a comma separates
+    two objects, and a string contains no line break, so a value is never split. If `data` is not
+    JSON, the ranges mean nothing.
     """
     starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
     return list(pairwise([*starts, len(data)]))
 
 
 def _joined(data: Bytes) -> Listing | None:
-    """Return the objects of `data`, JSON values that follow each other without a comma.
+    """Return the objects in `data`, which contains JSON values on separate lines (`value_ranges`).
 
-    A List stands for its items. Returns None if a value is not a Kubernetes object, or is invalid.
+    A List is replaced by its items. Returns None if a value is invalid, is a Snapshot, or is not a
+    Kubernetes object.
     """
     view = memoryview(data)
     items: list[msgspec.Raw] = []

@@ -7,10 +7,10 @@ differs between the pods. A column has one entry for each pod:
     {"like": {"metadata": {"name": "web-x2k"}, "spec": {"nodeName": "n1"}},
      "positions": [4, 5], "strings": [1, 4], "columns": [["web-x2k", "web-b7q"], ["n1", "n3"]]}
 
-`strings` contains numbers of the strings in the text of `like`; keys are counted, too:
-`"metadata"` is 0. `positions` contains the indices of the pods among all objects of the snapshot.
-An entry is the text of a JSON string without its quotes but with its escapes, so a text is restored
-byte by byte.
+`strings` contains the number of each string that has a column. The strings in the text of `like`
+are numbered from 0, including keys: `"metadata"` is 0. `positions` contains the indices of the
+pods among all objects of the snapshot. An entry is the text of a JSON string without its quotes
+but with its escapes, so that each text is restored byte by byte.
 
 Reading builds neither texts nor JSON values: the pods of a group remain columns (`TemplateRows`).
 When a pod is needed, its typed view is made from the view of the first pod and the pod's entries in
@@ -81,7 +81,8 @@ def with_pods(
 ) -> list[ItemText | TemplateRows]:
     """Return all objects of a snapshot in order: `items`, with the pods of `pods` between them.
 
-    Neighbouring pods of one group are one `TemplateRows`.
+    `pods` contains groups of similar pods. Neighbouring pods of one group become one
+    `TemplateRows`.
 
     Raises ColumnError for wrong columns and for the `api_version` of another version of Fairlead.
     Raises msgspec.DecodeError if `pods` is malformed.
@@ -115,7 +116,10 @@ def with_pods(
 
 
 def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of each part of `positions` whose numbers ascend by one."""
+    """Yield (begin, end) of each part of `positions` whose numbers ascend by one.
+
+    `begin` and `end` are indices into `positions`; `end` is exclusive.
+    """
     begin = 0
     for end in range(1, len(positions) + 1):
         if end == len(positions) or positions[end] != positions[end - 1] + 1:
@@ -178,7 +182,7 @@ def _are_plain(column: Sequence[str], field: str) -> bool:
     """
     joined = "".join(column)
     if joined.isascii() and not joined.encode().translate(None, _PLAIN):
-        return True  # as the next test finds, but in a third of the time
+        return True  # the next test would return True, too, but takes three times as long
     if '"' not in joined and "\\" not in joined and joined.isprintable():
         return True
     for number, text in enumerate(column):
@@ -253,7 +257,8 @@ class _Group:
 def _generate_name(text: bytes) -> bytes:
     """Return the text of the pod's generateName in compact JSON; b"" if it has none.
 
-    It is only a guess at the workload, so that pods of one group share more than their structure.
+    Pods with the same generateName probably belong to one workload. A group of such pods has many
+    equal strings, so it needs few columns.
     """
     begin = text.find(_NAME_KEY)
     return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

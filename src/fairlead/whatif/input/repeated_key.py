@@ -17,7 +17,7 @@ CHARACTERS_MAX: Final = 1 << 20
 
 
 class _Repeated(dict[str, Any]):
-    """An object that has a key twice."""
+    """An object that has the key `key` twice."""
 
     key = ""
 
@@ -56,8 +56,9 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _first_repeated(value: Any) -> tuple[str, str, str] | None:
-    """Return (repeated key, the Kubernetes object with it, path in that object); None without any.
+    """Return (repeated key, title of the Kubernetes object with it, path in that object).
 
+    Return None if no object has a key twice.
     `value` contains a `_Repeated` in place of each object that has a key twice.
     Example: `("image", "Deployment shop/web", ".spec.template.spec.containers[0]")`.
     """

@@ -72,7 +72,7 @@ def _join(path: str, name: str) -> str:
 
 
 def _form_at(form: Any, path: str) -> Any:
-    """Return the type of the field at `path` (`.events[0].create`) in `form`."""
+    """Return the type of the field at `path`, such as `.events[0].create`, in the type `form`."""
     for step in _STEP.finditer(path):
         if step[1] is None:
             form = _with_parts(typing.get_args(form)[-1 if _is_dict(form) else 0])
@@ -88,7 +88,10 @@ def _is_dict(form: Any) -> bool:
 
 
 def _with_parts(form: Any) -> Any:
-    """Return the member of a union that has fields or items; the first member if none has."""
+    """Return the member of the union `form` that has fields or items.
+
+    If no member has fields or items, return the first member. If `form` is not a union, return it.
+    """
     if typing.get_origin(form) not in (types.UnionType, typing.Union):
         return form
     alternatives = [part for part in typing.get_args(form) if part is not type(None)]

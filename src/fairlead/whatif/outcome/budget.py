@@ -67,7 +67,10 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The state and its number of pods (`blocks 3 pods`), and `new_rule` if the rule is new."""
+        """The state with its number of pods (`blocks 3 pods`), and `new_rule` for a new rule.
+
+        If the rule is new and no pod was displaced or blocked, only `new_rule`.
+        """
         if not self.has_new_rule:
             return self._state_words
         touched = self.displaced or self.blocked
@@ -113,9 +116,8 @@ def budget_outcomes(
 ) -> list[BudgetOutcome]:
     """Return the budgets that the change affects, the worst first.
 
-    The two runs differ in the rule, the displacements, the refusals or the shortage of the budget.
-
-    `breaches` are the violations that only the change causes.
+    A budget is affected if the two runs differ in its rule, its displacements, its refusals or its
+    shortage. `breaches` are the violations that only the change causes.
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.why != UNSTOPPED}
@@ -144,7 +146,7 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
-    """Return the shortage in the run with the change; 0 if the other run's is not smaller."""
+    """Return the shortage in the run with the change, or 0 if it is not greater than without."""
     return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 

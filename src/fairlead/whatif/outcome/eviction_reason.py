@@ -11,7 +11,8 @@ from fairlead.engine.core.reporter import (
 )
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 
-# These use the eviction API, which asks the disruption budgets.
+# Evictions with these reasons use the eviction API, which asks the disruption budgets.
 ASKS_BUDGETS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN)
-# The node is healthy or leaves the cluster, so the replacements of its pods run elsewhere.
+# With these reasons, the node is healthy or leaves the cluster, so the replacements of its pods
+# run elsewhere.
 EMPTIES_NODE: Final = (*ASKS_BUDGETS, KARPENTER_DEADLINE)

@@ -27,7 +27,7 @@ class GangWaits(Struct, frozen=True):
     waits: tuple[DurationNs, ...]
 
     def percentile(self, percent: int) -> DurationNs | None:
-        """Return the `percent` percentile of the waits; None if its gang has not started."""
+        """Return a percentile of the waits; None if the gang at this percentile still waits."""
         return percentile_of_all(self.waits, self.gangs, percent)
 
 
@@ -38,7 +38,7 @@ class GangTally(Struct, frozen=True):
 
         finished      every member succeeded, and all members ran at the same time
         broken        members were preempted, and too few of the other members kept running
-        lost          resources that victims had used before they were preempted
+        lost          resources that preempted members had used before
         incomplete    resources that members held while too few members ran
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x

@@ -29,7 +29,7 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach
 
-# prefixes of the reasons of evictions from failed nodes, which ignore disruption budgets
+# Prefixes of the reasons of evictions from failed nodes, evictions that ignore disruption budgets.
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
 # A zone state that lasts for a shorter time is only a transition to the next state.
 LASTING: Final = seconds(60)
@@ -72,9 +72,10 @@ class _Evidence(Struct, frozen=True):
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Return a note if the first pods did not leave their failed node after five minutes.
+        """Return a note if the first pods left their failed node earlier or later than believed.
 
-        Return None if they did, or if no pods left a tainted node.
+        The belief is that pods leave a failed node after five minutes. Return None if the first
+        pods did so, or if no pods left a tainted node.
         """
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
@@ -129,7 +130,7 @@ class _Evidence(Struct, frozen=True):
         ]
         rates = [one.rate for one in disrupted if one.zone == zone]
         if 0 in rates:
-            return None  # tainting stopped, and `partly_dark` or `all_dark` says why
+            return None  # no node was tainted for a time, and `partly_dark` or `all_dark` says why
         rate = max(rates or (one.rate for one in self.outage.zones if one.zone == zone), default=0)
         if not waited[zone] or not rate:
             return None
@@ -227,10 +228,10 @@ class _Evidence(Struct, frozen=True):
         )
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
-        """Return the changes to `state` that lasted.
+        """Return the changes to `state` after which a zone kept this state for LASTING or longer.
 
-        Shorter changes are omitted: a zone that fails completely has the state PartialDisruption
-        for one monitor pass.
+        For example, a zone that fails completely has the state PartialDisruption for only one pass
+        of the node monitor.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:
@@ -240,7 +241,7 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield the `changes` of a zone to `state` that were not short transitions."""
+    """Yield those `changes` of a zone to `state` after which it kept this state for LASTING."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

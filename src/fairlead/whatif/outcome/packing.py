@@ -5,9 +5,9 @@ Placements are compared by these measures:
     nodes in use             nodes with a pod that is neither static nor of a DaemonSet
     cpu, memory in use       the share of these nodes' cpu and memory that pods request
     room for largest pods    the number of pods with the largest request that still fit
-    fragmentation            the share of this room that is lost because the free amounts are split
-                             among nodes: 20 % if 150 such pods would fit on one node with all free
-                             amounts, but only 120 fit on the existing nodes
+    fragmentation            the share of the room that is lost because the free amounts are split
+                             among nodes: 20 % if 150 of the largest pods would fit on one node
+                             with all free amounts, but only 120 fit on the existing nodes
     spread: fullest node     the share of a workload's pods on the node with most of these pods,
                              averaged over the workloads with several pods
     spread: fullest zone     the same for zones
@@ -93,9 +93,10 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return the share (percent) of a workload's pods at its fullest place, mean over workloads.
+    """Return the share (percent) of a workload's pods at its fullest place, a mean over workloads.
 
-    Workloads with one pod do not count. Return None if no workload counts.
+    `place` returns the place of a node, such as its zone. Workloads with one pod are ignored.
+    Return None if no workload has several pods.
     """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:
@@ -107,7 +108,10 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the CPU and memory requests of the pod that needs the largest share of a node."""
+    """Return the CPU and memory requests of the largest pod on `nodes`; {} without pods.
+
+    The largest pod requests the largest share of the CPU or the memory of all nodes.
+    """
     nodes = list(nodes)
     whole = _sum(node.allocatable for node in nodes)
 

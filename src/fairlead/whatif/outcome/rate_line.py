@@ -25,7 +25,7 @@ from fairlead.whatif.outcome.outage import OutageOutcome, ZoneChange
 # A gap of this many tokens between two taints means that the queue was empty.
 IDLE_FROM: Final = 1.5
 _STEP_WIDTH: Final = 1_000_000  # ns; drawn as a vertical step
-_SLACK: Final = 1e-6  # a rate such as 0.1 is not a binary fraction
+_SLACK: Final = 1e-6  # sums are not exact, because a rate such as 0.1 is not a binary fraction
 
 
 class RateLine(Struct, frozen=True):

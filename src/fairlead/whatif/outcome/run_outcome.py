@@ -108,10 +108,10 @@ class Displaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempted(Displaced):
-    """A pod that was preempted; `rule` is the rule that chose its node among `candidates` nodes.
+    """A pod that was preempted; `rule` is the rule that chose `node` among `candidates` nodes.
 
     `by` is the preemptor (`namespace/name`), and `by_priority` is its priority. `by_workload` is
-    its workload, None if unknown; the preemptor itself may be deleted before the end.
+    the workload of the preemptor, None if unknown; the preemptor may be deleted before the end.
     """
 
     by: str
@@ -123,7 +123,10 @@ class Preempted(Displaced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted(Displaced):
-    """An evicted pod, with the controller's reason and the pod's toleration time in seconds."""
+    """An evicted pod, with the controller's reason and the pod's toleration time in seconds.
+
+    `tolerated_s` is None if no toleration time led to the eviction.
+    """
 
     why: str
     tolerated_s: int | None = None
@@ -152,15 +155,15 @@ class PdbBreach(Struct, frozen=True, kw_only=True):
 
 
 class BudgetHistory(Struct, frozen=True, kw_only=True):
-    """A budget during a run, with the keys of the pods that it covers.
+    """A budget during a run; `displaced` and `refused` contain keys of its pods.
 
     `allowed` is the number of disruptions allowed at the start. `allowed_at_end` is the number at
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once. `shortage` is the highest number of healthy pods that were missing at once after
-    the number of healthy pods had fallen. `selector` selects the pods of the budget, None if the
-    budget was deleted.
+    least once. `shortage` is the highest number of healthy pods that the budget lacked at a time,
+    counted only after the number of healthy pods had fallen. `selector` selects the pods of the
+    budget, None if the budget was deleted.
     """
 
     pdb: str
@@ -267,7 +270,10 @@ class Undrained(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A step's command without effect: its object did not exist, or an eviction was refused."""
+    """A command of a step that had no effect.
+
+    The object of the command did not exist, or the eviction that it requested was refused.
+    """
 
     what: str
     at: Instant
@@ -318,7 +324,7 @@ class Recurrence(Struct, frozen=True):
 
     `kind` is "cycle" (pods preempt each other repeatedly), "evictions" (an eviction loop),
     "starving" (a `workload` is displaced again and again, `times` times) or "wasted" (preemptions
-    for a pod that does not use the room).
+    for a pod that does not use the freed resources).
     """
 
     kind: str
@@ -329,7 +335,10 @@ class Recurrence(Struct, frozen=True):
 
 
 class PodCountSample(Struct, frozen=True):
-    """Numbers of pods of one priority since an instant; displacements are running totals."""
+    """Numbers of pods of one priority since the instant `at`.
+
+    `preempted` and `evicted` are totals up to this instant.
+    """
 
     at: Instant
     priority: int
@@ -346,13 +355,13 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
     the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
-    changed since the cluster was loaded, `on_deleted_nodes` the keys of those that were on a node
-    when it was deleted; None if unknown. `autoscaling` is None if no node
+    changed since the cluster was loaded, and `on_deleted_nodes` the keys of the pods that were on
+    a node when it was deleted; each is None if unknown. `autoscaling` is None if no node
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
-    None if it was too large to keep. `deleted_claims` does not contain claims that belong to a pod.
-    `notes` are sentences about rules that did not apply and defaults that were filled in.
-    If the run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known,
-    a pod or a Job would have ended by itself.
+    None if it was too large to keep. `deleted_claims` does not contain claims that belong to a
+    pod. `notes` are sentences about rules that did not apply and defaults that were filled in.
+    If the run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known, a pod or a
+    Job would have ended by itself.
     """
 
     started_at: Instant

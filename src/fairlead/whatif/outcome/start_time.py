@@ -13,8 +13,8 @@ from fairlead.engine.core.instant import DurationNs
 class StartTimeRow(Struct, frozen=True, kw_only=True):
     """The start time of a `subject`: a pod, workload or gang (`kind`) with `pods` waiting pods.
 
-    `started` is the number of simulations in which the subject starts. A percentile is None if it
-    is later than the simulated time.
+    `started` is the number of simulations in which the subject starts. A percentile is None if the
+    subject does not start in enough simulations within the simulated time.
     """
 
     subject: str

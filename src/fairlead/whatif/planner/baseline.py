@@ -86,7 +86,7 @@ def read_baseline(
     completed = ClusterModel(complete, scheduler, seed=seed)
     after = _pods_by_workload(completed)
     created = {ref: after[ref] - before[ref] for ref in lacking if after[ref] > before[ref]}
-    if not created:  # for example, because a quota allows no more
+    if not created:  # for example, because a quota allows no further pods
         return Baseline(snapshot, model, notes)
     words = _created_words(created)
     return Baseline(complete, completed, (*notes, words), words)
@@ -130,7 +130,7 @@ def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ..
     kept, changed = [], []
     for kind in storage.kinds():
         for key, found in storage.unread(kind):
-            manifest = pods[key] if found is None else known.get(id(found))  # only pods have rows
+            manifest = pods[key] if found is None else known.get(id(found))  # None: a pod
             if manifest is not None:
                 kept.append(manifest)
             elif found is not None:

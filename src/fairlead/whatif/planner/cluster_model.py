@@ -159,9 +159,9 @@ class ClusterModel:
         self._built = self._build(config)
         self.preempts = False
         self._placed: dict[str, _Placed] = {}
-        self._owned: dict[str, tuple[Claim, ...]] = {}  # by removed pod: the claims it owned
+        self._owned: dict[str, tuple[Claim, ...]] = {}  # {removed pod: claims that it owned}
         self._undo: list[Callable[[], None]] = []  # empty outside hypotheses
-        self._hypotheses = 0  # the number of open blocks
+        self._hypotheses = 0  # the number of open `with` blocks
         self._dependents: dict[str, list[CSINode | ResourceSlice]] | None = None
         self._copies = 0
         self._templates = OwnerTemplates(self.objects, self._world.store)
@@ -295,9 +295,10 @@ class ClusterModel:
         return tuple(one for one in amounts if devices.class_of(names[one[0]]) is None)
 
     def anew(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the labels and spec of its replacement, or `pod` if they are equal.
+        """Return `pod` with the labels and spec of its replacement, or `pod` if nothing differs.
 
-        Unlike `replacement`, this method creates no pod. It shows the requests that must find room.
+        Unlike `replacement`, this method creates no pod. The result shows the requests for which a
+        planner must find room.
         """
         new = self._templates.anew(pod.pod)
         return pod if new is pod.pod else self.pod_info(new)
@@ -377,7 +378,10 @@ class ClusterModel:
         return decision if refused is None else refusal(refused)
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
-        """Remove the victims of the preemption in `decision`; return the victims."""
+        """Remove the victims of the preemption in `decision`; return the victims.
+
+        Return () if the pod was placed, or if preemption found no victims.
+        """
         if isinstance(decision, Placement) or decision.post_filter_result is None:
             return ()
         victims = tuple(decision.post_filter_result.victims)
@@ -415,7 +419,10 @@ class ClusterModel:
         return None
 
     def _bind_claims(self, placed: _Placed) -> tuple[ApiObject, ...]:
-        """Allocate and reserve the claims of a pod, as its binding does; return the old claims."""
+        """Allocate and reserve the claims of a pod, as its binding does.
+
+        Return the claims as they were before.
+        """
         before: list[ApiObject] = []
         for plugin in placed.framework.reserve:
             if isinstance(plugin, DynamicResources):
@@ -431,7 +438,8 @@ class ClusterModel:
         placed = self._placed.pop(pod.id, None)
         known = self.cluster.pods[pod.key]
         node = self.table.find(self.cluster.node_of(known))
-        # Two pods can share a host port; removing one pod frees the port.
+        # Two pods can share a host port. Removing one of them frees the port, so the reversal must
+        # restore the ports of the node.
         ports = dict(node.used_ports) if node is not None and pod.shape.host_ports else None
         self.cluster.apply(ObjectDeleted(known.pod))
         if placed is not None:
@@ -442,7 +450,7 @@ class ClusterModel:
             if placed is not None:
                 placed.reserve()
                 self._placed[pod.id] = placed
-            for change in claims:  # ends what Reserve assumed about them
+            for change in claims:  # ends the assumptions of Reserve about the claims
                 self.cluster.apply(ObjectChanged(change.before))
             self.cluster.apply(ObjectChanged(known.pod))
             if ports is not None and node is not None:
@@ -451,7 +459,10 @@ class ClusterModel:
         self._revert_with(undo)
 
     def _release_claims(self, removed: PodInfo) -> tuple[ClaimChange, ...]:
-        """Delete and release the claims of a removed pod; return the changes."""
+        """Delete the claims that a removed pod owned, and release its other claims.
+
+        Return the changes.
+        """
         changes = tuple(released_claims(removed.pod, self.cluster))
         for change in changes:
             if change.after is None:

@@ -22,7 +22,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.percentile import percentile
 
 VERDICT: Final = "verdict"
-# New pods count too, so "again" would be wrong.
+# Not "run again": the affected pods include new pods, which did not run before.
 RECOVERED: Final = "all affected run after"
 _COUNTS: Final = (
     "preempted", "evicted", "pending", "gone", "not_created", "undrained", "down",

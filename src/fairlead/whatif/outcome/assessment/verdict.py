@@ -141,7 +141,10 @@ def _repeated(effect: Effect) -> str | None:
 
 
 def _is_over(one: Recurrence, effect: Effect) -> bool:
-    """Whether the displaced workload of `one` has all wanted pods in a run that came to rest."""
+    """Whether the displaced workload of `one` has all wanted pods at the end.
+
+    The run with the change must have come to rest, so that the pods are not displaced again.
+    """
     ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
     return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
 
@@ -341,9 +344,10 @@ def _briefly_unavailable(effect: Effect) -> str | None:
 
 
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
-    """Return a sentence with two of the workloads `found`; those without a ready pod longest first.
+    """Return a sentence about the workloads `found`; None if there are none.
 
-    Only workloads that do not recover are without a ready pod "to the end": `deploy/a has no
+    The workload that had no ready pod for the longest time comes first. If some workloads have no
+    ready pod at the end, the sentence names only these and counts the others: `deploy/a has no
     ready pod to the end, and 2 more workloads for up to 31s.`
     """
     if not found:
@@ -360,7 +364,7 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
 
 
 def _how_long(rows: Sequence[WorkloadEffect]) -> str:
-    """Return the time without a ready pod; the first of `rows` has the longest."""
+    """Return the longest time without a ready pod as text; it is that of the first of `rows`."""
     lasted = rows[0].readiness.lowest_for
     if lasted is None:
         return "to the end"
@@ -377,7 +381,8 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If both runs place the pods equally, it compares them with the placements in the dump.
+    If both runs place the pods on the same nodes, the sentence compares these placements with the
+    placements in the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -455,7 +460,10 @@ def _started(effect: Effect) -> str | None:
 
 
 def _removed(effect: Effect) -> str | None:
-    """Return a sentence about pods that are deleted, and one about pods that are never created."""
+    """Return a sentence about deleted pods, and a sentence about pods that are never created.
+
+    Return None if there are no such pods.
+    """
     sentences = []
     never = list(effect.difference.fewer)
     known = {pod.key for pod in never}
@@ -470,7 +478,7 @@ def _removed(effect: Effect) -> str | None:
 
 
 def _moved(effect: Effect) -> str | None:
-    """Return a sentence about pods on other nodes that were not displaced.
+    """Return a sentence about pods that were not displaced but are on another node; else None.
 
     Such pods were deleted and created again, or got their first node after the change. With
     --reschedule, `_repacked` counts them.

@@ -27,7 +27,7 @@ class NodeTransition(Struct, frozen=True):
 class GroupOutcome(Struct, frozen=True):
     """A node group: its limits, its nodes before and after, and the node hours of the run.
 
-    For Karpenter it is an instance type and capacity type of a NodePool. `maximum` is None if
+    For Karpenter a group is an instance type and capacity type of a NodePool. `maximum` is None if
     nothing limits the number of nodes. `price` is the hourly price of one node, None if it is
     unknown.
     """
@@ -60,7 +60,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     `waiting` maps pods to the reasons why they trigger no scale-up. `staying` maps nodes to the
     reasons why they are not removed. `undelivered` counts the machines of each group or NodePool
     that the provider did not deliver because it lacked capacity. `earlier` are the transitions
-    before the change, which count nowhere else.
+    before the change; no other field includes them.
     """
 
     autoscaler: str

@@ -86,9 +86,10 @@ def notes_about(
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run; the note about missing loads names only some `autoscalers`.
+    """Return the `notes` of a run; the note about missing loads then names fewer `autoscalers`.
 
-    These are the autoscalers of `workloads`, which a change affects.
+    It names only the autoscalers of `workloads`, the workloads that a change affects. Without such
+    autoscalers, the note is left out.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

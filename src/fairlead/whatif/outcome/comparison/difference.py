@@ -247,7 +247,10 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 
 
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """Return the key of the pod without a node that an ordered StatefulSet waits for, or ""."""
+    """Return the key of the pod that an ordered StatefulSet waits for; "" if there is none.
+
+    This is the first of `pods` by key that has no node.
+    """
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 
@@ -367,10 +370,11 @@ def _additional_breaches(without: RunOutcome, changed: RunOutcome) -> tuple[PdbB
 def _recovered_after(
     changed: RunOutcome, concerned: Iterable[str], current: Mapping[str, PodEnd]
 ) -> DurationNs | None:
-    """Return the time at which the last of the `concerned` pods started; None if one does not run.
+    """Return the time from the change until the last of the `concerned` pods started.
 
-    The time counts from the change. `concerned` contains pod keys. `current` maps a pod's key to
-    the pod that replaced it.
+    If failed nodes return, the result is at least the time until the last of them returned. Return
+    None if a pod neither runs nor has completed at the end. `concerned` contains pod keys.
+    `current` maps a pod's key to the pod that replaced it.
     """
     latest = 0
     for key in concerned:

@@ -117,7 +117,7 @@ def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[Obj
 
 
 def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
-    """Return `run` with its node hours counted until the end of `other`, if that is later."""
+    """Return `run` with its node hours counted until the end of `other`, if `other` ends later."""
     if run.autoscaling is None or other.ended_at <= run.ended_at:
         return run
     return replace(run, autoscaling=run.autoscaling.prolonged(other.ended_at - run.ended_at))

@@ -23,7 +23,8 @@ from fairlead.apiserver.kind import DEPLOYMENT, JOB, REPLICA_SET, REPLICATION_CO
 from fairlead.engine.workloads.job.progress import INDEX
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 
-# The pods of a StatefulSet have identities, and those of a DaemonSet have nodes.
+# Pods of a StatefulSet are not interchangeable, because each has an identity; nor are pods of a
+# DaemonSet, because each belongs to a node.
 _INTERCHANGEABLE: Final = frozenset(
     kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
 )
@@ -32,9 +33,10 @@ _INTERCHANGEABLE: Final = frozenset(
 def with_exchanged_names(
     without: RunOutcome, changed: RunOutcome, keys: Iterable[str]
 ) -> RunOutcome:
-    """Return `changed` with the names of interchangeable pods as in the run `without`.
+    """Return `changed`, in which pairs of interchangeable pods have exchanged their names.
 
-    `keys` are the keys of the pods that changed in either run.
+    In each pair, one pod is pending only in `changed`, and the other pod is pending only in the
+    run `without`. `keys` are the keys of the pods that changed in either run.
     """
     waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
     placed: dict[Hashable, list[PodEnd]] = defaultdict(list)

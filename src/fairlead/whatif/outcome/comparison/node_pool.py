@@ -24,7 +24,8 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
 
     `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` of
     them are unschedulable. Amounts are totals of the ready nodes, keyed by resource: CPU in
-    millicores, other resources in units; `pods` is a resource, too.
+    millicores, other resources in units; `pods` is a resource, too. `is_cordoned_anew` means that
+    the change cordons or uncordons nodes of the pool.
     """
 
     name: str

@@ -33,7 +33,7 @@ ABSENT: Final = PodEnd(namespace="", name="")
 class PodRole(Struct, frozen=True):
     """A pod `before`, without the change, and its counterpart `after`, in the run with the change.
 
-    Either is ABSENT if the pod has no counterpart.
+    If the pod exists in one run only, the field for the other run is ABSENT.
     """
 
     before: PodEnd
@@ -60,9 +60,9 @@ class PodRole(Struct, frozen=True):
     ) -> bool:
         """Return whether the pod left the node on which it ran at the change, and exists again.
 
-        `displaced` pods were preempted or evicted; the change deleted the nodes of `lost` pods. A
-        pod that got its first node only after the change may be on different nodes in the two runs,
-        but it was not displaced.
+        `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
+        whose nodes the change deleted. A pod that got its first node only after the change may be
+        on different nodes in the two runs, but it was not displaced.
         """
         if self.after.key in displaced:
             return True
@@ -134,10 +134,12 @@ class PodRole(Struct, frozen=True):
 def pod_roles(
     without: RunOutcome, changed: RunOutcome, displaced: Collection[str], lost: Collection[str]
 ) -> Iterator[PodRole]:
-    """Yield a role for each pod that changed in either run, by key; unpaired pods come last.
+    """Yield a role for each pod that changed in either run.
 
-    `displaced` are the keys of the pods that were preempted or evicted because of the change, and
-    `lost` the keys of the pods whose nodes it deleted.
+    Pods with the same key in both runs come first, in the order of their keys, then pairs with
+    different keys, then pods without a counterpart. `displaced` are the keys of the pods that were
+    preempted or evicted because of the change, and `lost` the keys of the pods whose nodes the
+    change deleted.
     """
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
@@ -196,9 +198,10 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
     """Return the keys of the pods whose node the change deleted, but that can run on another node.
 
-    Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node. The
-    pods are those of the run `without`. A pod that was created after the change was never on the
-    node in the run with the change, and a pod that was deleted before its node did not lose it.
+    The keys are those of the run `without`. Three kinds of pods are left out: pods of DaemonSets
+    and static pods, which are deleted with their node; pods that were created after the change,
+    which were never on the node in the run with the change; and pods that were deleted before
+    their node.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

@@ -112,11 +112,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def severity(self) -> tuple[int, ...]:
-        """A sort key: harmed workloads come first, the unavailable ones before the others.
+        """A sort key: harmed workloads come first, and unavailable workloads first among them.
 
-        Workloads that are alike in this come in the order of their losses, the greatest first.
-        DaemonSets and static pods come after all other harmed workloads, because their pods are
-        deleted with their nodes.
+        Within these groups, workloads with the greatest losses come first. Harmed DaemonSets and
+        static pods come after all other harmed workloads, because their pods are deleted with
+        their nodes.
         """
         return (
             not self.is_harmed,
@@ -136,9 +136,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def short_words(self) -> str:
-        """`words` for a narrow column: without reasons and without implied evictions.
+        """`words` for a narrow column: without reasons and redundant evictions.
 
-        Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 cannot be evicted, 7
+        Evictions are redundant if the other counts include all evicted pods.
+
+        Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
         """
         return self._summary(is_short=True)
@@ -196,7 +198,8 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    Unready pods are no effect of the change if the workload has the same readiness without it.
+    Unready pods are no effect of the change if the workload has the same readiness in the run
+    `without` the change.
 
     `lost` are the pods of failed nodes that are lost because of the change.
     """
@@ -233,7 +236,7 @@ def _tallies(
     # A pod is down only if it is in none of the lists of pods that do not run.
     listed = (*found.pending, *found.gone, *(one.pod for one in found.not_created))
     not_running = {pod.key for pod in listed}
-    pending = {pod.key for pod in found.pending}  # their reasons are more exact than the cause
+    pending = {pod.key for pod in found.pending}  # `pod.reason` is more exact than the lost cause
     for one in lost:
         pod_lost = changed.pods.get(one.pod) or without.pods.get(one.pod)
         if pod_lost is not None:
@@ -268,7 +271,10 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the returned pods that left other nodes, but not the node on which they end."""
+    """Yield the returned pods that left another node than the node on which they end.
+
+    Without the change, these pods end on the same node, so both runs move them.
+    """
     left: dict[str, set[str]] = defaultdict(set)
     for one in (*found.preempted, *found.evicted):
         left[one.pod.key].add(one.node)
@@ -292,7 +298,10 @@ def _add_budgets(
 def _add_unmet_budgets(
     tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
 ) -> None:
-    """Add the budgets with too few healthy pods to their workloads, even if no pod was lost."""
+    """Add budgets with too few healthy pods to the tallies of the workloads that they cover.
+
+    A budget is added even if no pod of the workload was displaced.
+    """
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return

@@ -77,8 +77,8 @@ def cost_bound(
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     """Return candidates for the best vertex; the caller checks whether they are feasible.
 
-    The first array has, for each set of d constraints, the point where all d are tight. The second
-    array has the feasible point on each axis.
+    The first array has, for each set of d constraints (d is the number of resources), the point
+    where all of them are tight. The second array has the farthest feasible point on each axis.
     """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.
@@ -91,7 +91,7 @@ def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     systems, right = rows[chosen], sides[chosen]
     solvable = np.abs(np.linalg.det(systems)) > 1e-12
     solved = np.linalg.solve(systems[solvable], right[solvable][..., None])[..., 0]
-    # Each axis has a feasible point, even if `kinds` lacks the kind that is tight there.
+    # All kinds limit the axis points, even those that are not in `kinds`, so they are feasible.
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(matrix > 0, limit[:, None] / matrix, np.inf).min(axis=0)
     axes = np.diag(np.where(np.isfinite(reach), reach, 0.0))

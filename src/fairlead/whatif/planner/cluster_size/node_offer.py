@@ -142,7 +142,10 @@ def node_offers(
 
 
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
-    """Return the nodes of each pool; a pool is named after the labels that not all pools have."""
+    """Return the nodes of each pool by name of the pool.
+
+    The name consists of the labels that not all pools have, or of the taints of the pool.
+    """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
         by_traits.setdefault(node_traits(info.node, TYPE_LABELS), []).append(info)
@@ -167,14 +170,14 @@ class _Type(Struct, frozen=True):
     stated: StatedType | None = None
 
     def price(self, zone: str) -> float:
-        """Return the price per hour, estimated from the size if none is stated."""
+        """Return the price per hour; it is estimated from the size if no file contains a price."""
         if self.stated is not None:
             return self.stated.price(capacity_type_of(self.sample.labels), zone)
         return estimated_price(self.capacity)
 
     @property
     def kind(self) -> Hashable:
-        """The name of a stated type; otherwise what existing nodes of the type have in common."""
+        """A key of the type: its name if it is from a file, otherwise `_kind` of its nodes."""
         return _kind(self.sample) if self.stated is None else self.name
 
     def zones(self, zones: Sequence[str]) -> list[str]:
@@ -184,7 +187,7 @@ class _Type(Struct, frozen=True):
 
 
 def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
-    """Return the distinct types and sizes of nodes."""
+    """Return one type for each distinct type and size of the nodes `members`."""
     by_kind: dict[Hashable, list[NodeInfo]] = {}
     for info in members:
         by_kind.setdefault(_kind(info), []).append(info)
@@ -199,7 +202,10 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
 
 
 def _kind(info: NodeInfo) -> Hashable:
-    """Return what nodes of a pool must have in common to be of one kind."""
+    """Return a key that is equal for two nodes of a pool if they are of one kind.
+
+    Such nodes have the same type (or size), and the same allocatable amounts.
+    """
     allocatable = info.node.status.allocatable
     extended = [(name, str(amount)) for name, amount in _extended(info)]
     return _type_or_size(info), _size(info), str(allocatable.get("pods")), *extended
