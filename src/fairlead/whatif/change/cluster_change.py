@@ -77,8 +77,9 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     overwrites conflicting fields. `add_nodes` is the number of new nodes, which copy the node
     `like` or have the type `instance_type`.
 
-    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. With `max_unavailable`, at
-    most that many nodes are drained at a time, and they return to service (a rolling drain).
+    `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
+    set, at most that many nodes are drained at a time, and they return to service (a rolling
+    drain).
     `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
     (`all` or a label selector) makes running pods pending before both runs; the runs then place the
     pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy file of
@@ -208,7 +209,7 @@ class ChangeScript(Struct, frozen=True):
     """The steps of a change in order of time, and notes about its meaning and its assumptions.
 
     `drain` contains the result of kubectl's checks of the drained nodes. `written` are the objects
-    that manifests and edits create or change, as they are afterwards.
+    that manifests and edits create or change, with their content after the change.
     """
 
     steps: tuple[ScriptedStep, ...]
@@ -528,7 +529,10 @@ def _apply_recommendations(collected: _Steps) -> None:
 
 
 def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
-    """Return the node of --like before the change; None without --like. Raises InputError."""
+    """Return the node of --like before the change; None without --like.
+
+    Raises InputError if there is no such node, or if --add-nodes is missing.
+    """
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:

@@ -1,8 +1,8 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
 A step of the path is a field name, or text in brackets: a key of a map
-(`metadata.labels[example.com/tier]`), or the number or merge key of a list item. Missing objects in
-the path are created; missing list items are not created.
+(`metadata.labels[example.com/tier]`), or the index of a list item or the value of its merge key.
+Missing objects in the path are created; missing list items are not created.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Objects without a schema, and values that are objects or lists, are
@@ -61,7 +61,7 @@ class _Place(Struct, frozen=True):
 
 
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[str | int, ...]:
-    """Set the field of `obj` at `path` to the value that `text` has according to `schema`.
+    """Set the field of `obj` at `path` to `text`, read as a value of the type in `schema`.
 
     The text `null` removes the field. Returns the steps of the path: the key of an object or map,
     or the index of a list item. Raises SetFieldError if `path` or `text` does not fit the object.
@@ -159,7 +159,10 @@ def _remove(place: _Place) -> None:
 
 
 def _value(text: str, schema: Schema | None, path: str) -> Any:
-    """Return the value that `text` has according to `schema`. Raises SetFieldError."""
+    """Return `text` as a value of the type in `schema`; `path` is the path of the field.
+
+    Raises SetFieldError.
+    """
     kind = None if schema is None else schema.type
     if kind in _TEXTS:
         return text

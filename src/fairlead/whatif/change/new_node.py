@@ -44,10 +44,11 @@ def new_nodes(
     """Return `count` Nodes like `model`, each followed by its dependents.
 
     The dependents are copies of the CSINode, the ResourceSlices and the static pods of `model`.
+    `start` is the time of creation of the nodes.
 
     The labels and the size in `templates` take precedence over those of `model`. The templates are
-    used in turn, so that the nodes are spread over the zones of an instance type. Raises InputError
-    if `count` is not allowed, or if there is neither a `model` nor a template.
+    used in turn, so that the nodes are spread over the zones of an instance type. Raises
+    InputError if `count` is not allowed, or if there is neither a `model` nor a template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")

@@ -53,7 +53,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 SET: Final = "--set"
 SET_RESOURCES: Final = "--set-resources"
 PRIORITY: Final = "--priority-class"
-Place = tuple[str | int, ...]  # the steps of a path to a field; items of lists are numbers
+Place = tuple[str | int, ...]  # the steps of a path; a step is a key or an index
 _TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
@@ -210,9 +210,10 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
-    """Return (place, container) for the pod template's containers, or only the container `name`.
+    """Return (place, container) for the containers of the pod template in `edited`.
 
-    Raises InputError.
+    If `name` is not "", return only the container with this name. Raises InputError if `target`
+    has no such container.
     """
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
     inner: list[tuple[Place, Json]] = [

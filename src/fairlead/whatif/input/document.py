@@ -222,7 +222,7 @@ def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document
 def decode_text(source: str, data: bytes) -> str:
     """Return `data`, the content of the file `source`, as text.
 
-    Raises InputError if it is empty or not text.
+    Raises InputError if `data` is empty or is not text.
     """
     if not data.strip():
         raise InputError(source, "is empty")

@@ -8,7 +8,7 @@ from fairlead.whatif.outcome.run_outcome import unit_of
 
 
 def deserved_amounts(deserved: Mapping[str, float]) -> dict[str, float]:
-    """Return the amounts in `deserved` as they are shown.
+    """Return the amounts in `deserved`, rounded as they are shown to users.
 
     CPU (in millicores) and sizes (in bytes) are rounded to integers, counts to thousandths: of 24
     GPUs, a queue with two fifths of the weight deserves 9.6.

@@ -29,7 +29,7 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach
 
-# Prefixes of the reasons of evictions from failed nodes, evictions that ignore disruption budgets.
+# An eviction whose reason has one of these prefixes is from a failed node, and ignores budgets.
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
 # A zone state that lasts for a shorter time is only a transition to the next state.
 LASTING: Final = seconds(60)

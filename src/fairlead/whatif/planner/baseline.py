@@ -1,9 +1,9 @@
 """The baseline of a plan: the snapshot without a change, with the pods that its workloads lack.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
-plan for such a cluster would count room that the workloads' own pods need. So the planners first
-let the simulated controllers create these pods, and start when the cluster is at rest, as a what-if
-does.
+plan for such a cluster would treat resources as free that the missing pods need. So the planners
+first let the simulated controllers create these pods, and start when the cluster is at rest, as a
+what-if does.
 """
 
 from __future__ import annotations
@@ -159,12 +159,12 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 
 
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
-    """Return the workloads that have fewer than `spec.replicas` of the `existing` pods.
+    """Return the workloads that have fewer `existing` pods than `spec.replicas`.
 
-    DaemonSets without any pod are added, because only their controller knows how many pods they
-    need. Jobs count only if they have not started yet: a started Job that lacks pods may be waiting
-    before a retry.
-    Workloads in ending namespaces do not count, because they get no pods.
+    A DaemonSet is included if it has no pod, because only its controller knows how many pods it
+    needs. A Job is included only if it has not started yet: a started Job that lacks pods may be
+    waiting before a retry. Workloads in namespaces that are being deleted are left out, because
+    they get no pods.
     """
     lacking = []
     ending = ending_namespaces(model.objects)

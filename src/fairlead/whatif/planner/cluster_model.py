@@ -9,8 +9,8 @@
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
 all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
 undone. No time passes, and no controller acts; only the claims of pods are created and released
-with their pods (`pod_claim`). The store behind the model contains the objects of
-the snapshot and admits new pods as a simulation does.
+with their pods (`pod_claim`). The store behind the model contains the objects of the snapshot and
+admits new pods as a simulation does.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ NO_AUTOSCALING: Final = AutoscaleOptions()
 class Autoscaling(Struct, frozen=True):
     """The configurations of Cluster Autoscaler (`config`) and Karpenter, and notes for the user.
 
-    A configuration is None if the autoscaler does not act.
+    The configuration of an autoscaler is None if this autoscaler does not act.
     """
 
     config: ClusterAutoscalerConfig | None = None

@@ -313,7 +313,10 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Yield the type in one entry of a listing; its fields show which provider wrote it."""
+    """Yield the type in `row`, an entry of a listing, or nothing if `row` is not a machine type.
+
+    The fields of the entry show which provider wrote it.
+    """
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:

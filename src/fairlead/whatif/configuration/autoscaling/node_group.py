@@ -189,7 +189,7 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
     The value follows an equals sign or, except for boolean flags, is the next word.
     """
-    name = ""  # of a flag whose value may be the next word
+    name = ""  # the last flag, if its value may be the next word
     for word in words:
         if not word.startswith("--"):
             if name:

@@ -86,10 +86,10 @@ def notes_about(
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run; the note about missing loads then names fewer `autoscalers`.
+    """Return the `notes` of a run; the note about missing loads is limited to `workloads`.
 
-    It names only the autoscalers of `workloads`, the workloads that a change affects. Without such
-    autoscalers, the note is left out.
+    These are the workloads that a change affects. The note names only their `autoscalers`, and is
+    left out if all of these have a load.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

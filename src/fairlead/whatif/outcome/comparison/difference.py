@@ -258,7 +258,7 @@ def _first_waiting(pods: Iterable[PodEnd]) -> str:
 
 
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
-    """Return the resources whose total requests differ, in the order of the tables.
+    """Return the resources whose total requests differ, in the order of `changed.allocations`.
 
     Pods that terminate are not counted: they may have been replaced, and only a node that does not
     answer keeps them.

@@ -216,7 +216,10 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
 
 
 def changed_keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return the keys of the pods that changed in either run, sorted."""
+    """Return the keys of the pods that changed in either run, sorted.
+
+    If a run does not know which pods changed, return the keys of all pods.
+    """
     if without.touched is None or changed.touched is None:
         return sorted({*without.pods, *changed.pods})
     return sorted(without.touched | changed.touched)

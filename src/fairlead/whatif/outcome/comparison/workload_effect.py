@@ -33,9 +33,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced; `recreated` of
-    these were deleted and created again. `moved_alike` counts the `returned` pods that left another
-    node: without the change, they moved to the same node. `fewer` counts the `removed` pods that
-    never existed in the run with the change. `missing` are pods that the workload wants and could
+    these were deleted and created again. `moved_alike` counts the `returned` pods that moved from
+    another node to the same node in both runs. `fewer` counts the `removed` pods that never
+    existed in the run with the change. `missing` are pods that the workload wants and could
     not create, except those in `not_created` and `down`, which existed before.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod, whose pods run nowhere else.
@@ -338,7 +338,10 @@ def _effect(
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
-    """Return the pod that is its own workload `ref`, such as a static pod, at the end of a run."""
+    """Return the pod that is its own workload `ref`, such as a static pod.
+
+    Return the pod at the end of the run `changed`, or else of `without`; None if both lack it.
+    """
     key = f"{ref.namespace}/{ref.name}"
     return changed.pods.get(key) or without.pods.get(key)
 

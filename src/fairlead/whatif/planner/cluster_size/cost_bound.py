@@ -91,7 +91,7 @@ def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     systems, right = rows[chosen], sides[chosen]
     solvable = np.abs(np.linalg.det(systems)) > 1e-12
     solved = np.linalg.solve(systems[solvable], right[solvable][..., None])[..., 0]
-    # All kinds limit the axis points, even those that are not in `kinds`, so they are feasible.
+    # Computed from all kinds, not only from those in `kinds`, so that the points are feasible.
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(matrix > 0, limit[:, None] / matrix, np.inf).min(axis=0)
     axes = np.diag(np.where(np.isfinite(reach), reach, 0.0))

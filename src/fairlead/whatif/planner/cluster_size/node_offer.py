@@ -69,8 +69,8 @@ class NodeOffer(Struct, frozen=True):
     def room(self, resources: Sequence[str]) -> list[float]:
         """Return the room for new pods: an amount per resource, then the number of pods.
 
-        The requests of `own_pods` are subtracted. `resources` contains the resource of each
-        column, in the columns' order.
+        The amounts are in the order of `resources`, the resource of each column that `Shape.load`
+        refers to. The requests of `own_pods` are subtracted.
         """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
