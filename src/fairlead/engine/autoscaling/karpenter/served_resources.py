@@ -73,8 +73,8 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
     """Return the typed view of a custom resource of Karpenter.
 
-    The view of a NodePool has the annotations with the hash of its template. Returns None for an
-    object of any other kind, and for an object whose fields are invalid.
+    If the object is a NodePool, the view has the annotations with the hash of its template.
+    Returns None if the object is not one of Karpenter's, or if its fields are invalid.
     """
     view = _VIEWS.get(obj.kind)
     if view is None or not obj.api_version.startswith(f"{GROUP}/"):
@@ -106,7 +106,7 @@ class ServedResources:
         self._failed: dict[tuple[str, str], tuple[Instant, ObjectWrite]] = {}
 
     def is_removed(self, name: str) -> bool:
-        """Return whether Karpenter has removed the NodeClaim, but the API server has not."""
+        """Return whether Karpenter has removed the NodeClaim, but the API server still has it."""
         return name in self._removed_names
 
     def gone(self, name: str) -> None:
@@ -218,7 +218,10 @@ class ServedResources:
     # --- NodePools ---------------------------------------------------------------------------
 
     def _pool_status(self, pool: NodePool) -> Iterator[Command]:
-        """Yield a write of the pool's status if its resources or conditions have changed."""
+        """Yield a write of the pool's status if its resources or conditions have changed.
+
+        The first call for a pool, and the first call after `pool_changed`, also write its hash.
+        """
         claims = [one for one in self._cluster.node_claims.values() if one.node_pool == pool.name]
         resources = _resources([one for one in claims if not one.metadata.deletion_timestamp])
         conditions = [Condition(kind, "True", kind, "") for kind in _POOL_CONDITIONS]
@@ -237,7 +240,7 @@ class ServedResources:
             yield PatchStatus(ref, {"resources": resources}, tuple(conditions))
 
     def pool_changed(self, name: str) -> None:
-        """Make `commands` write the NodePool's status and hash again after a user's change."""
+        """Make the next call of `commands` write the status and hash of the NodePool `name`."""
         self._pools.pop(name, None)
 
 
@@ -263,7 +266,7 @@ def _resources(claims: list[NodeClaim]) -> Json:
 
 
 def _shown(nanos: Mapping[str, int]) -> Json:
-    """Return amounts, given in billionths, as quantities. Bytes use powers of two."""
+    """Return amounts, given in billionths, as quantities. Amounts of bytes get binary suffixes."""
     binary = ("memory", "ephemeral-storage", "hugepages-")
     return {
         name: canonical(
@@ -287,7 +290,10 @@ def _status(claim: NodeClaim) -> Json:
 
 
 def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
-    """Yield the NodeClaim's conditions, then Ready. Missing conditions of a launch are Unknown."""
+    """Yield the NodeClaim's conditions, then Ready.
+
+    A missing condition on which Ready depends is added with the status Unknown.
+    """
     # upstream: operatorpkg status/condition_set.go: Ready depends on the conditions of a launch
     known = {one.type: one for one in claim.status.conditions}
     waiting = [kind for kind in _OF_READINESS if kind not in known]
@@ -313,7 +319,12 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 
 
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
-    """Return the changed labels, and the finalizer that a user's NodeClaim gets at its launch."""
+    """Return the fields of metadata to patch when `claim` replaces `old`.
+
+    The result contains the labels if they have changed. If the NodeClaim has just been launched
+    and lacks Karpenter's finalizer (as a NodeClaim of a user does), the result contains the
+    finalizers with this finalizer added.
+    """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:
         changed["labels"] = dict(claim.metadata.labels)

@@ -28,7 +28,7 @@ Hashed = TypeVar("Hashed", NodePool, NodeClaim)
 def template_hash(pool: NodePool) -> Mapping[str, str]:
     """Return the annotations with the hash of the pool's template.
 
-    Requirements and resources do not count for the hash.
+    The hash does not depend on the template's requirements and resources.
     """
     template: Any = as_json(pool.spec.template)
     for ignored in ("requirements", "resources"):

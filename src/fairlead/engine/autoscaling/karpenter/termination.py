@@ -3,9 +3,9 @@
 Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
 pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
 are gone. Termination waits for pods with the annotation do-not-disrupt, unless the NodeClaim has a
-termination grace period. In that case, every pod is deleted early enough to stop before that period
-ends. Pods that tolerate the disruption taint, and pods that should have ended a minute ago, stay
-until the node is removed.
+termination grace period. In that case, every pod is deleted early enough to stop before that
+period ends. Two kinds of pods stay until the node is removed: pods that tolerate the disruption
+taint, and pods that should have ended more than a minute ago.
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """
@@ -43,8 +43,8 @@ class DrainStep(Struct, frozen=True):
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
     """Return the next step of a drain: the evictions of the first group that still has pods.
 
-    Pods whose grace period would exceed the NodeClaim's deadline are deleted instead, whatever
-    their group is.
+    A pod of any group is deleted instead if an eviction after `now` would let it run past the
+    NodeClaim's deadline.
     """
     # upstream: terminator.go:Drain
     waiting = [pod for pod in on_node.leaving if not _is_stuck(pod, now)]
@@ -66,7 +66,7 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
 
 
 def _group(pod: Pod) -> tuple[bool, bool]:
-    """Return the rank of the pod's group. The group with the lowest rank is evicted first."""
+    """Return (is critical, is owned by a DaemonSet); groups are evicted in ascending order."""
     # upstream: terminator.go:groupPodsByPriority
     return _is_critical(pod), is_owned_by(pod, "DaemonSet")
 

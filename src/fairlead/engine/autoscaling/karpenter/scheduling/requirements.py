@@ -1,8 +1,10 @@
 """Requirements on the labels of a node, one per label, and their compatibility.
 
 A set of requirements never changes; `with_added` returns a new set. `A.compatible(B)` returns
-whether a node that A describes can satisfy the requirements B. Labels missing from A are allowed if
-they are well known. Methods that explain a conflict return upstream's text, or None.
+whether a node that A describes can satisfy the requirements B. If B mentions a label that A does
+not mention, the result is False, with two exceptions: the label is in `allow_undefined` (callers
+pass the well-known labels), or a missing label satisfies the requirement (NotIn, DoesNotExist).
+Methods that explain a conflict return upstream's text, or None if there is no conflict.
 
 upstream: pkg/scheduling/requirements.go
 """
@@ -62,7 +64,7 @@ class Requirements:
         return self._by_key.keys()
 
     def get(self, key: str) -> LabelRequirement:
-        """Return the requirement on `key`; Exists, which allows any value, if there is none."""
+        """Return the requirement on `key`; if there is none, Exists, which allows any value."""
         found = self._by_key.get(key)
         return LabelRequirement(key, complement=True) if found is None else found
 
@@ -98,8 +100,8 @@ class Requirements:
     def conflict(self, other: Requirements) -> str | None:
         """Return upstream's text if no node can satisfy both sets of requirements, else None.
 
-        Only labels that both sets mention are compared. Two requirements that a missing label
-        satisfies never conflict.
+        Only labels that both sets mention are compared. Two requirements on a label do not
+        conflict if a node without the label satisfies both.
         """
         # upstream: requirements.go:Intersects
         mine, theirs = self._by_key, other._by_key
@@ -125,8 +127,8 @@ class Requirements:
     ) -> str | None:
         """Return upstream's text if nodes with these requirements cannot satisfy `required`.
 
-        Returns None if they can. These requirements need not mention the labels in
-        `allow_undefined`.
+        Returns None if they can. If `required` mentions a label in `allow_undefined`, this set
+        need not mention that label.
         """
         # upstream: requirements.go:Compatible
         for key in sorted(self._undefined(required, allow_undefined)):
@@ -139,7 +141,7 @@ class Requirements:
     ) -> bool:
         """Return whether a node with these requirements can satisfy `required`.
 
-        These requirements need not mention the labels in `allow_undefined`.
+        If `required` mentions a label in `allow_undefined`, this set need not mention that label.
         """
         mine = self._by_key
         for key, one in required._by_key.items():
@@ -167,7 +169,7 @@ class Requirements:
         return ""
 
     def __str__(self) -> str:
-        """Return the text of all requirements except the hostname's, sorted."""
+        """Return the texts of all requirements except the one on the hostname, sorted."""
         return ", ".join(sorted(str(one) for one in self if one.key != HOSTNAME))
 
 
@@ -195,9 +197,9 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
     """Return the requirements of nodeSelector and of the first required node affinity term.
 
-    If `preferred` is set, the preferred term with the highest weight counts as required, too;
-    relaxation removes it if it cannot be met. The other required terms are alternatives for
-    relaxation.
+    If `preferred` is set, the preferred term with the highest weight is added. If no node can meet
+    the result, the caller's relaxation removes this preferred term, or replaces the first required
+    term by the next one.
     """
     # upstream: requirements.go:newPodRequirements
     selector = pod.spec.node_selector

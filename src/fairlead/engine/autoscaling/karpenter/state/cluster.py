@@ -140,8 +140,8 @@ class KarpenterCluster:
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
         """Store a NodeClaim.
 
-        A new provider id counts as a change for consolidation. So does the start of the deletion,
-        unless Karpenter had marked the NodeClaim's node for deletion.
+        If the NodeClaim has a new provider id, consolidation runs again. It also runs again if the
+        deletion of the NodeClaim has begun, unless Karpenter had marked its node for deletion.
         """
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim
@@ -247,7 +247,7 @@ class KarpenterCluster:
         return self._joined.current(now)
 
     def is_synced(self) -> bool:
-        """Return whether every NodeClaim has a provider id, so that usage is complete."""
+        """Return whether every NodeClaim has a provider id; if not, `nodes` lacks some nodes."""
         # upstream: cluster.go:Synced
         return all(one.status.provider_id for one in self.node_claims.values())
 
@@ -267,9 +267,10 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Limit the protection that `hold_nominations` started; return whether any node had it.
+        """Limit the protection that `hold_nominations` started to one nomination window.
 
-        The protection then ends one nomination window after `renewed`.
+        The window begins at `renewed`, and its length is the argument `nomination` of the
+        constructor. Returns whether `hold_nominations` had protected any node.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

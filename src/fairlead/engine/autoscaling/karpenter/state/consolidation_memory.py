@@ -31,7 +31,10 @@ class ConsolidationMemory:
         self._changes += 1
 
     def _state(self, now: Instant) -> tuple[int, Instant]:
-        """Return the identity of the current state. It changes at least every five minutes."""
+        """Return (the number of changes, the time of the last change).
+
+        Five minutes without a change count as a change.
+        """
         if now - self._changed_at >= _FORGET_AFTER_NS:
             self.change(now)
         return self._changes, self._changed_at
@@ -41,7 +44,7 @@ class ConsolidationMemory:
         return self._seen.get(method) == self._state(now)
 
     def still_holds(self, method: str, now: Instant) -> bool:
-        """Return the result of `is_consolidated`, without changing the memory."""
+        """Return what `is_consolidated` would return, but never record a change."""
         is_recent = now - self._changed_at < _FORGET_AFTER_NS
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
 

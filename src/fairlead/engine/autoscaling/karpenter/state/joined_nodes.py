@@ -30,7 +30,8 @@ NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
 class JoinedNodes:
     """The list of joined nodes.
 
-    `marked` and `nominated_until` are keyed like the list: by provider id, or else by name.
+    `marked` contains keys of nodes, and `nominated_until` is keyed by them. The key of a node is
+    its provider id, or its name if it has no provider id.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class JoinedNodes:
         self._held: set[str] = set()
         self._known: dict[str, StateNode] = {}
         self._list: list[StateNode] = []
-        self._names: list[tuple[str | None, str | None]] = []  # of each entry's NodeClaim and Node
+        self._names: list[tuple[str | None, str | None]] = []  # NodeClaim, Node per entry
         self._positions: dict[str, list[int]] = {}
         self._is_built = False
         self._stale: set[str] = set()
@@ -102,9 +103,10 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Limit the nominations that `hold_nominations` started; return whether there were any.
+        """Limit the nominations that `hold_nominations` started to one nomination window.
 
-        The nominations then end one nomination window after `renewed`.
+        The window begins at `renewed`, and its length is the argument `nomination` of the
+        constructor. Returns whether `hold_nominations` had nominated any node.
         """
         held, self._held = self._held, set()
         for key in held:
