@@ -124,7 +124,7 @@ _TOP: Final = (
 )
 SCHEDULE_PERIOD_S: Final = 1.0
 _TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
-# Weights are multiplied by scores and summed in 64 bits.
+# The limit of weights, so that sums of weights times scores fit 64 bits.
 _NUMBER_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 40
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
@@ -138,9 +138,9 @@ class BatchConfig(Struct, frozen=True, kw_only=True):
     """The configuration of a batch controller.
 
     `schedule_period_s` is the minimum time between two sessions. A gang that has waited for
-    `starvation_bound_s` gets a reservation. A gang that has been broken for `broken_gang_grace_s`
-    is evicted. If one of these two is None, this never happens, as in kube-batch. `extensions` may
-    replace built-in plugins and actions.
+    `starvation_bound_s` gets a reservation; None means never, as in kube-batch. A gang that has
+    been broken for `broken_gang_grace_s` is evicted; None means never, as in kube-batch.
+    `extensions` may replace built-in plugins and actions.
     """
 
     actions: tuple[str, ...]

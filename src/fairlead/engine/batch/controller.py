@@ -3,8 +3,9 @@
     an object changes ──(one period after the last session)──▶ session ──▶ commands
 
 A session on an unchanged cluster would make the same decisions. So a session runs only after a
-change, or when a gang reaches a time limit. A gang has such limits if it waits, or if it lost
-members while it ran. After a change, no session runs if no job has changed and no task is pending.
+change, or when a gang reaches a time limit. One limit is on the time that a gang waits, another on
+the time for which a running gang lacks members. After a change, no session runs if no job has
+changed and no task is pending.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second, even without changes)
 """
@@ -133,9 +134,9 @@ class Batch:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next session or preparation check.
 
-        After a change, a session is due one period after the last session. Otherwise it is due at
-        the time limit that the last session returned. Returns None if nothing is due or no job
-        exists.
+        After a change, the next session is one period after the last session. Otherwise it is at
+        the time limit (`wake_at`) that the last session returned. Returns None if neither a
+        session nor a check will be necessary, or if no job exists.
         """
         if not self.jobs.jobs:
             return None

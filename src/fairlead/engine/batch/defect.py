@@ -26,7 +26,7 @@ class Defect(Enum):
     BESTEFFORT_PREEMPTOR = "besteffort-preemptor"
     # Reclaim serves one task of a job, and drops the queue at the first failure.
     RECLAIM_ONE_TASK = "reclaim-one-task"
-    # The victims alone must free enough; idle and releasing resources do not count.
+    # The victims alone must free enough resources; idle and releasing resources do not count.
     EVICT_IGNORES_IDLE = "evict-ignores-idle"
     # Reclaim evicts for gangs that cannot be completed.
     RECLAIM_NO_GANG = "reclaim-no-gang"
@@ -35,10 +35,10 @@ class Defect(Enum):
     # Reclaim takes victims in no particular order. Switching it on or off has no effect: Fairlead's
     # order, the least important first, is one of those that upstream may take.
     RECLAIM_VICTIM_ORDER = "reclaim-victim-order"
-    # Preemption within jobs runs for all queues after each queue.
+    # Phase 2 of preempt runs for all queues each time phase 1 has run for a queue.
     PREEMPT_PHASE2 = "preempt-phase2"
-    # Within a job, a task can evict a task of higher priority. With the plugin `priority`, no task
-    # can evict a task of its own job.
+    # Within a job, a task can evict a task of higher priority. But if the plugin `priority` is
+    # configured, no task can evict a task of its own job.
     INTRA_JOB_PRIORITY = "intra-job-priority"
     # Victims are checked one by one against the gang's minimum, not together.
     GANG_VICTIMS_NOT_CUMULATIVE = "gang-victims-not-cumulative"
@@ -46,11 +46,11 @@ class Defect(Enum):
     GANG_MIN_ONE_EVICTABLE = "gang-min-one-evictable"
     # A queue counts as satisfied only once its request is exceeded in every resource.
     PROPORTION_LESS = "proportion-less"
-    # A candidate that is not chosen is subtracted from its queue anyway.
+    # Reclaim subtracts a candidate from its queue's allocated amounts even if it is not chosen.
     PROPORTION_RECLAIM_SUB = "proportion-reclaim-sub"
     # The best node is chosen even if the task must wait there and could start on another.
     PIPELINE_OVER_IDLE = "pipeline-over-idle"
-    # Pods whose init containers alone request resources are never scheduled.
+    # Pods of which only the init containers request resources are never scheduled.
     INIT_ONLY = "init-only"
     # A queue may exceed its share by one task; otherwise small shares stay unused. On by default.
     OVERSHOOT = "overshoot"

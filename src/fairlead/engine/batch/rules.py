@@ -36,8 +36,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that score
     nodes: (plugin, argument of nodeorder that sets its weight, default weight). Each score is
     between 0 and `best_score`. Shares do not count the resources in `uncounted`.
-    `leaves_out_overused` excludes nodes whose pods use more than the node offers.
-    `has_default_queue` makes the default queue exist without an object.
+    `leaves_out_overused` excludes nodes whose pods use more than the node offers. If
+    `has_default_queue` is set, the default queue exists even if no Queue object defines it.
 
     `takes_whole_gangs` evicts a whole gang if the eviction of single members would break it.
     `tries_every_task` continues a job's turn after a task that fits on no node. It also tries

@@ -32,8 +32,9 @@ WHY: Final = "gang below its minimum"
 class SessionOutcome(Struct, frozen=True):
     """The commands of a session, and reports on the jobs that may have changed.
 
-    `wake_at` is the time at which a time limit may change the decisions although no object changes,
-    None if there is no such limit. `queues` contains the usage of each queue after the session.
+    `wake_at` is the next time at which a gang reaches a time limit, so that a session may decide
+    differently although no object has changed. It is None if there is no such limit. `queues`
+    contains the usage of each queue after the session.
     """
 
     commands: list[Command]

@@ -360,8 +360,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
     None if it was too large to keep. `deleted_claims` does not contain claims that belong to a
     pod. `notes` are sentences about rules that did not apply and defaults that were filled in.
-    If the run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known, a pod or a
-    Job would have ended by itself.
+    If the run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known,
+    a pod or a Job would have ended by itself.
     """
 
     started_at: Instant

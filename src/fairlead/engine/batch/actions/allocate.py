@@ -4,7 +4,7 @@
         take the first queue, its first job, and the tasks of this job in order
         place each task on the best node
         if a task fits on no node, the job's turn ends, or (Fairlead's rules) the task is skipped
-        if the job has become ready, bind it; after that it gets one task per turn
+        if the job has become ready, bind it; in each later turn, place one more of its tasks
         if the job cannot start, undo its placements (`_commit_or_discard`)
 
 upstream: pkg/scheduler/actions/allocate/allocate.go
@@ -94,7 +94,7 @@ def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
         placed, passed_over = _place_tasks(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
             break
-        # The skipped tasks may have affinity to a member that was placed after them.
+        # Try the skipped tasks again: they may have affinity to a member that was placed later.
         tasks.extend(passed_over)
     has_more_tasks = placed and bool(tasks)
     _commit_or_discard(session, statement, job)
@@ -107,7 +107,8 @@ def _place_tasks(
     """Place `tasks` in order until `job` is ready or no task is left.
 
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules it ends the turn, and the result is (False, []).
+    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and the
+    result is (False, []), even if earlier tasks were placed.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:
@@ -139,10 +140,10 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 
 
 def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Pipeline `task` onto the best node whose idle and releasing resources suffice.
+    """Pipeline `task` onto the best node whose idle and releasing resources together suffice.
 
     Returns whether there is such a node. With kube-batch's defect evict-ignores-idle, the releasing
-    resources must suffice without the idle resources.
+    resources alone must suffice.
     """
     node = None
     if session.room.is_anything_releasing():
@@ -158,7 +159,8 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Allocate or pipeline `task` on the best node that can hold it now or later (kube-batch).
 
-    Returns False if there is no such node.
+    "Later" means after the releasing resources of the node have become free. Returns False if
+    there is no such node.
     """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:

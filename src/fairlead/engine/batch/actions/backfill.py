@@ -32,7 +32,7 @@ class Backfill:
 
 
 def _in_order(session: Session) -> list[JobInfo]:
-    """Return the candidate jobs in the order that allocate uses: by queue, then by job."""
+    """Return the candidate jobs in the order of the action `allocate`: by queue, then by job."""
     tiers, queues = session.tiers, session.queues
     return sorted(
         session.candidates(),
@@ -41,7 +41,7 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _fill_holes(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Place the tasks of `job` that end before the reserved start, if that makes `job` ready.
+    """Place the tasks of `job` that end by `reservation.starts_at`, if that makes `job` ready.
 
     Skips the job that has the reservation, and jobs of overused queues.
     """

@@ -4,19 +4,21 @@ Preempt (within a queue) and reclaim (between queues) differ in the *candidates*
 running tasks that may be evicted, and in the plugin methods that they call (`EvictionKind`). The
 search is the same:
 
-    1  rank the nodes where the task may run and the candidates occupy enough, best node first
-    2  if a node already has enough idle or releasing resources, pipeline the task there
-    3  otherwise, take the first node that has enough candidates that all plugins allow, and evict
-       them, least important first, until the task fits
-    4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang that
-       occupies enough as a whole
+    1  find the nodes on which the task may run and would fit without the candidates there, and
+       rank them, best node first
+    2  if a node already has enough idle and releasing resources, pipeline the task there
+    3  otherwise, take the first node on which the task fits after the evictions that all plugins
+       allow; evict the candidates there, least important first, until the task fits
+    4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang
+       without which the task fits on a node
 
 If a search used only step 2, its result is reverted (`commit_or_discard`), because allocate places
 jobs that need no eviction.
 
 Plugins choose victims node by node and member by member. In a full cluster almost all of these
 calls find no victim. Therefore, plugins are first called once per job, to exclude whole jobs. A
-node is then searched only if the members of the other jobs (`VictimPool`) occupy enough of it.
+node is then searched only if the task would fit there without the members of the jobs that were
+not excluded (`VictimPool`).
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -52,10 +54,10 @@ _Lacking = Mapping[int, Ints]  # amounts by resource column, each of shape (rows
 class EvictionKind(Struct, frozen=True):
     """The plugins and plugin methods that choose victims for one action.
 
-    `voters` selects the plugins of each tier. `allowed_by(plugin, task, candidates)` returns the
-    candidates that the plugin allows to evict. Before that, a plugin of type `excluding` can
-    exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the jobs in `jobs` that
-    the plugin does not exclude. `why` is the reason in events and reports.
+    `voters(tiers)` returns these plugins, by tier. `allowed_by(plugin, task, candidates)` returns
+    the candidates that `plugin` allows to be evicted for `task`. Before that, a plugin of type
+    `excluding` can exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the jobs
+    in `jobs` that the plugin does not exclude. `why` is the reason in events and reports.
     """
 
     why: str
@@ -94,7 +96,8 @@ class EvictionSearch:
     ) -> None:
         """Prepare the search for the tasks of `job`.
 
-        A running task is a candidate if `is_candidate(task of job, running task)` is true.
+        A running task may be evicted for a task of `job` only if `is_candidate(task of job,
+        running task)` is true. `pools` contains the jobs that may lose members.
         """
         self._session = session
         self._kind = kind
@@ -112,9 +115,10 @@ class EvictionSearch:
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
         """Pipeline `task` onto a node, after evicting victims there if that is necessary.
 
-        No victim is evicted if a node already has enough idle and releasing resources. Returns
-        whether `task` was pipelined. If `steps` is final and `task` fits on idle resources, the
-        result is False: allocate places the task.
+        No victim is evicted if a node already has enough idle and releasing resources. The
+        operations are added to `steps`. Returns whether `task` was pipelined. If operations take
+        effect immediately (`steps.is_final`) and `task` fits on idle resources, nothing is done
+        and the result is False: the action `allocate` places the task.
         """
         kind = (task.info.shape.id, task.priority)
         most = self._most
@@ -141,7 +145,8 @@ class EvictionSearch:
     def _lacking(self, task: TaskInfo) -> _Lacking:
         """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
-        Idle and releasing resources count, except with kube-batch's defect evict-ignores-idle.
+        These are the amounts that `task` needs, minus the idle and releasing resources of the
+        node. With kube-batch's defect evict-ignores-idle, nothing is subtracted.
         """
         floors = task.request.floors
         if self._ignores_idle:
@@ -150,7 +155,7 @@ class EvictionSearch:
         return {column: floor - self._view.future_idle_many(column) for column, floor in floors}
 
     def _possible_rows(self, pool: VictimPool, lacking: _Lacking) -> Bools:
-        """Return a mask by row: True if the tasks of `pool` use at least the lacking amounts."""
+        """Return a mask by row: True where tasks of `pool` use at least the lacking amounts."""
         possible = np.ones(self._session.table.capacity, np.bool_)
         for column, amounts in lacking.items():
             possible &= pool.potential[column] >= amounts
@@ -196,9 +201,9 @@ class EvictionSearch:
     def _take_surplus(
         self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
     ) -> bool:
-        """Evict single members for `task` on the best of `nodes` where that makes enough room.
+        """Evict single tasks on the best of `nodes` where `task` then fits, and pipeline it there.
 
-        Returns whether a node was found.
+        Returns whether there was such a node. `lacking` is the result of `_lacking`.
         """
         if not self._surplus.jobs:
             return False
@@ -247,10 +252,10 @@ class EvictionSearch:
     # --- whole gangs -----------------------------------------------------------------------
 
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, ranked: RankedNodes) -> bool:
-        """Evict the running members of the least important gang that makes room on a ranked node.
+        """Evict the least important gang without which `task` fits on a node in `ranked`.
 
-        Gangs that have allocated or bound members that do not run yet are skipped. Returns whether
-        a gang was evicted.
+        All running members of the gang are evicted, and `task` is pipelined. Gangs with allocated
+        or bound members that do not run yet are skipped. Returns whether a gang was evicted.
         """
         if self._whole is None:
             return False
@@ -286,7 +291,7 @@ class EvictionSearch:
 
 
 def victim_pools(session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> VictimPools:
-    """Return the VictimPools for an action of `kind`, with victims of `jobs`."""
+    """Return the VictimPools for an action of `kind`; only members of `jobs` can be victims."""
     return VictimPools(session, kind.excluding, kind.not_excluded_by, jobs)
 
 

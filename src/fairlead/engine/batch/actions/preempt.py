@@ -80,9 +80,10 @@ def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
 
 
 def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: EvictionSearch) -> bool:
-    """Give `job` one turn; return whether it can start and gained resources.
+    """Make room for the pending `tasks` of `job` until `job` can start or `tasks` is empty.
 
-    If the result is True, the job gets another turn.
+    Handled tasks are removed from `tasks`. Returns whether `job` can start and at least one of its
+    tasks was pipelined. If so, the caller gives the job another turn.
     """
     statement, assigned = Statement(session), False
     while tasks:
@@ -97,8 +98,8 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
     """Return the tasks for phase 2, by job id.
 
-    If the rules try every task (Fairlead), these are all pending tasks of `jobs`. Otherwise they
-    are `left`, the tasks that remain from phase 1.
+    If the rules try every task (Fairlead), the result contains all pending tasks of `jobs`.
+    Otherwise the result is `left`, the tasks that remain from phase 1.
     """
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}

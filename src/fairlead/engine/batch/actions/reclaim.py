@@ -28,9 +28,10 @@ Tasks = deque[TaskInfo]
 
 
 class _WaitingJobs(Struct):
-    """The queues to serve, and by queue name the waiting jobs and the jobs to reclaim from.
+    """The queues to serve, and the jobs that wait in each queue.
 
-    `tasks` contains the remaining pending tasks of each waiting job.
+    `jobs` contains the waiting jobs, and `pools` the jobs to reclaim from. Both are keyed by the
+    name of the queue. `tasks` contains the remaining pending tasks of each waiting job, by job id.
     """
 
     queues: PriorityQueue[QueueInfo]
@@ -80,9 +81,9 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Evict tasks for one task of the first job; return whether that task has room (kube-batch).
+    """Make room for one task of the first job in `jobs`; return whether that succeeded.
 
-    After a failure, the queue gets no further turn.
+    If it failed, the queue gets no further turn. This is kube-batch's defect reclaim-one-task.
     """
     job = jobs.pop()
     statement = _statement(session)
@@ -115,10 +116,10 @@ def _statement(session: Session) -> TaskOperations:
 def _reclaim_for_task(
     session: Session, search: EvictionSearch, steps: TaskOperations, task: TaskInfo
 ) -> bool:
-    """Make room for `task`; return whether that succeeded.
+    """Pipeline `task`, after evicting victims if necessary; return whether that succeeded.
 
-    With kube-batch's defect evict-ignores-idle, the search ignores idle resources. So a task that
-    fits on idle resources is skipped here.
+    With kube-batch's defect evict-ignores-idle, `search` ignores idle resources. So a task that
+    fits on idle resources is skipped here, except with the defect reclaim-before-idle.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

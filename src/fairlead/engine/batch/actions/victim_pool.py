@@ -34,7 +34,8 @@ NotExcludedBy = Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
 class VictimPool(Struct, frozen=True):
     """The jobs that may lose members to another job, and the amounts that their members occupy.
 
-    `potential[resource, row]` is an upper bound of the sum over the running tasks of `jobs`.
+    `potential[resource, row]` is at least the sum of the requests of the running tasks of `jobs`
+    on the node at `row`.
     """
 
     jobs: Collection[JobInfo]
@@ -65,7 +66,7 @@ class VictimPools:
         self._by_queue: dict[Voters, _JobsByQueue] = {}
 
     def for_job(self, preemptor: JobInfo, voters: Voters) -> VictimPool:
-        """Return the pool of the jobs that no plugin excludes as victims of `preemptor`.
+        """Return the pool of the jobs that no plugin in `voters` excludes for `preemptor`.
 
         The pool is valid until the next call.
         """
@@ -92,12 +93,12 @@ class VictimPools:
         return jobs
 
     def _decisive_among(self, voters: Voters) -> list[Any]:
-        """Return the plugins of type `excluding` whose votes are decisive: a veto excludes a job.
+        """Return the plugins of type `excluding` whose veto is enough to exclude a job.
 
-        By default every plugin can veto, so every vote is decisive. With kube-batch's defect
-        tier-first-wins, only the first tier that returns victims counts. A veto in the first tier
-        is then decisive only with kube-batch's defect tier-carry: later tiers start with the empty
-        result, so the result stays empty. A veto in a later tier is never decisive.
+        By default the veto of any plugin is enough. With kube-batch's defect tier-first-wins, only
+        the first tier that returns victims counts. Then a veto in the first tier is enough only
+        with kube-batch's defect tier-carry: later tiers start with the empty result, so the result
+        stays empty. A veto in a later tier is never enough.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):
@@ -135,7 +136,8 @@ class VictimPools:
 class _QueueJobs(Struct):
     """The jobs of one queue that may lose members, keyed by id.
 
-    `potential` is the sum over the jobs in `counted`, which have been in `jobs` at some time.
+    `potential` is the sum of the requests of the running tasks, shape (resources, rows), over all
+    jobs in `counted`. These are the jobs that are in `jobs` or have been there.
     """
 
     potential: Ints
@@ -155,7 +157,10 @@ class _JobsByQueue:
         self.queues: dict[str, _QueueJobs] = {}
 
     def refresh(self, not_excluded: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
-        """Call `not_excluded` for the jobs whose tasks have moved since the last call."""
+        """Call `not_excluded` for the jobs whose tasks have moved since the last call.
+
+        `not_excluded(jobs)` returns the jobs in `jobs` that no plugin excludes.
+        """
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)

@@ -319,9 +319,9 @@ class _Trial:
 
 
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
-    """Return one fact for each of the nearest nodes.
+    """Return the reasons why `task` cannot run on up to ten nodes, one fact for each node.
 
-    Nodes that lack only resources come first, and among them the node with the smallest gap.
+    Nodes that lack only resources come first, and of these the node with the smallest `_gap`.
     """
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
     facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))

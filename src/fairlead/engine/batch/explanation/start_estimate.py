@@ -52,7 +52,7 @@ class _WaitingJob(Struct):
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
-    """Return the first `jobs_max` waiting jobs of each queue, in the order of service."""
+    """Return the first `jobs_max` waiting jobs of each queue, by queue, in allocate's order."""
     found: dict[str, list[_WaitingJob]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)

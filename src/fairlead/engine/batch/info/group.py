@@ -88,7 +88,7 @@ def group_info(group: PodGroup) -> GroupInfo:
 
 
 def _min_member(group: PodGroup) -> int:
-    """Return the minimum number of members, or 0 if the policy is upstream's basic policy."""
+    """Return the minimum number of members; 0 if spec.schedulingPolicy has no `gang`."""
     policy = group.spec.scheduling_policy
     if policy is None:
         return group.spec.min_member

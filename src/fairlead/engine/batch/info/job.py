@@ -75,9 +75,9 @@ class JobInfo:
 
     A member has a node if its status is one of ALLOCATED_STATUSES; pipelined and releasing members
     do not count. `ready_count` is the number of members that have a node or have succeeded. `held`
-    is the sum of the requests of members that have a node or are pipelined. `pending` is the sum of
-    the requests of pending tasks. Both lists are by resource column and may be shorter than the
-    table of resources.
+    is the sum of the requests of members that have a node or are pipelined. `pending` is the sum
+    of the requests of pending tasks. `held` and `pending` are lists by resource column. A
+    list may be shorter than the table of resources; missing columns count as 0.
 
     `waiting_since` is the time at which a session first found that the job cannot start.
     `broken_since` is the time at which a session first found that too few of its members run. Each
@@ -195,7 +195,7 @@ class JobInfo:
 
     @property
     def valid_count(self) -> int:
-        """Number of members that are ready, pipelined or pending.
+        """Number of members that are ready (have a node or have succeeded), pipelined or pending.
 
         Members that are gated, releasing, failed or of unknown status do not count.
         """
@@ -208,7 +208,7 @@ class JobInfo:
 
     @property
     def is_pipelined(self) -> bool:
-        """Whether at least the minimum number of members are ready or pipelined."""
+        """Whether `ready_count` plus the number of pipelined members is at least the minimum."""
         return self.ready_count + self.waiting_count >= self.min_available
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
 """JobTable: all jobs, queues and groups, updated with each stimulus.
 
 A session changes these objects directly, and undoes its changes when it closes. So the cost of
-opening a session depends on the number of changes, not on the number of jobs. Only `apply`
-(observed changes), the methods for failed commands and the open session change the table.
+opening a session depends on the number of changes, not on the number of jobs. The table is changed
+only by `apply` (observed changes), by the methods for failed commands, and by the open session.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -65,7 +65,7 @@ class JobTable:
         self.jobs: dict[str, JobInfo] = {}
         self.tasks: dict[str, TaskInfo] = {}
         self.queues: dict[str, QueueInfo] = {}
-        self._groups: dict[str, dict[str, GroupInfo]] = {}  # by key and API group
+        self._groups: dict[str, dict[str, GroupInfo]] = {}  # by job id, then by API group
         self.priority_classes: dict[str, PriorityClass] = {}
         self.releasing_pods: dict[str, PodInfo] = {}
         self.odd: dict[str, PodInfo] = {}
@@ -143,9 +143,10 @@ class JobTable:
         return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
-        """Set the job's group to the preferred one of the groups with the key `key`.
+        """Set the group of the job `key` (`namespace/name`) to the group with the same key.
 
-        Several APIs may have a group with this key. If none has, the job loses its group.
+        If several APIs have a group with this key, `PREFERENCE` decides. If no API has one, the
+        job loses its group.
         """
         known = self._groups.get(key, {})
         if known:
@@ -219,7 +220,7 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Return whether a session has evicted `pod` and the pod object does not show it."""
+        """Return whether the task of `pod` is RELEASING, as it is after its eviction."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 
@@ -370,7 +371,7 @@ def _preference(group: GroupInfo) -> int:
 
 
 def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
-    """Return whether an update with `status` is older than a decision that was already sent."""
+    """Return whether the observed `status` is older than the last decision about `task`."""
     decided = task.status
     return (decided is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
         decided is TaskStatus.RELEASING and status is TaskStatus.RUNNING

@@ -37,9 +37,9 @@ class Slack(Struct, frozen=True):
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Return the tolerance for comparing two amounts of a queue, such as its deserved amount.
+        """Return the tolerance for comparing the deserved amount of a queue with another amount.
 
-        The amounts are of the resource in `column`. Unlike requests, they can be fractions.
+        `column` is the column of the resource. Unlike requests, deserved amounts can be fractions.
         """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
@@ -52,15 +52,16 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 class TaskRequest:
-    """A task's requests: `running` (while it runs) and `starting` (free resources to start it).
+    """The resources that a task uses (`running`), and that must be free to start it (`starting`).
 
-    Both are pairs (column, amount); cpu is in millicores. `floors` are pairs (column, smallest free
-    amount that a node needs to start the task). `is_best_effort` is set if `starting` is zero, and
-    `runs_on_nothing` if `running` is zero, within the tolerances of Slack. `nonzero` is
-    (millicores, memory bytes), with upstream's defaults for missing requests. The node's own sums
-    (`NodeInfo`) may count the pod with other amounts than `running` and `nonzero`. `surplus` and
-    `nonzero_surplus` are the amounts in the node's sums minus `running` and `nonzero`; they are
-    empty or zero for nearly all pods.
+    Both consist of pairs (column, amount); cpu is in millicores. `floors` are pairs (column,
+    smallest free amount that a node needs to start the task). `is_best_effort` is set if all
+    amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero. An
+    amount within the tolerance of `Slack` counts as zero. `nonzero` is (millicores, memory bytes),
+    with upstream's defaults for missing requests. The node's own sums (`NodeInfo`) may count the
+    pod with other amounts than `running` and `nonzero`. `surplus` and `nonzero_surplus` are the
+    amounts in the node's sums minus `running` and `nonzero`; they are empty or zero for nearly all
+    pods.
     """
 
     __slots__ = (
@@ -82,7 +83,10 @@ class TaskRequest:
         shape: Shape,
         nonzero: tuple[int, int],
     ) -> None:
-        """Store the request; `nonzero` is (millicores, memory bytes), with defaults."""
+        """Store the request of the pods of `shape`.
+
+        `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
+        """
         self.running = running
         self.starting = starting
         self.floors = tuple((c, amount - slack.least(c) + 1) for c, amount in starting)
@@ -177,7 +181,7 @@ class RequestTable:
         """Return the request of `pod` by the rule of this table, computed once per shape."""
         found = self._known.get(pod.shape.id)
         if found is None:
-            if len(self._known) >= _KNOWN_MAX:  # because shapes are dropped and created again
+            if len(self._known) >= _KNOWN_MAX:  # else it would keep growing as shapes come and go
                 self._known.clear()
             found = self._rule(pod, self._columns, self._slack)
             self._known[pod.shape.id] = found

@@ -1,4 +1,4 @@
-"""The run times of tasks, if their pods declare them.
+"""The run times that the pods of tasks declare.
 
 A pod declares its run time by the annotation `fairlead.dev/run-duration` (set when traces are
 converted) or by spec.activeDeadlineSeconds. A pod that declares no run time may run forever.

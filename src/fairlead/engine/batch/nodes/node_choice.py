@@ -1,11 +1,13 @@
 """NodeChoice: finds the nodes that can take a task, and the best of these nodes.
 
     verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
-    verdicts and scores that depend on more (affinity, spread)  evaluated for every task, unless
-                                                                they had no effect for an equal task
+    verdicts and scores that depend on more (affinity, spread)  evaluated for every task, unless an
+                                                                equal pod (`EqualPods`) showed that
+                                                                they have no effect
 
-There is one instance for each kind of resources that a task may need on the node (`NodeChoices`).
-The instances differ only in the filters of their frameworks.
+A session has several instances: for tasks that need idle resources, for tasks that can wait for
+releasing resources, and so on (`NodeChoices`). The instances differ only in the filters of their
+frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
@@ -34,7 +36,7 @@ _DECIDED_MAX: Final = 1_024
 
 
 class RankedNodes(Struct, frozen=True):
-    """The nodes in `rows`; a higher key is better, and all `keys` are distinct.
+    """The nodes at `rows`, each with a key in `keys`; a higher key is better, and all keys differ.
 
     Iteration yields the rows, best node first. Usually only the first node is needed, so the other
     nodes are sorted only on demand.
@@ -44,7 +46,7 @@ class RankedNodes(Struct, frozen=True):
     keys: Scores
 
     def where(self, mask: Mask) -> RankedNodes:
-        """Return the nodes at the positions in `rows` where `mask` is True."""
+        """Return the nodes in `rows` for which `mask`, of the same length, is True."""
         at = mask.nonzero()[0]  # faster than to index both arrays by the mask
         return RankedNodes(self.rows.take(at), self.keys.take(at))
 
@@ -92,7 +94,10 @@ class NodeChoice:
         return self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
 
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
-        """Return whether the plan alone determines the best node, as it did for an equal pod."""
+        """Return whether the plan alone is known to determine the best node for `pod`.
+
+        True if it did so for an equal pod, and no relevant state has changed since (`EqualPods`).
+        """
         if not self._decided_by_plan:
             return False
         if self._version != self._equal.version():
@@ -108,7 +113,10 @@ class NodeChoice:
         self._decided_by_plan[self._equal.key(pod)] = None
 
     def _best(self, pod: PodInfo, found: Feasibility) -> Rows | array[int]:
-        """Return the plan positions of the best nodes, ascending; empty if none is feasible."""
+        """Return the positions of the best nodes in `found.plan.rows`, ascending.
+
+        The result is empty if no node is feasible.
+        """
         if found.rejected is not None:
             return _NOWHERE
         plan, scorers = found.plan, _varying_scorers(found.plan, pod)
@@ -143,7 +151,7 @@ class NodeChoice:
         return totals
 
     def ranked(self, pod: PodInfo, among: Mask) -> RankedNodes:
-        """Return the feasible nodes at the rows where `among` is True.
+        """Return the feasible nodes among those whose row is True in `among`, ranked by score.
 
         Nodes with equal scores are ordered by descending name.
 
@@ -162,7 +170,7 @@ class NodeChoice:
         return RankedNodes(rows, keys)
 
     def _ranks(self) -> Rows:
-        """Return the position of each row's node in the order of names, shape (rows,)."""
+        """Return, for each row, the position of its node in the order of names, shape (rows,)."""
         table = self._table
         if self._ranked_at != table.node_log.position:
             self._name_rank = np.zeros(table.capacity, np.int64)

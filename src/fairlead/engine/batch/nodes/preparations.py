@@ -39,7 +39,7 @@ from fairlead.engine.framework.runtime import attempt
 
 
 class _Held(Struct):
-    """The reservations for `task` on `node`, and the refusal if `task` cannot be bound there."""
+    """The reservations for `task` on `node`; `refusal` is set if a plugin refused to reserve."""
 
     task: TaskInfo
     node: str
@@ -48,7 +48,7 @@ class _Held(Struct):
 
 
 class DispatchGroup(Struct, eq=False):
-    """The ids of tasks that were dispatched together, and of the tasks still in preparation."""
+    """Tasks that were dispatched together, by id; `preparing` are those not yet prepared."""
 
     members: tuple[str, ...]
     preparing: dict[str, None] = field(default_factory=dict)
@@ -57,8 +57,8 @@ class DispatchGroup(Struct, eq=False):
 class PreparationCommands(Struct, frozen=True):
     """The result of one step of a preparation.
 
-    The fields are the commands to send, the tasks whose placement must be undone, and the reason if
-    a plugin refused a task.
+    `commands` are the commands to send, and `taken_back` the tasks whose placement must be undone.
+    `refusal` is the status of the plugin that refused a task, None if no plugin did.
     """
 
     commands: Sequence[Command] = ()
@@ -115,8 +115,8 @@ class Preparations:
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
         """Prepare `tasks` and return their binds if no task needs to wait.
 
-        If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, all binds
-        follow after the last preparation.
+        If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, later
+        calls of `answer` or `check` return all binds, after the last task is prepared.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}
@@ -159,7 +159,7 @@ class Preparations:
     ) -> PreparationCommands | None:
         """Handle the outcome of a preparation's command.
 
-        Returns the result if `outcome` completes the preparation of a task, else None.
+        Returns the next commands if `outcome` completes the preparation of a task, else None.
         """
         prepared = self._preparing.answer(outcome, now)
         return None if prepared is None else self._prepared(prepared)
@@ -169,7 +169,7 @@ class Preparations:
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:
-        """Check the preparations that are due; return the results of the completed preparations."""
+        """Check the preparations that are due; return the next commands of each completed one."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:

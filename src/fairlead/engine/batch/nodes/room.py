@@ -37,8 +37,9 @@ class Room:
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
     resources reserved for a starving gang. Only this gang and short tasks (backfill) use `whole`.
-    `nonzero_surplus[row]` is the excess of the node's own sums (cpu, memory, with defaults) over
-    the sums by the configured rule. The arrays are valid from `open` to the end of the session.
+    `nonzero_surplus[row]` is [millicores, memory bytes]: the node's own sums with defaults for
+    missing requests, minus the same sums by the configured request rule. The arrays are valid from
+    `open` to the end of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -57,7 +58,8 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the resources of all nodes.
 
-        If `leave_out` is set, exclude nodes that are overused by at least this tolerance.
+        If `leave_out` is set, exclude the nodes whose pods request more than the node's
+        allocatable amount of any resource, by at least the tolerance in `leave_out`.
         """
         table = self.table
         table.widen()
@@ -92,7 +94,7 @@ class Room:
                 to[column, found.row] += amount
 
     def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
-        """Add `task`, with `status`, to the sums of the node at `row`; `sign` -1 removes it."""
+        """Add `sign` (1 or -1) times `task`, with `status`, to the sums of the node at `row`."""
         if task.request.is_odd:
             self._count_surplus(row, task.request, sign)
         idle, releasing = self.idle, self.releasing
@@ -127,7 +129,8 @@ class Room:
 class RoomView:
     """The resources that one job may use: all resources, or all resources that are not reserved.
 
-    `idle` is the idle amount. If more is pipelined than is releasing, the excess is subtracted.
+    If the tasks that are pipelined onto a node need more than the node's releasing amount, the
+    missing amount is subtracted from the idle amount.
     """
 
     def __init__(self, room: Room, *, sees_all: bool) -> None:
@@ -151,9 +154,10 @@ class RoomView:
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def releasing(self, column: int, row: int) -> int:
-        """Return the releasing amount on the node at `row` that is not pipelined or reserved.
+        """Return the releasing amount of the resource in `column` on the node at `row`.
 
-        The amount is that of the resource in `column`.
+        Amounts that pipelined tasks will take are not included, nor are reserved amounts that the
+        job may not use.
         """
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
@@ -167,7 +171,8 @@ class RoomView:
     def future_idle(self, column: int, row: int) -> int:
         """Return the amount of the resource in `column` that will be free on the node at `row`.
 
-        This is the idle amount plus the releasing amount, minus the pipelined and reserved amounts.
+        This is the idle plus the releasing amount, without amounts that pipelined tasks will take
+        and without reserved amounts that the job may not use.
         """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
@@ -207,12 +212,12 @@ class RoomView:
 class RuleSums:
     """The requested cpu and memory on each node, by the request rule of the configuration.
 
-    The amounts are computed from the nodes' sums, minus the excess in `Room.nonzero_surplus`. The
-    scorers of Kubernetes 1.16 read these amounts.
+    The amounts are the nodes' own sums minus `Room.nonzero_surplus`. The scorers of Kubernetes
+    1.16 read these amounts.
     """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
-        """Subtract the excess in `room` from the nodes' sums; `requests` has the pods' requests."""
+        """Read `nonzero_surplus` in `room`, and the requests of pods in `requests`."""
         self._room = room
         self._requests = requests
 

@@ -39,7 +39,10 @@ class Gang:
         return job.is_ready
 
     def job_pipelined(self, job: JobInfo) -> bool:
-        """Return whether at least the minimum number of members are ready or pipelined."""
+        """Return whether the ready and the pipelined members together reach the job's minimum.
+
+        A member is ready if it has a node or has succeeded.
+        """
         return job.is_pipelined
 
     def job_valid(self, job: JobInfo) -> Unschedulable | None:
@@ -68,9 +71,10 @@ class Gang:
         return self._surplus(candidates)
 
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs with more ready members than the minimum.
+        """Return the jobs that have more ready members than their minimum.
 
-        Jobs with minMember 1 are included if they may lose their last member (`preemptable`).
+        A member is ready if it has a node or has succeeded. Jobs with minMember 1 are included if
+        they may lose their last member (`preemptable`).
         """
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)

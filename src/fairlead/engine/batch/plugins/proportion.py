@@ -56,7 +56,7 @@ class QueueShare(Struct):
 
     @property
     def share(self) -> float:
-        """Largest ratio of allocated to deserved over all resources."""
+        """Largest ratio `allocated` ÷ `deserved` of any resource."""
         by_resource = (share(self.allocated_of(c), whole) for c, whole in self.deserved.items())
         return max(by_resource, default=0.0)
 
@@ -137,7 +137,7 @@ class Proportion:
             add_amounts(found.allocated, amounts, sign)
 
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-        """Return the amounts that `jobs` have allocated and wait for, by resource column.
+        """Return the amounts that `jobs` have allocated plus their pending requests, by column.
 
         Resources with the amount 0 are left out, unless `_named` returns them. Resources in
         `uncounted` are always left out.
@@ -155,10 +155,10 @@ class Proportion:
         }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
-        """Return the columns of the resources that tasks of `jobs` request, even with amount 0.
+        """Return the columns of the resources for which a total request of 0 matters.
 
-        Only kube-batch considers requests of 0 (the defect proportion-less). Otherwise the result
-        is cpu and memory.
+        By default these are cpu and memory. With kube-batch's defect proportion-less, they also
+        include all resources that a task of `jobs` requests, even if it requests 0.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}
@@ -184,11 +184,11 @@ class Proportion:
         return () if self._defects.has(Defect.CAPABILITY) else found.queue.capability
 
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
-        """Return the sort key of a queue: the shares on the path from the top of the tree to it."""
+        """Return the sort key of a queue: the shares of its ancestors, top first, then its own."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def overused(self, queue: QueueInfo) -> bool:
-        """Return whether the queue has its deserved amount of every resource."""
+        """Return whether the queue has allocated its deserved amount of every resource."""
         found = self.shares[queue.name]
         return self._covers(found, found.deserved, found.allocated)
 
@@ -225,9 +225,10 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their queue its deserved amounts.
 
-        By default this must hold for one resource that the candidate uses. With kube-batch's defect
-        reclaim-all-dims, it must hold for every resource. The victims before the candidate count as
-        evicted; with kube-batch's defect proportion-reclaim-sub, all candidates before it do.
+        By default this must hold for one resource that the candidate uses. With kube-batch's
+        defect reclaim-all-dims, it must hold for every resource. Earlier candidates that are in
+        the result count as evicted; with kube-batch's defect proportion-reclaim-sub, all earlier
+        candidates count as evicted.
         """
         left: dict[str, list[int]] = {}
         victims = []
@@ -277,7 +278,8 @@ class Proportion:
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether the queue and its ancestors can admit `job` within their capabilities.
 
-        Allocated amounts, the expected amounts of admitted jobs and the job's minResources count.
+        For each resource in minResources, the allocated amount, the expected amount of admitted
+        jobs and the job's minResources together must not exceed the capability.
         """
         if self._defects.has(Defect.CAPABILITY):
             return True
@@ -285,7 +287,7 @@ class Proportion:
         return all(_has_room(found, needs) for found in self._lines[job.queue])
 
     def job_enqueued(self, job: JobInfo) -> None:
-        """Add the job's minResources to the expected amounts of its queue and the ancestors."""
+        """Add the job's minResources to the expected amounts of its queue and of its ancestors."""
         self._expect(job.queue, needs_of(job, self._columns))
 
     def _expect(self, queue: str, amounts: Amounts) -> None:
@@ -304,9 +306,9 @@ class Proportion:
     def _stays_fair(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
-        """Return whether the queue keeps its deserved amount of one resource that `task` uses.
+        """Return whether the queue keeps its deserved amount of at least one resource of `task`.
 
-        `without` are the amounts that the queue has allocated if `task` is evicted.
+        `without` are the amounts that the queue has allocated after `task` is evicted, by column.
         """
         known = len(without)
         taken = dict(task.request.running)

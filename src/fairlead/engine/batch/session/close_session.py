@@ -84,9 +84,10 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
 def fit_error_of(session: Session, job: JobInfo) -> str:
     """Return the reason why tasks of `job` were not placed.
 
-    If the last task was pipelined, the text lists the resources that the task lacks on its node, in
-    kube-batch's words. Otherwise it is the last failure that the session recorded, or the reason
-    why the session did not try the job, or "0 nodes are available".
+    If the task of `job` that allocate tried last was pipelined, the reason lists the resources
+    that the task lacks on its node, in kube-batch's words. Otherwise the reason is the last
+    failure that the session recorded for the job. If there is none, it is the reason why the
+    session did not try the job, or else "0 nodes are available".
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
@@ -99,7 +100,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Return the reason why the session did not search for nodes, or None if it did."""
+    """Return the reason why the session searched no nodes for `job`, or None if there is none."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "the cluster has no room for the minimum of the group"

@@ -31,7 +31,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import CPU
 from fairlead.engine.state.shape import Amounts
 
-_REMEMBERED = 1 << 40  # more than any node has free, in any unit
+_REMEMBERED = 1 << 40  # larger than the free amount of any node
 
 
 class PodUsage(Struct, frozen=True):
@@ -107,7 +107,7 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
-    """Return the first pending tasks of the gang in task order, as many as it lacks.
+    """Return the first pending tasks of `job` in task order, as many as it lacks for its minimum.
 
     Best-effort tasks are not included.
     """
@@ -141,9 +141,9 @@ def pod_usages(session: Session) -> list[PodUsage]:
 def _place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[PodUsage]
 ) -> list[int] | None:
-    """Return a row for each task of `lacking` after the pods in `gone` have ended.
+    """Choose a node for each task in `lacking`, assuming that the pods in `gone` have ended.
 
-    Returns None if a task fits on no node.
+    Returns the rows of the nodes, in the order of the tasks; None if a task fits on no node.
     """
     free = session.room.idle + session.room.releasing
     for one in gone:
@@ -155,10 +155,11 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Place the tasks `lacking` of `job` into the free amounts `free`; return a row for each task.
+    """Choose a node for each of the tasks `lacking` of `job`; return the rows, in that order.
 
-    `free` has the shape (resources, rows) and is not changed. Returns None if a task fits on no
-    node. Rows that were reserved for `job` are preferred, then rows with more idle cpu.
+    `free` contains the free amounts, shape (resources, rows), and is not changed. Returns None if
+    a task fits on no node. Nodes that were reserved for `job` are preferred, then nodes with more
+    idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()
@@ -197,7 +198,7 @@ def _reservation(
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
-    """Return whether `task`, if started now, ends by the start of the reservation."""
+    """Return whether `task`, if it starts now, ends by the time `reservation.starts_at`."""
     runtime = runtime_of(task.info)
     return (
         runtime is not None

@@ -94,11 +94,11 @@ NO_OBSERVER: Final = NoObserver()
 
 
 class NodeChoices(Struct, frozen=True):
-    """A NodeChoice for each kind of resources.
+    """One NodeChoice for each kind of resources on which a task may be placed.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
     resources together suffice; with kube-batch's defect evict-ignores-idle, only the releasing
-    resources count. `either` finds the nodes of `now` and `later`. `ignoring_resources`
+    resources count. `either` finds all nodes that `now` or `later` finds. `ignoring_resources`
     finds nodes on which the task would fit after enough evictions.
     """
 
@@ -131,8 +131,8 @@ class Reservation(Struct, frozen=True):
 class Policy(Struct, frozen=True, kw_only=True):
     """The settings that all sessions of a controller share.
 
-    A gang that has waited for `starvation_bound` (ns) gets a reservation. A gang that has been
-    broken for `broken_gang_grace` (ns) is evicted. If one of the two is None, this never happens.
+    A gang that has waited for `starvation_bound` (ns) gets a reservation; None means never. A gang
+    that has been broken for `broken_gang_grace` (ns) is evicted; None means never.
     """
 
     tiers: Tiers
@@ -149,11 +149,11 @@ class Policy(Struct, frozen=True, kw_only=True):
 class Session:
     """One scheduling pass over all jobs, on one snapshot of the cluster.
 
-    `jobs` are the jobs with a group and a queue. Of these, the jobs in `outside` are not admitted,
-    and `objections` contains the reasons to exclude jobs. `failures` contains the reason why tasks
-    of a job were not placed, and `shortfalls` the resources that its last pipelined task lacks.
-    `changed` contains the jobs whose tasks or admission this session changed. All these fields are
-    keyed by job id.
+    `jobs` are the jobs with a group and a queue. `outside` contains the jobs that are not
+    admitted, and `objections` the reasons of plugins to exclude jobs. `failures` contains the
+    reasons why tasks of jobs were not placed. `shortfalls` contains the names of the resources
+    that the last tried task of a job lacks, if it was pipelined. `changed` contains the jobs whose
+    tasks or admission this session changed. All these fields are keyed by job id.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Session:
         return queues
 
     def may_have_changed(self, job: JobInfo) -> bool:
-        """Return whether the status of `job` may have changed."""
+        """Return whether the status of the job's group may differ from the last written one."""
         return (
             job.id in self.changed
             or job.id in self.job_table.touched
@@ -331,8 +331,8 @@ class Session:
     def dispatch_ready(self, job: JobInfo) -> None:
         """Bind the allocated tasks of `job`, which is ready.
 
-        If volumes or devices must be prepared, the binds follow later. If a plugin refuses a task,
-        undo the allocations of all these tasks.
+        If volumes or devices must be prepared, the tasks are bound later. If a plugin refuses a
+        task, the allocations of all these tasks are undone.
         """
         tasks = job.with_status(TaskStatus.ALLOCATED)
         sent = self.policy.preparations.dispatch(tasks, self.now)
@@ -386,7 +386,7 @@ class Session:
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
         """Record the names of the resources that `task` currently lacks on `node`.
 
-        `shortfalls` contains these names for each job's last task that was pipelined.
+        `shortfalls` keeps the names until the action allocate tries the next task of the job.
         """
         names = self.table.resources.names
         self.shortfalls[task.job.id] = [
@@ -484,7 +484,7 @@ def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
 def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
     """Return the report of a placement.
 
-    A session has no attempts and no list of equal nodes, so these numbers are 1.
+    A session counts no attempts, feasible nodes or equal nodes, so these numbers are 1.
     """
     return PodPlaced(
         pod=task.ref,

@@ -1,7 +1,8 @@
 """divide: computes the amounts that each queue deserves, by weighted water filling.
 
     while an amount remains and some queue is not satisfied:
-        every unsatisfied queue gets its weight's fraction of the amount at the start of the round
+        every unsatisfied queue gets a fraction, by its weight, of the amount that remained at the
+            start of the round
         a queue that has all it requests is satisfied, and returns the excess
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
@@ -110,7 +111,8 @@ def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> 
 def _minimum(deserved: Quantities, request: Mapping[int, int]) -> Quantities:
     """Return the minimum of `deserved` and `request` for each resource.
 
-    Resources other than cpu and memory are kept only if both arguments have any (helpers.go: Min).
+    If only one argument contains resources other than cpu and memory, these resources are left out
+    (helpers.go: Min).
     """
     scalars = any(c > 1 for c in deserved) and any(c > 1 for c in request)
     return {

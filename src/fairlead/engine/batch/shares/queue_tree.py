@@ -2,8 +2,8 @@
 
     a queue wants        the sum of the requests of its own jobs and of its children, limited by its
                          capability
-    its parent gives     1  its guarantee, even if it does not want it, because no other queue may
-                            use it
+    its parent gives     1  its guarantee, even if the queue does not want that much, because no
+                            other queue may use the guarantee
                          2  amounts up to its spec.deserved
                          3  a fraction by weight of the remaining amount, up to what it wants
     a queue deserves     the amount given to it or the amount it wants, if that is smaller
@@ -45,9 +45,9 @@ class Claim(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True):
-    """One participant of a division.
+    """One of the parts into which an amount is divided.
 
-    `stages` are the amounts up to which it is filled in the three stages.
+    `stages` are the limits up to which the part is filled in the first, second and third stage.
     """
 
     name: str
@@ -155,7 +155,7 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):
         gaps = {part.name: max(part.stages[stage] - given[part.name], 0.0) for part in parts}
-        # A guarantee or spec.deserved needs no weight; a fraction of the rest does.
+        # The first two stages fill parts with weight 0, too; the last stage does not.
         weights = {part.name: part.weight or (1 if stage < 2 else 0) for part in parts}
         for name, amount in _fill(pool, gaps, weights).items():
             given[name] += amount
@@ -164,10 +164,11 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 
 
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
-    """Return the amount of `pool` that each gap gets; the pool is divided by weight.
+    """Divide `pool` by weight; return the amount for each part, which is at most the part's gap.
 
-    The gaps with the smallest gap ÷ weight are filled first. The amount that they leave is divided
-    between the other gaps. A gap with weight 0 gets nothing and is missing from the result.
+    `gaps` and `weights` are keyed by the names of the parts. The parts with the smallest
+    gap ÷ weight are filled first. What they leave is divided between the other parts. A part with
+    weight 0 gets nothing and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),
