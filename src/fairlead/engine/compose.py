@@ -66,9 +66,9 @@ def build_engine(
     """Return an engine with all controllers of a cluster.
 
     The controllers in `first` receive each stimulus before all other controllers. The schedulers
-    come last, so that a pod is only tried after all other work that is due. The parts in `without`,
-    which are names in PARTS, are left out. Raises ProfileError for an invalid scheduler profile,
-    and BatchConfigurationError for a batch configuration with unknown names.
+    come last, so that a pod is tried only after all other work that is due. The parts in
+    `without`, which are names in PARTS, are left out. Raises ProfileError for an invalid scheduler
+    profile, and BatchConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
@@ -104,9 +104,9 @@ def _cluster(config: EngineConfig) -> Cluster:
 def _reads_readiness(config: EngineConfig) -> bool:
     """Return whether the state must contain the newest readiness of pods.
 
-    This is the case with users' plugins, extenders, a batch scheduler or a node autoscaler, which
-    may read the readiness. It is also the case with schedulers of versions that try pods again
-    after every change of a pod, such as 1.19.
+    This is the case if `config` has users' plugins, extenders, a batch scheduler or a node
+    autoscaler, because these may read the readiness. It is also the case if the version of the
+    scheduler, such as 1.19, tries pods again after every change of a pod.
     """
     scheduler = config.scheduler
     others = (config.batch, config.autoscaler, config.karpenter)
@@ -194,7 +194,7 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)
     if batch is None:
         return [scheduler]
-    # Imported only where it runs.
+    # Imported only if there is a batch scheduler.
     from fairlead.engine.batch.controller import Batch  # noqa: PLC0415
 
     if config.scheduler.version.pod_groups:
@@ -203,7 +203,7 @@ def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> l
 
 
 def _without_jobs(config: EngineConfig) -> SchedulerConfig:
-    """Return the scheduler's configuration without the profiles of the batch scheduler's pods."""
+    """Return the scheduler's configuration without profiles that the batch scheduler serves."""
     if config.batch is None:
         return config.scheduler
     taken = config.batch.ownership.scheduler_names

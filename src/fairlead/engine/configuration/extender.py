@@ -100,7 +100,7 @@ def _timeout(field: str, text: str | None) -> DurationNs:
 def _tls(where: str, form: TlsForm) -> ExtenderTls:
     """Return the TLS settings that `form` describes; `where` is its path in the file.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError if settings exclude each other, or a key or certificate is missing.
     upstream: client-go/transport/transport.go: TLSConfigFor
     """
     if form.insecure and (form.ca_file or form.ca_data):

@@ -146,7 +146,7 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError with `field` as its field.
+    Raises ConfigurationError, with `field` as its field, if a value is neither true nor false.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -177,7 +177,7 @@ def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> Non
 def check_required_gates(version: str, gates: Mapping[str, bool], field: str) -> None:
     """Raise ConfigurationError with `field` if a gate is on but a gate that it requires is off.
 
-    `gates` are all gates that were set.
+    `gates` are all gates that were set; the other gates have the defaults of `version`.
     upstream: component-base/featuregate/feature_gate.go: validateDependencies
     """
     known = FEATURE_GATES[version]

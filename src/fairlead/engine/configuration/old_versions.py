@@ -123,9 +123,9 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 
 class _OldSettings(Struct, frozen=True):
-    """The settings of an old form that are not part of a profile.
+    """The settings of an old form that apply to all profiles.
 
-    `by_plugins` is set if the version has a plugin for each scoring strategy.
+    `by_plugins` is set if the version has a separate plugin for each scoring strategy.
     """
 
     no_preemption: bool = False
@@ -151,7 +151,10 @@ def beta_as_v1(form: Beta3Form) -> ConfigurationForm:
 
 
 def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
-    """Return `form` as v1 with one profile. Raises ConfigurationError if that is not possible."""
+    """Return `form` converted to v1, with one profile.
+
+    Raises ConfigurationError if that is not possible.
+    """
     args = list(form.plugin_config)
     weight = form.hard_pod_affinity_symmetric_weight
     if weight is not None:

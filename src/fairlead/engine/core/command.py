@@ -227,8 +227,8 @@ class CallExtender(Struct, frozen=True):
     """POST a request about `pod` to the URL `url` of an extender.
 
     `extender` is the extender's index in the scheduler's configuration. FILTER and PRIORITIZE send
-    `nodes`, BIND sends the single node in `nodes`, PREEMPT sends `victims`. With `by_name` the
-    request contains the names of nodes and victims, otherwise the whole objects.
+    `nodes`, BIND sends the single node in `nodes`, PREEMPT sends `victims`. If `by_name` is set,
+    the request contains only the names of nodes and victims, otherwise their complete objects.
     """
 
     extender: int

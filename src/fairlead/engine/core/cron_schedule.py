@@ -159,9 +159,10 @@ def _problem(fields: Iterable[str]) -> str:
 
 
 def _field(place: int, field: str) -> str:
-    """Return `field` in the form that has the same meaning for cronsim.
+    """Return `field`, the cron field at index `place`, rewritten for cronsim.
 
-    Raises ScheduleError for a form that only cronsim allows.
+    cronsim gives the result the meaning that upstream gives `field`. Raises ScheduleError if
+    upstream does not accept `field` although cronsim does.
     """
     # upstream: parser.go:getRange, where a step above 1 removes the bit of a star
     terms = field.replace("?", "*").split(",")

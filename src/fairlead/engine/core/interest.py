@@ -51,13 +51,15 @@ Commands = tuple[type | WritesTo, ...]
 
 
 class Interest(Struct, frozen=True, kw_only=True):
-    """The classes of the objects and commands that a controller needs (None: all classes).
+    """The classes of the objects and commands that a controller needs.
 
-    If `readiness` is False, the controller does not need a ReadinessChanged. Then the conditions
-    Ready and ContainersReady may be outdated in the pods that the controller has stored. Stimuli
-    without a field here, such as ObjectsLoaded, go to every controller. If `keeps_deadline` is set,
-    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so the
-    engine calls `next_deadline` only after one of these two methods.
+    `changed` and `deleted` contain classes of objects, `succeeded` and `failed` classes of
+    commands. None means all classes. If `readiness` is False, the controller does not need a
+    ReadinessChanged. Then the conditions Ready and ContainersReady may be outdated in the pods
+    that the controller has stored. Stimuli without a field here, such as ObjectsLoaded, go to
+    every controller. If `keeps_deadline` is set, the controller's `next_deadline` changes only in
+    its `handle` and `handle_deadline`, so the engine calls `next_deadline` only after one of these
+    two methods.
     """
 
     changed: Classes | None = None
@@ -82,7 +84,7 @@ class Interest(Struct, frozen=True, kw_only=True):
         return classes is None or any(_includes(one, subject, kind) for one in classes)
 
     def depends_on_kind(self, stimulus: type, command: type) -> bool:
-        """Return whether the interest depends on the kind of object that a command writes.
+        """Return whether `includes` depends on the kind of object that a command writes.
 
         `command` is the class of the command, and `stimulus` is the class of its outcome.
         """

@@ -19,9 +19,10 @@ class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
     `via` tells how the node was chosen: "nominated" (it is the pod's nominated node), "single"
-    (only this node fits) or "score". `feasible` is the number of nodes that fit (1 if the other
-    nodes were not evaluated), and `equals` is the number of nodes with the best score. `started` is
-    the start of the cycle; `attempt` counts the pod's scheduling attempts, from 1.
+    (only this node fits), "score", or "batch" (by a batch session). `feasible` is the number of
+    nodes that fit (1 if the other nodes were not evaluated), and `equals` is the number of nodes
+    with the best score. `started` is the start of the cycle; `attempt` counts the pod's scheduling
+    attempts, from 1.
     """
 
     pod: ObjectRef
@@ -144,9 +145,9 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """The node controller deleted the pods of a not-ready node (`PodEvictionMode`).
+    """Without taint-based evictions, the node controller deleted the pods of a not-ready node.
 
-    The deletion used a token of the zone's rate limiter.
+    The deletion used a token of the zone's rate limiter (`PodEvictionMode`).
     """
 
     node: str

@@ -20,7 +20,7 @@ def splitmix64(value: int) -> int:
 
 
 class TieBreak:
-    """Picks one of several equals by a seed. `choices` counts the picks among two or more."""
+    """Picks one of several equals by a seed; `choices` counts picks among two or more equals."""
 
     def __init__(self, seed: int) -> None:
         """Start a sequence of picks. Equal values of `seed` (any integer) give equal sequences."""
