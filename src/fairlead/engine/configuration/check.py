@@ -53,7 +53,9 @@ def _refuse_other_order(
 ) -> None:
     """Raise ConfigurationError unless `other` has the QueueSort plugin and arguments of `first`.
 
-    All profiles share one queue.
+    All profiles share one queue, so they must order its pods in the same way. `where` is the path
+    of `other` in the file. `first_built` and `built` are the built profiles of `first` and
+    `other`.
     """
     name, before = built.framework.queue_sort.name, first_built.framework.queue_sort.name
     if name != before:

@@ -11,7 +11,10 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 
 
 def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
-    """Return the SchedulerConfig of `release`; `factories` builds users' plugins, by name."""
+    """Return the SchedulerConfig of `release`.
+
+    `factories` contains the function that builds each user's plugin, by the name of the plugin.
+    """
     version = release.scheduler
     profile = Profile(plugins=version.plugins, args=version.args)
     return SchedulerConfig(

@@ -106,7 +106,7 @@ def read_zone(name: str) -> tzinfo:
 
 
 def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
-    """Return about how many times of the schedule are after `since` and not after `now`.
+    """Return the approximate number of times of the schedule after `since` and not after `now`.
 
     The number is exact if all intervals of the schedule are equal to the first interval.
     """

@@ -59,7 +59,7 @@ class NodeFact(Struct, frozen=True):
     """The reason why a member cannot run on a node.
 
     `lacking` maps resources to the missing amounts: cpu in millicores, memory in bytes, other
-    resources in units.
+    resources in units. It is empty unless missing resources are the only reason.
     """
 
     node: str

@@ -93,7 +93,7 @@ class _Simulation:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 
     def starts(self) -> dict[str, Instant]:
-        """Return the start time of each job: advance the time, and start every job that fits."""
+        """Advance the time and start every job that fits; return the start times, by job id."""
         found: dict[str, Instant] = {}
         for _ in range(INSTANTS_MAX):
             while (started := self._start_one()) is not None:

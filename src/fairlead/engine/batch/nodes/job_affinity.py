@@ -72,7 +72,7 @@ class AffinityOfJobs:
         return None
 
     def _placed(self) -> Iterator[TaskInfo]:
-        """Yield the tasks that have a node, of jobs whose group and queue are known.
+        """Yield the tasks that have a node and belong to a job with a group and a queue.
 
         upstream: plugins/util/util.go: PodLister.FilteredList.
         """

@@ -51,7 +51,7 @@ class Binpack:
 
 
 def _number(text: str | None) -> int:
-    """Return the number in `text`, or 1 if it is not an integer of at least 0."""
+    """Return the integer in `text`, or 1 if `text` is not an integer of at least 0."""
     try:
         number = 1 if text is None else int(text)
     except ValueError:

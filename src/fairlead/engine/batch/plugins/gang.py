@@ -46,7 +46,7 @@ class Gang:
         return job.is_pipelined
 
     def job_valid(self, job: JobInfo) -> Unschedulable | None:
-        """Return an objection if the job has too few valid members, else None."""
+        """Return an objection if `job.valid_count` is below the job's minimum, else None."""
         valid, minimum = job.valid_count, job.min_available
         if valid >= minimum:
             return None
@@ -59,7 +59,7 @@ class Gang:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
         Candidates that come earlier in `candidates` and are returned count as evicted. With
-        kube-batch's defect gang-victims-not-cumulative, they do not. With its defect
+        kube-batch's defect gang-victims-not-cumulative, they do not. With kube-batch's defect
         gang-min-one-evictable, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)
@@ -100,8 +100,9 @@ class Gang:
         return victims
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that is below its minimum, or None for other jobs.
+        """Return the condition of a job that is not ready, or None for a ready job.
 
+        A job is ready if at least its minimum number of members have a node or have succeeded.
         `fit_error` is the reason why tasks of the job were not placed.
         """
         missing = job.min_available - job.ready_count

@@ -265,7 +265,8 @@ class Proportion:
         """Return whether the queue is below its deserved amount of all resources of `task`.
 
         If the queue had its deserved amount of one of these resources, another queue could reclaim
-        that resource. The two queues would then evict each other's tasks forever.
+        that resource. The two queues would then evict each other's tasks forever. With
+        kube-batch's defect reclaim-all-dims, the result is always True.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(

@@ -155,11 +155,11 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Choose a node for each of the tasks `lacking` of `job`; return the rows, in that order.
+    """Choose a node for each of the tasks `lacking` of `job`; return the rows of these nodes.
 
-    `free` contains the free amounts, shape (resources, rows), and is not changed. Returns None if
-    a task fits on no node. Nodes that were reserved for `job` are preferred, then nodes with more
-    idle cpu.
+    The result has one row for each task, in order, and is None if a task fits on no node. `free`
+    contains the free amounts, shape (resources, rows), and is not changed. Nodes that were
+    reserved for `job` are preferred, then nodes with more idle cpu.
     """
     free = free.copy()
     preference = session.room.idle[CPU].copy()

@@ -169,7 +169,7 @@ class Tiers:
         return None
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that was not scheduled, or None if no plugin has one.
+        """Return the condition of a job that was not scheduled, or None if no plugin returns one.
 
         `fit_error` is the reason why tasks of the job were not placed.
         """

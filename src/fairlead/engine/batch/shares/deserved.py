@@ -51,7 +51,7 @@ def divide(
 def _divide_at_once(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack
 ) -> dict[str, Quantities]:
-    """Return the deserved amounts by kube-batch's rounds, with its order of float operations."""
+    """Return the deserved amounts, computed with the same float operations as in kube-batch."""
     deserved: dict[str, Quantities] = {name: {0: 0.0, 1: 0.0} for name in claims}
     remaining: Quantities = {column: float(whole) for column, whole in total.items()}
     unmet = dict(claims)

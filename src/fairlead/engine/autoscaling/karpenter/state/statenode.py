@@ -135,7 +135,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @property
     def marked_for_deletion(self) -> bool:
-        """Whether the node is being removed: it is marked or deleted."""
+        """Whether the node is being removed: `marked` or `deleted` is True."""
         return self.marked or self.deleted
 
     @property
@@ -169,9 +169,9 @@ class StateNode(Struct, frozen=True, dict=True):
         return self._amounts("capacity")
 
     def _amounts(self, field: str) -> dict[str, int]:
-        """Return capacity or allocatable.
+        """Return the amounts in `field` of the status: capacity or allocatable.
 
-        Before initialization, missing amounts come from the NodeClaim.
+        Before the node is initialized, missing amounts come from the NodeClaim.
         """
         reported = amounts(getattr(self.node.status, field)) if self.node is not None else {}
         if self.claim is None or self.initialized:
