@@ -321,5 +321,5 @@ def test_a_gang_of_a_new_job_is_explained_with_its_pods(dump, capsys, target, si
     new = dump(group, job, name="new.json")
     assert run(["explain", cluster, "--apply", new, *target]) == 0
     first, second, *_ = lines(capsys)
-    assert first.startswith(f"default/new: needs {size} of its {size} members, 0 on nodes")
+    assert first.startswith(f"default/new: needs {size} of its {size} members, 0 are on nodes")
     assert second.startswith(state)
