@@ -16,7 +16,7 @@ class EvictionReporter:
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
-        self._nodes: dict[Command, str] = {}  # evictions that have not succeeded yet -> node
+        self._nodes: dict[Command, str] = {}  # the nodes of unfinished evictions
 
     def sent(self, commands: Iterable[Command], find: Callable[[str], Pod | None]) -> None:
         """Record the evictions in `commands`; `find(key)` returns a pod, None if it is unknown.

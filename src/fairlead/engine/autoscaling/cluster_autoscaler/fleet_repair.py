@@ -18,7 +18,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class RepairError(Exception):
-    """The provider refused to lower a target size. The loop ends."""
+    """The provider refused to lower a target size. This ends the autoscaler's loop."""
 
 
 class FleetRepair:
@@ -30,8 +30,8 @@ class FleetRepair:
     def remove_old_unregistered(self, now: Instant) -> None:
         """Delete instances that still have no Node after the maximum provision time.
 
-        No group falls below its minimum size, except with --force-delete-unregistered-nodes. The
-        first refusal by the provider ends the deletions.
+        No group falls below its minimum size, except with --force-delete-unregistered-nodes. If
+        the provider refuses a deletion, no further group is processed.
         """
         context = self._context
         by_group: dict[str, list[str]] = {}
@@ -69,7 +69,7 @@ class FleetRepair:
         return True
 
     def delete_failed_instances(self, now: Instant) -> None:
-        """Delete instances that could not be created. Ignores refusals by the provider.
+        """Delete instances that could not be created; ignore it if the provider refuses.
 
         No group falls below its minimum size, except with --force-delete-failed-nodes.
         """
@@ -89,7 +89,10 @@ class FleetRepair:
             context.registry.recalculate()
 
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
-        """Return `provider_ids`, or all instances of a group that only scales as a whole."""
+        """Return the ids of the instances to delete.
+
+        These are all instances of `group` if it only scales as a whole, otherwise `provider_ids`.
+        """
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]
         return list(provider_ids)

@@ -112,7 +112,7 @@ class Listers:
         return self._by_kind.get(type(obj), {}).get(obj.key)
 
     def any_pod(self, key: str) -> Pod | None:
-        """Return the pod with this key, even if its scheduler is not allowed; None if unknown."""
+        """Return the stored pod with this key, of any scheduler; None if there is none."""
         return self.pods.get(key) or self.other_pods.get(key)
 
     def get(self, kind: type[View], key: str) -> View | None:
@@ -127,8 +127,8 @@ class Listers:
     def unschedulable_pods(self) -> list[Pod]:
         """Return the unschedulable pods, then the pods that bypassed schedulers have yet to try.
 
-        Bypassed schedulers are those that --bypassed-scheduler-names lists.
-        Terminating pods and nominated pods are left out.
+        Bypassed schedulers are the schedulers that --bypassed-scheduler-names lists. Terminating
+        pods and nominated pods are left out.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
         """
         pending = [

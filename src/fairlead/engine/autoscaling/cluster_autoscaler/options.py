@@ -149,7 +149,10 @@ _REPEATED: Final = frozenset(
 
 
 def is_repeated(flag: str) -> bool:
-    """Return whether `flag` may occur several times; of other flags, the last occurrence counts."""
+    """Return whether each occurrence of `flag` adds values.
+
+    If another flag occurs several times, its last occurrence counts.
+    """
     return _field_name(flag) in _REPEATED
 
 
@@ -282,7 +285,7 @@ def _gpu_limits(value: Any) -> dict[str, Limits]:
 
 
 def _priorities(value: Any) -> tuple[tuple[int, int], ...]:
-    """Return the pairs of `priority:seconds`, by ascending priority."""
+    """Return the pairs (priority, seconds) of the text `priority:seconds,...`, sorted."""
     pairs = [str(part).split(":") for part in str(value).split(",") if part]
     return tuple(sorted((_integer(priority), _integer(grace)) for priority, grace in pairs))
 

@@ -40,15 +40,22 @@ class GpuCountError(Exception):
 
 
 class NodeResources:
-    """The resources of nodes. All nodes of a group count as equal to the group's first node."""
+    """The resources of nodes, by node group.
+
+    All nodes of a group are assumed to have the resources of the node for which `of` is called
+    first.
+    """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """`provider` determines the group of a node. Values are cached for one loop."""
+        """`provider` determines the group of a node.
+
+        The resources of each group are cached, so each loop needs a new object.
+        """
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 
     def of(self, node: Node, group: str | None = None) -> Amounts:
-        """Return the whole cores, bytes of memory, and GPUs of `node`, which is in `group`.
+        """Return the number of whole cores, bytes and GPUs of `node`, which is in `group`.
 
         If `group` is None, the provider determines the group. Raises GpuCountError if the number of
         GPUs is unknown.
@@ -64,7 +71,7 @@ class NodeResources:
 
     @staticmethod
     def without_gpus(node: Node) -> Amounts:
-        """Return the whole cores and bytes of memory of `node`."""
+        """Return the number of whole cores and bytes of memory of `node`."""
         capacity = node.status.capacity
         return {
             CORES: whole_value(capacity.get("cpu", 0)),
@@ -107,9 +114,10 @@ class QuotaTracker:
         resources: NodeResources,
         nodes: Iterable[tuple[Node, str | None]],
     ) -> None:
-        """Subtract the resources of `nodes` from `limits`; virtual kubelets do not count.
+        """Subtract the resources of `nodes` from the maximums in `limits`.
 
         `nodes` are pairs (node, group id); the group id is None for a node that already exists.
+        Virtual kubelets are ignored.
         """
         self._resources = resources
         self._left = {name: limit.maximum for name, limit in limits.items()}
@@ -160,7 +168,11 @@ class MinimumLeft:
         nodes: Callable[[], Iterable[tuple[Node, str | None]]],
         now: Instant,
     ) -> None:
-        """Count the resources of `nodes()` at the first use, except nodes being deleted."""
+        """Use the minimums in `limits`.
+
+        `nodes()` returns pairs (node, group id); the group id is None for a node that already
+        exists. It is called at the first use. Nodes that are being deleted at `now` are ignored.
+        """
         self._resources = resources
         self._limits = limits
         self._nodes = nodes
@@ -188,7 +200,7 @@ class MinimumLeft:
         }
 
     def try_take(self, node: Node) -> bool:
-        """Return whether the minimums allow removing `node`. If so, subtract its resources."""
+        """Return whether the limits allow the removal of `node`; if so, subtract its resources."""
         try:
             amounts = self._resources.of(node)
         except GpuCountError:

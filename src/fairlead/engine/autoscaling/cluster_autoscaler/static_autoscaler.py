@@ -67,8 +67,9 @@ _CALLED: Final = frozenset(
 class LoopRecord(Struct):
     """The input and the decisions of one autoscaler loop.
 
-    `unschedulable` is None if the loop ended before scale-up, and `to_help` are the pods that need
-    new nodes. `took` is the time in ns that upstream would have slept in the loop. `error` is the
+    `unschedulable` are the pending pods of the loop; None if the loop ended before scale-up.
+    `to_help` are the pods that fit no existing node; they include pods of nodes that are being
+    drained. `took` is the time in ns that upstream would have slept in the loop. `error` is the
     text of the error that ended the loop, "" if there is none.
     """
 
@@ -138,7 +139,7 @@ class StaticAutoscaler:
         self.context.snapshot.put(changed)
 
     def put_unread(self, changed: ApiObject) -> None:
-        """Store a change that no loop reads. A pod in the snapshot stays as it is."""
+        """Store a change that no loop reads. The snapshot keeps its version of a pod."""
         self.context.listers.put(changed)
         if not isinstance(changed, Pod):
             self.context.snapshot.put(changed)
@@ -225,7 +226,10 @@ class StaticAutoscaler:
             self.put(node)
 
     def _has_repaired(self, now: Instant) -> bool:
-        """Repair instances and target sizes; return whether the loop ends. Raises RepairError."""
+        """Repair instances and target sizes; return whether the loop ends.
+
+        Raises RepairError if the provider refuses to lower a target size.
+        """
         context, registry = self.context, self.context.registry
         self._repair.remove_old_unregistered(now)
         if not registry.is_cluster_healthy():
@@ -265,7 +269,10 @@ class StaticAutoscaler:
         drained: Collection[str],
         now: Instant,
     ) -> bool:
-        """Scale up for the pods that fit no node. Return False if scale-down has to wait."""
+        """Scale up for the pods that fit no node. Return False if scale-down has to wait.
+
+        `drained` are the names of the nodes that are being drained; their pods need nodes, too.
+        """
         options = self.context.options
         record.unschedulable = self.context.listers.unschedulable_pods()
         pods = self._pods.process(record.unschedulable, drained)

@@ -1,7 +1,7 @@
-"""Templates: a node as each group would create it, with the pods that would run on it.
+"""Templates: a node as each node group would create it, with the pods that would run on it.
 
 The template of a group comes from the first of these sources that exists: a good node of the group
-(`_is_good`); a good node in an earlier loop; the provider's template; any node of the group.
+(`_is_good`); a good node of an earlier loop; the provider's template; any node of the group.
 
 upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
 """
@@ -97,8 +97,8 @@ class Template(Struct, frozen=True):
 class TemplateProvider:
     """Builds the template of each node group.
 
-    A template is built from a node of the group that is ready and not cordoned. The template is
-    reused in later loops in which the group has no node of this kind.
+    A template is built from a node of the group that is ready and not cordoned. If the group has
+    no such node in a later loop, the template is used again.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class TemplateProvider:
     def process(
         self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
     ) -> dict[str, Template]:
-        """Return the templates by group id; `nodes` are in the order in which they are listed."""
+        """Return the templates by group id; `nodes` are the nodes of the cluster, in order."""
         found: dict[str, Template] = {}
         good = self._first_by_group(nodes, partial(_is_good, now=now))
         for name, node in good.items():
@@ -177,7 +177,7 @@ class TemplateProvider:
         return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)), devices)
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
-        """Return the provider's template node with a pod of each DaemonSet that would run on it.
+        """Return a template from the provider, with a pod of each DaemonSet that would run on it.
 
         The node has no devices, because cloud providers do not know them. Returns None if the
         provider has no template.

@@ -1,10 +1,10 @@
-"""AddedNodes: equal new nodes as rows of free resources, for pods that need only free resources.
+"""AddedNodes: the new nodes of an estimation, all from one template, as rows of free resources.
 
-A pod of this kind fits a new node if the node has enough free resources. So arithmetic gives the
-same result as a simulation.
+It is used for pods that fit a new node whenever the node has enough free resources. For these
+pods, arithmetic gives the same result as a simulation.
 
 Example: nodes with 4 cores, ten pods of 1 core. The pods fill two nodes and half of a third node,
-which keeps 2 free cores. A later group of 2-core pods finds room for one pod on the third node.
+which keeps 2 free cores. If pods of 2 cores follow, one of them still fits the third node.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class AddedNodes:
         return max(found, 0)
 
     def place(self, pods: Sequence[PodInfo], node: int) -> None:
-        """Put equal `pods` on the new node with index `node`, which must have room for them."""
+        """Put `pods`, which have equal specs, on the new node with index `node`.
+
+        The node must have room for all of them.
+        """
         free, count = self._free[node], len(pods)
         for column, amount in pods[0].shape.load:
             if column >= len(free):
@@ -65,7 +68,7 @@ class AddedNodes:
         self.pods[node] += pods
 
     def place_round_robin(self, pods: Sequence[PodInfo], first: int) -> list[int]:
-        """Place equal `pods` one by one, each on the next node with room.
+        """Place `pods`, which have equal specs, one by one, each on the next node with room.
 
         Return the node index of each placed pod. The search for the first pod starts at the node
         `first`; the search for each later pod starts after the node of the previous pod. Placement

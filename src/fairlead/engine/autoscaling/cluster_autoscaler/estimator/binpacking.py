@@ -1,4 +1,4 @@
-"""Bin packing: places pods on copies of a group's template, in a fork of the snapshot.
+"""Bin packing: places pods on copies of a node group's template, in a fork of the snapshot.
 
 For each equivalence group of pods, the largest pods first:
 
@@ -14,7 +14,7 @@ the first equivalence group with other needs, the rows become nodes of the snaps
 all later groups are simulated pod by pod.
 
 Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first pod gets
-node 0. The second pod gets node 1 in step (b), which no longer tries node 0. The third pod fits
+node 0. The second pod does not fit node 0, so step (b) adds node 1 for it. The third pod fits
 node 0 or 1 in step (a). The result is two nodes.
 
 upstream: estimator/binpacking_estimator.go
@@ -40,17 +40,21 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class BinpackingEstimate(Struct, frozen=True):
-    """The result of an estimation: `nodes` new nodes hold `pods`, in order of placement."""
+    """The result of an estimation: the placed `pods` in order, and the number of `nodes` they use.
+
+    As in upstream, `nodes` also counts an existing node on which a pod was placed.
+    """
 
     nodes: int
     pods: tuple[PodInfo, ...]
 
 
 class _Packing(Struct):
-    """The state of one estimation, which begins with `base` nodes in the snapshot.
+    """The state of one estimation.
 
-    `left` is the number of nodes that may still be added (None: any number). `helped` are the names
-    of the nodes on which pods were placed, possibly including existing nodes.
+    `base` is the number of nodes that the snapshot had before the estimation. `left` is the number
+    of nodes that may still be added (None: any number). `helped` are the names of the nodes on
+    which pods were placed, possibly including existing nodes.
     """
 
     snapshot: ClusterSnapshot
@@ -84,7 +88,7 @@ class _Packing(Struct):
             rest = rest[room:]
 
     def _place_round_robin(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
-        """Place pods on the added `nodes`, step (a); return the number of pods placed."""
+        """Do step (a) of the module's docstring on `nodes`; return the number of pods placed."""
         if not nodes.pods:
             return 0
         snapshot, count = self.snapshot, self.base + len(nodes.pods)
@@ -115,7 +119,9 @@ class _Packing(Struct):
                 return
 
     def pack_by_arithmetic(self, pods: Sequence[PodInfo]) -> None:
-        """Do the same as `pack`, but simulate only one new node; all new nodes are equal.
+        """Do the same as `pack`, but simulate only one new node.
+
+        Each further node takes as many pods as this node, because all new nodes are equal.
 
         upstream: binpacking_estimator.go: tryFastPath
         """
@@ -137,9 +143,9 @@ class _Packing(Struct):
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Place pods on added nodes, step (a), up to the first pod that fits no added node.
+        """Place pods on added nodes (step (a)) up to the first pod that fits no added node.
 
-        Returns this pod and all later pods.
+        Returns this pod and all later pods; () if all pods were placed.
         """
         for index, pod in enumerate(pods):
             name = self.snapshot.find_place(pod, first=self.base)
@@ -151,8 +157,8 @@ class _Packing(Struct):
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether it was placed.
 
-        If that node violates a topology spread constraint over hosts, all other nodes are tried,
-        including existing nodes.
+        If the pod would violate a topology spread constraint over hosts there, all other nodes are
+        tried, including existing nodes.
         """
         if not self.last:
             return False
@@ -169,10 +175,10 @@ class _Packing(Struct):
         return name is not None
 
     def _on_new_node(self, pod: PodInfo) -> bool:
-        """Add a node and place the pod on it. Return False if the rest of the group is skipped.
+        """Add a node and place the pod on it; return whether the pod was placed.
 
-        No node is added while the last added node is empty. An empty node that the pod does not fit
-        is kept.
+        If the pod was not placed, the caller skips the rest of its equivalence group. No node is
+        added while the last added node is empty. A new node that the pod does not fit stays.
         """
         if self.last and self.last not in self.helped:
             return False
@@ -219,8 +225,9 @@ def estimate(
 ) -> BinpackingEstimate:
     """Return the number of nodes like `template` that `groups` of pods need, and the placed pods.
 
-    At most `limit` nodes are added (None: any number). If `fast_path` is set, the group that
-    benefits most is packed last, by arithmetic (--fastpath-binpacking-enabled).
+    At most `limit` nodes are added (None: any number). If `fast_path` is set, the group
+    for which arithmetic saves the most steps is packed last, by arithmetic
+    (--fastpath-binpacking-enabled).
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None
@@ -242,9 +249,9 @@ def estimate(
 def _leading_by_resources(
     snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
 ) -> tuple[AddedNodes, int]:
-    """Return an empty AddedNodes, and the number of leading `groups` to pack with it.
+    """Return (an empty AddedNodes, the number of leading `groups` to pack with it).
 
-    The pods of these groups need only free resources.
+    These groups precede the first group whose pods need more than free resources.
     """
     with snapshot.fork():
         template.add_to(snapshot)

@@ -77,13 +77,17 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
     for name in ("cpu", "memory"):
         offered = approximate_value(node.status.capacity.get(name, 0))
         if name in requests and offered > 0:
-            # Floats as in upstream: 20 pods of 700m on nodes with 2 cores count as 8 nodes.
+            # Upstream computes with floats, which round up: for 20 pods of 700m on nodes with 2
+            # cores, the result is 8 nodes, not 7.
             found = max(found, math.ceil(len(pods) * approximate_value(requests[name]) / offered))
     return found
 
 
 def _qualifies(pod: PodInfo) -> bool:
-    """Return whether the pod has no spread constraints and no anti-affinity except over hosts."""
+    """Return whether the pod can be packed by arithmetic.
+
+    It must have no topology spread constraints, and its required anti-affinity must be over hosts.
+    """
     if pod.shape.spec.topology_spread_constraints:
         return False
     return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

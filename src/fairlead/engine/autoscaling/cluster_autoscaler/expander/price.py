@@ -1,10 +1,10 @@
 """The price expander: keeps the options with the lowest score.
 
 The score of an option is its unfitness times its price ratio. The price ratio is the price of the
-new nodes divided by the price of the pods that they help; the price of a fixed small pod is added
-to both. The unfitness is 1 for nodes with the preferred number of cores, larger for other nodes,
-and 1000 for nodes with a GPU. The more nodes an option adds, the closer its unfitness is to 1,
-except for nodes with a GPU.
+new nodes divided by the price of the pods that fit these nodes; the price of a fixed small pod is
+added to both prices. The unfitness is 1 for nodes with the preferred number of cores, larger for
+other nodes, and 1000 for nodes with a GPU. The more nodes an option adds, the closer its unfitness
+is to 1, except for nodes with a GPU.
 
 upstream: expander/price/{price,preferred}.go
 """
@@ -85,7 +85,7 @@ class Cheapest:
         cores = milli_value(node.status.capacity.get("cpu", 0)) / 1000.0
         preferred = float(self._preferred)
         unfitness = max(preferred / cores, cores / preferred) if cores else math.inf
-        # With many nodes, their size matters less.
+        # The more nodes an option adds, the less the size of the nodes matters.
         return (unfitness - 1.0) * (1.0 - math.tanh((nodes - 1) / _NODES_DAMPED)) + 1.0
 
 

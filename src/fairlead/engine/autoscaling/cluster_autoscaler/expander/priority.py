@@ -44,7 +44,8 @@ class HighestPriority:
         """Use the priorities in `text`, the ConfigMap's `data.priorities`.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. `names` maps the ids of groups to the names that the patterns match instead.
+        `events`. `names` maps group ids to names. The patterns are matched against the name
+        of a group if it has one, otherwise against its id.
         """
         self._names = names or {}
         self._text = text
@@ -96,7 +97,10 @@ class HighestPriority:
 
 
 def read_priorities(text: str) -> Priorities:
-    """Return the patterns of group ids by priority; raise PriorityMapError for invalid `text`."""
+    """Return the regular expressions for group ids or names, by priority.
+
+    Raises PriorityMapError if `text` is empty or invalid.
+    """
     if not text:
         raise PriorityMapError(_EMPTY)
     try:

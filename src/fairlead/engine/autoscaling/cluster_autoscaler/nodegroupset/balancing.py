@@ -42,8 +42,8 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     room = sum(groups[index].max_size - size for size, index in sizes)
     left = min(new_nodes, room)
     sizes.sort(key=lambda entry: entry[0])
-    # `sizes` is sorted. Groups before `start` are full; groups between `start` and `at` have
-    # already reached the size of the next group.
+    # `sizes` is sorted. Groups before `start` have their maximum size; groups from `start` up to
+    # `at` have grown in this round.
     start = at = 0
     while left > 0:
         entry = sizes[at]

@@ -33,11 +33,11 @@ class RemainingBudgets:
         ]
 
     def allows(self, pod: Pod) -> bool:
-        """Return True if every budget of `pod` allows a disruption."""
+        """Return whether every budget that selects `pod` still allows a disruption."""
         return all(self._allowed[index] >= 1 for index in self.matching(pod))
 
     def is_risky(self, pods: Sequence[Pod]) -> bool:
-        """Return whether a disruption of all `pods` would exceed any budget."""
+        """Return whether a disruption of all `pods` together would exceed a budget."""
         counts: dict[int, int] = {}
         for pod in pods:
             for index in self.matching(pod):

@@ -47,7 +47,10 @@ class _Budget(Struct):
     may_overflow: bool = True
 
     def take_whole(self, empty: int, drain: int) -> bool:
-        """Subtract all nodes of a group and return True, if the budget allows it."""
+        """Return whether the budget allows the deletion of a whole group; if so, subtract it.
+
+        `empty` and `drain` are the numbers of the group's empty nodes and nodes to drain.
+        """
         if self.all < empty + drain or self.drain < drain:
             is_used_up = self.all == 0 or (drain > 0 and self.drain == 0)
             if is_used_up or not self.may_overflow:
@@ -103,7 +106,7 @@ _Groups = dict[str, list[NodeToBeRemoved]]
 def _by_group(
     context: AutoscalingContext, nodes: Sequence[NodeToBeRemoved]
 ) -> tuple[_Groups, _Groups]:
-    """Return (nodes of ordinary groups, nodes of groups to delete as a whole), by group."""
+    """Return (nodes of ordinary groups, nodes of groups to delete as a whole), by group id."""
     single: _Groups = {}
     whole: _Groups = {}
     for one in nodes:

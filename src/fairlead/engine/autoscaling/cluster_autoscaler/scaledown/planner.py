@@ -42,7 +42,7 @@ _INTERVAL_MIN: Final[DurationNs] = 1
 
 
 class NodesToDelete(Struct, frozen=True):
-    """The nodes that may be deleted now, before parallelism is limited."""
+    """The nodes that may be deleted now. Limits on parallel deletions are not applied yet."""
 
     empty: tuple[NodeToBeRemoved, ...] = ()
     drain: tuple[NodeToBeRemoved, ...] = ()
@@ -61,7 +61,8 @@ class ScaleDownPlanner:
         self._unneeded_time = context.options.defaults.scale_down_unneeded_time
         self._interval_min = self._unneeded_time or _INTERVAL_MIN
         self._latest: Instant | None = None
-        # The unneeded nodes of the last `update`; an unhealthy cluster clears only `unneeded`.
+        # The names of the unneeded nodes found by the last `update`. If the cluster becomes
+        # unhealthy, `unneeded` is cleared, but this set is not.
         self._previous: frozenset[str] = frozenset()
 
     # --- candidates ------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class ScaleDownPlanner:
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
         """Return the nodes on which no pod has to complete first.
 
-        Record the reason for other nodes.
+        Record for each other node why it is kept.
         """
         for one in nodes:
             if one.has_on_completion_pods:
@@ -184,9 +185,9 @@ class ScaleDownPlanner:
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
         """Return `nodes` without the nodes of atomic groups that are incomplete.
 
-        An atomic group must be deleted as a whole. It is complete if the number of its nodes in
-        `nodes` is its target size, or the number of its nodes in the snapshot. The nodes of atomic
-        groups come last, by group id.
+        An atomic group must be deleted as a whole. It is complete if `nodes` contains as many of
+        its nodes as its target size, or as many as the snapshot contains. In the result, the nodes
+        of atomic groups come last, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

@@ -65,7 +65,7 @@ class RemovalSimulator:
         self._emptiness: dict[str, tuple[int, tuple[bool, bool]]] = {}
 
     def drop_old_hints(self) -> None:
-        """Drop the placement hints that were not made or used since the last call."""
+        """Drop the placement hints that have not been made or used since the last call."""
         self._simulator.drop_old_hints()
 
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
@@ -140,7 +140,7 @@ def _unbound(pod: Pod) -> Pod:
 
 
 class _Others(Collection[str]):
-    """The collection `names` without the name `left_out`."""
+    """The node names in `names`, without the name `left_out`."""
 
     def __init__(self, names: Collection[str], left_out: str) -> None:
         self._names = names

@@ -46,7 +46,7 @@ class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
     Delays that apply to the whole cluster start at `last_scale_up` and `last_deletion`. `took` is
-    the time in ns that the last `run` would have slept in upstream.
+    the time in ns for which upstream would have slept in the last `run`.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class ScaleDown:
         return found
 
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
-        """Return pairs (times by node group, the delay that starts at these times)."""
+        """Return pairs ({node group: time}, the delay in ns that starts at these times)."""
         options = self._context.options
         for outcome in self._actuator.outcomes:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at

@@ -74,7 +74,7 @@ class UnremovableNodes:
         self._until: dict[str, Instant] = {}
 
     def update(self, present: Collection[str], now: Instant) -> None:
-        """Start a loop: drop all reasons, and the failed simulations that are too old.
+        """Start a loop: drop all reasons, and the failed simulations that have expired at `now`.
 
         Failed simulations of nodes that are not in `present` are dropped, too.
         """
@@ -96,7 +96,7 @@ class UnremovableNodes:
         self._until[name] = until
 
     def is_recent(self, name: str) -> bool:
-        """Return whether a recent simulation of the node's removal failed."""
+        """Return whether a failed simulation of the node's removal has not expired yet."""
         return name in self._until
 
     def next_expiry(self) -> Instant | None:

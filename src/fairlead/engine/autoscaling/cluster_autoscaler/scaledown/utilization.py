@@ -35,9 +35,9 @@ class UtilizationError(Exception):
 class Utilization(Struct, frozen=True, kw_only=True):
     """The shares of a node's allocatable resources that its pods request.
 
-    `devices` is the share of its devices that are allocated to claims of its pods. `resource` is
-    the resource (or the driver and pool of devices) that counts for the node, and `value` is its
-    share.
+    `devices` is the share of the devices that are allocated to claims of the pods. `value` is the
+    share that scale-down compares with its threshold, and `resource` names its resource (or its
+    driver and pool of devices).
     """
 
     cpu: float = 0.0
@@ -62,7 +62,7 @@ class UtilizationRules(Struct, frozen=True):
     gpu_label: str
 
     def ignores(self, pod: PodInfo) -> bool:
-        """Return whether `pod` is ignored."""
+        """Return whether `pod` is ignored, because it is a DaemonSet pod or a mirror pod."""
         is_ignored = self.ignore_daemon_sets and is_daemon_set_pod(pod.pod)
         return is_ignored or (self.ignore_mirror_pods and is_mirror_pod(pod.pod))
 
@@ -91,11 +91,11 @@ def node_utilization(
 def _share(
     info: NodeInfo, pods: Iterable[PodInfo], resource: str, rules: UtilizationRules, now: Instant
 ) -> float:
-    """Return requested / allocatable of `resource`.
+    """Return the requested amount of `resource` divided by its allocatable amount.
 
     The requests of ignored pods are subtracted from allocatable, and do not count as requested. The
     requests of pods that have been terminating for too long do not count as requested either.
-    Raises UtilizationError.
+    Raises UtilizationError if there is no allocatable amount.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:

@@ -20,10 +20,10 @@ _GROUPS_MAX: Final = 10
 class PodEquivalenceGroup(Struct):
     """Equivalent pending pods, represented by the first pod.
 
-    `accepted` are the ids of the node groups with nodes that fit the first pod. `rejected` maps the
-    ids of other node groups to the reasons why the pod does not fit. `fits_skipped` is set if the
-    pod fits nodes of a group that scale-up skipped; this is determined only for pods that no group
-    accepts, and only with --scaleup-simulation-for-skipped-node-groups-enabled.
+    `accepted` are the ids of the node groups whose new nodes the first pod fits. `rejected` maps
+    the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped` is
+    set if the first pod fits new nodes of a group that scale-up skipped. It is computed only for
+    pods that no group accepts, and only with --scaleup-simulation-for-skipped-node-groups-enabled.
     """
 
     pods: list[PodInfo]

@@ -20,7 +20,7 @@ _CLOUD_PROVIDER_ERROR: Final = "cloudProviderError"
 
 
 class ExecutionError(Exception):
-    """The provider refused to grow `group`. Groups that had grown before keep their new sizes."""
+    """The provider refused to grow `group`. Groups that grew before it keep their new sizes."""
 
     def __init__(self, group: str, problem: str) -> None:
         """Store `group` and `problem`, the provider's error message."""
@@ -32,9 +32,9 @@ class ExecutionError(Exception):
 def execute_scale_ups(
     context: AutoscalingContext, infos: Sequence[ScaleUpInfo], now: Instant
 ) -> None:
-    """Grow the groups in order.
+    """Grow the groups in the order of `infos`.
 
-    Raises ExecutionError at the first failure, which puts its group into backoff.
+    Raises ExecutionError if the provider refuses to grow a group; that group is put into backoff.
     """
     groups, events = context.groups_by_id(), context.events
     for info in infos:

@@ -127,7 +127,7 @@ class ScaleUpOrchestrator:
             if template is None or quota.exceeded(group.id, template.node, 1):
                 continue
             wanted = quota.allowed(group.id, template.node, group.min_size - target)
-            # Upstream compares the cluster's limit with the group's own target.
+            # Upstream compares --max-nodes-total with the size of this group, not of the cluster.
             capped = _capped(context, wanted, target)
             if capped is not None:
                 infos.append(ScaleUpInfo(group.id, target, target + capped, group.max_size))
@@ -155,7 +155,10 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return `wanted`, limited by --max-nodes-total; None if the limit is already reached."""
+    """Return how many of the `wanted` nodes --max-nodes-total allows.
+
+    `present` is the number of nodes that exist. Returns None if no new node is allowed.
+    """
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:
         return wanted
@@ -196,7 +199,7 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """Return the expansion option of each node group that may grow and helps pods."""
+        """Return an option for each node group that may grow and whose new nodes fit pods."""
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:
@@ -208,9 +211,9 @@ class _Attempt:
         return [option for option in found if option.pods and option.nodes]
 
     def _fitting_pods(self, group: str) -> list[PodEquivalenceGroup]:
-        """Return the pod groups whose first pod fits a new node of `group`.
+        """Return the pod groups whose first pod fits a new node of the node group `group`.
 
-        Records in the other pod groups why their first pod does not fit.
+        Records in every pod group whether `group` accepts its first pod, or why not.
         """
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
@@ -241,7 +244,9 @@ class _Attempt:
         return Option(group, nodes, found.pods, template, tuple(one.id for one in similar))
 
     def _node_limit(self, group: NodeGroup, similar: Sequence[NodeGroup]) -> int | None:
-        """Return the number of nodes that an estimation may add; None for any number.
+        """Return the number of nodes that the estimation for `group` may add; None for any number.
+
+        `similar` are the groups over which the new nodes would be balanced.
 
         upstream: estimator/{static,sng_capacity,cluster_capacity}_threshold.go
         """
@@ -332,7 +337,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Record for all pods that `failed` and the groups after it reject them."""
+        """Turn acceptances by the group `failed`, and by the groups after it, into rejections."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:
@@ -367,10 +372,10 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the skipped groups whose new nodes would not fit the pods, with the reasons.
+        """Return the reasons by skipped group, for the groups whose new nodes the pods do not fit.
 
-        If the pods fit a skipped group, sets `fits_skipped`. As in upstream, these pods then count
-        as pods that a later scale-up may help (GetPodsAwaitingEvaluation).
+        If the pods fit new nodes of a skipped group, this sets their `fits_skipped`. Then, as in
+        upstream, they await a later scale-up (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:

@@ -54,5 +54,5 @@ def skip_reason(
 
 
 def quota_reason(resources: list[str]) -> str:
-    """Return the skip reason for cluster-wide limits on `resources` that would be exceeded."""
+    """Return the skip reason of a group that would exceed the cluster's limits of `resources`."""
     return f'exceeded quota: "cluster-wide", resources: {", ".join(resources)}'

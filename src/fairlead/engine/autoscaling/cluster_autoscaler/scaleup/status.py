@@ -1,4 +1,4 @@
-"""ScaleUpStatus: the result of a scale-up, with the reasons why it did not help the remaining pods.
+"""ScaleUpStatus: the result of a scale-up, with the reasons why some pods get no new node.
 
 upstream: processors/status/scale_up_status_processor.go
 """
@@ -31,10 +31,10 @@ class ScaleUpResult(StrEnum):
 
 
 class NoScaleUpInfo(Struct, frozen=True):
-    """The reasons why no node group helps `pod`.
+    """The reasons why no node group grows for `pod`.
 
-    `rejected` contains the reasons of groups whose nodes the pod does not fit, `skipped` the
-    reasons of groups that scale-up skipped, both by group id.
+    `rejected` contains the reasons why the pod does not fit nodes of a group. `skipped` contains
+    the reasons why scale-up skipped a group. The keys of both are group ids.
     """
 
     pod: Pod
@@ -46,8 +46,9 @@ class ScaleUpStatus(Struct):
     """The result of one scale-up attempt.
 
     Pods are in the order in which they were considered. `triggered` are the pods for which groups
-    grow, and `await_evaluation` are the pods that a later scale-up may help. `considered` is the
-    number of node groups. `failed_resize` are the ids of the groups that could not grow.
+    grow, and `await_evaluation` are the pods for which a later scale-up may grow groups.
+    `considered` is the number of node groups. `failed_resize` are the ids of the groups that could
+    not grow.
     """
 
     result: ScaleUpResult
@@ -77,12 +78,12 @@ def send_events(status: ScaleUpStatus, events: EventLog) -> None:
 
 
 def sends_not_triggered(status: ScaleUpStatus) -> bool:
-    """Return whether the remaining pods get a NotTriggerScaleUp event."""
+    """Return whether the pods in `remain` get a NotTriggerScaleUp event."""
     return status.result not in (ScaleUpResult.SUCCESSFUL, ScaleUpResult.ERROR)
 
 
 def not_triggered(status: ScaleUpStatus, info: NoScaleUpInfo) -> str:
-    """Return the text of NotTriggerScaleUp: each reason with its number of node groups."""
+    """Return the text of NotTriggerScaleUp: each reason, and the number of groups that have it."""
     if status.result is ScaleUpResult.LIMITED_BY_MAX_NODES_TOTAL:
         return f"pod didn't trigger scale-up: {MAX_NODES_REACHED}"
     counts: dict[str, int] = {}

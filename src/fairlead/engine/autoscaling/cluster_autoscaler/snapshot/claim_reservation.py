@@ -1,4 +1,4 @@
-"""The ResourceClaims of a pod after the snapshot adds the pod to a node, or removes it.
+"""The ResourceClaims of a pod after the snapshot adds the pod to a node or removes the pod.
 
 upstream: simulator/dynamicresources/snapshot/snapshot.go
 """
@@ -31,15 +31,15 @@ def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[
     rejected = plugin.pre_filter(state, pod) or plugin.reserve(state, pod, node)
     assert rejected is None, rejected
     claims = plugin.bound_claims(state, pod)
-    plugin.unreserve(state, pod, node)  # the caller stores the claims instead
+    plugin.unreserve(state, pod, node)  # the caller stores the claims itself
     return claims
 
 
 def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
-    """Yield the claims of `pod` without its reservations.
+    """Yield the claims of `pod` without the reservations for `pod`.
 
-    A claim loses its devices if `pod` owns it, or if it is reserved for no other pod. Nothing is
-    yielded if `pod` cannot use one of its claims.
+    A claim also loses its devices if `pod` owns it, or if it is reserved for no other pod. Nothing
+    is yielded if any claim is missing or `pod` must not use it.
 
     upstream: snapshot.go: UnreservePodClaims
     """
@@ -52,7 +52,7 @@ def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim
 
 
 def usable_claims(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
-    """Return the claims of `pod`, () if it cannot use one of them."""
+    """Return the claims of `pod`; () if any of them is missing or `pod` must not use it."""
     try:
         return claims_of(pod, related)
     except ClaimError:

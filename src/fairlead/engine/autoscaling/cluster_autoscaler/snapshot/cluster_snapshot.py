@@ -6,7 +6,7 @@
         fork.commit()                   # without it, the end of the block reverts all changes
 
 The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
-applied to its columns, recorded in an undo log, and reverted in reverse order. Therefore the
+applied to this state, recorded in an undo log, and reverted in reverse order. Therefore the
 scheduler's plugins and plans treat a simulation like the real state. The cost of a fork depends on
 the number of its changes.
 
@@ -69,9 +69,9 @@ class SnapshotFork:
 
 
 class ClusterSnapshot:
-    """The state of the cluster in one loop.
+    """The state of the cluster in one loop, with simulated changes.
 
-    `last_index` is the position at which the last first-fit search ended.
+    `last_index` is the index in `node_names` at which the last first-fit search ended.
     """
 
     def __init__(self, listers: Listers) -> None:
@@ -115,8 +115,8 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        A changed claim needs no new revision, because the binding of its pod follows and causes
-        one.
+        A changed ResourceClaim changes no revision: its pod is bound later, and that changes the
+        revision.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
@@ -129,24 +129,24 @@ class ClusterSnapshot:
                 self._changed(before.pod.spec.node_name)
 
     def _changed(self, name: str) -> int:
-        """Give the node a new revision; return the previous revision."""
+        """Give the node `name` a new revision; return its previous revision."""
         before = self._revisions.get(name, 0)
         self._revision += 1
         self._revisions[name] = self._revision
         return before
 
     def revision(self, name: str) -> int:
-        """Return a number that identifies the current state of the node and its pods.
+        """Return a number that identifies the current state of the node `name` and its pods.
 
-        A fork that is reverted restores the number together with the state.
+        When a fork is reverted, the earlier number is restored together with the state.
         """
         return self._revisions.get(name, 0)
 
     @contextmanager
     def loop(self, nodes: Iterable[str]) -> Iterator[None]:
-        """Start a loop over the cluster with `nodes` in this order.
+        """Start an autoscaler loop, in which the snapshot has `nodes` in this order.
 
-        The changes of the loop are reverted at the end of the `with` block.
+        All changes of the loop are reverted at the end of the `with` block.
         """
         self._order = list(nodes)
         self._rows = None
@@ -161,7 +161,7 @@ class ClusterSnapshot:
         return self._order
 
     def node(self, name: str) -> NodeInfo | None:
-        """Return the node called `name`, None if it is not in the snapshot."""
+        """Return the node called `name`; None if it is not in the snapshot."""
         return self.table.find(name)
 
     def nodes(self) -> list[NodeInfo]:
@@ -181,22 +181,25 @@ class ClusterSnapshot:
         )
 
     def slices_of(self, name: str) -> list[ResourceSlice]:
-        """Return the ResourceSlices of the node `name`, without those that several nodes share."""
+        """Return the ResourceSlices of the node `name`; shared ResourceSlices are left out."""
         return self._cluster.devices.pools.slices_of(name)
 
     def claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
-        """Return the ResourceClaims of `pod`, () if it cannot use one of them."""
+        """Return the ResourceClaims of `pod`; () if any is missing or `pod` must not use it."""
         return usable_claims(pod, self._cluster.related)
 
     def pod_info(self, pod: Pod) -> PodInfo:
-        """Return the PodInfo of `pod`; its `Shape` is from the table of the cluster's state."""
+        """Return the PodInfo of `pod`; it shares its `Shape` with equal pods of the snapshot."""
         return PodInfo(pod, self._cluster.shapes.shape_of(pod))
 
     # --- forks -----------------------------------------------------------------------------
 
     @contextmanager
     def fork(self) -> Iterator[SnapshotFork]:
-        """Start a simulation. The end of the `with` block reverts it, except after `commit`."""
+        """Start a simulation, which the end of the `with` block reverts.
+
+        It is not reverted if `commit` was called on the result.
+        """
         fork = SnapshotFork(len(self._undo))
         try:
             yield fork
@@ -349,10 +352,11 @@ class ClusterSnapshot:
         return framework.run_filters(state, pod, info)
 
     def fits_by_resources(self, pod: PodInfo) -> bool:
-        """Return whether nodes with equal specs differ for `pod` only in their free resources.
+        """Return whether `pod` fits each of several equal nodes that has enough free resources.
 
-        This is so if no rule for the pod looks beyond the node (spread, affinity, volumes), and no
-        rule depends on the name of the node or on its ports in use.
+        Equal nodes differ only in their names and pods. The result is True if no filter for the
+        pod looks beyond the node (spread, affinity, volumes), and no filter depends on the name of
+        the node or on its ports in use.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:
@@ -368,8 +372,8 @@ class ClusterSnapshot:
     ) -> str | None:
         """Return the name of the next node that fits `pod`; None if no node fits.
 
-        The search starts after the node of the last result. Only nodes whose names are in `among`
-        (None: all names), and whose index in `node_names` is at least `first`, are tried. Cordoned
+        The search starts after the node that was found last. It tries only nodes whose names are
+        in `among` (None: all names), and whose index in `node_names` is at least `first`. Cordoned
         nodes are never chosen, even if the pod tolerates the cordon.
 
         upstream: plugin_runner.go: RunFiltersUntilPassingNode
@@ -397,9 +401,9 @@ class ClusterSnapshot:
 
 
 def _codes(found: Feasibility, rows: Positions) -> npt.NDArray[np.int32]:
-    """Return the filter code of each of `rows`, shape (rows,); 0 means that the pod fits.
+    """Return the filter code of each row in `rows`, shape (rows,); 0 means that the pod fits.
 
-    Rows that are not in the plan get a code other than 0.
+    Rows that the plan does not contain get -1, as if the pod did not fit.
     """
     if found.plan.node_names is None:
         return found.codes[rows]

@@ -71,7 +71,7 @@ def _is_within(claim: ResourceClaim, pools: set[tuple[str, str]]) -> bool:
 
 
 def _on_node(allocation: ClaimAllocation, node: str) -> ClaimAllocation:
-    """Return the allocation of the same devices in the pools of the new node `node`."""
+    """Return a copy of `allocation`, with the same devices in the pools of the new node `node`."""
     results = tuple(replace(one, pool=f"{one.pool}-{node}") for one in allocation.devices.results)
     name = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(name,)),))

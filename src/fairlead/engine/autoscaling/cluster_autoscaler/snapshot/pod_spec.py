@@ -14,8 +14,8 @@ from fairlead.api.well_known_label import HOSTNAME
 def same_pods(a: Pod, b: Pod) -> bool:
     """Return whether labels and specs are equal, except for fields that differ within a workload.
 
-    These are the node name, the host name and projected volumes (such as tokens). Fairlead's view
-    of a pod has no environment variables, so these are not compared.
+    The excepted fields are the node name, the host name and projected volumes (such as tokens).
+    Fairlead's view of a pod has no environment variables, so these are not compared.
     """
     if a.metadata.labels != b.metadata.labels:
         return False

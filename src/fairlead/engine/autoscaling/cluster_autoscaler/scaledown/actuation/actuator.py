@@ -10,11 +10,11 @@ A node whose annotations delay its deletion becomes ready when these annotations
 a timeout. With a batch interval, the first ready node of a group opens a batch. The batch is
 deleted at the end of the interval.
 
-*Atomic* groups scale only between zero and all nodes. Their nodes wait until all of them are ready.
-If the deletion of one node fails, the group's other deletions are cancelled, at the latest when
-their nodes are ready. As in upstream, the next scale-down forgets the failure. A node that becomes
-ready later then waits until enough other nodes of the group are ready, or until the deletion of
-another node fails.
+*Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
+nodes of the group are ready. If the deletion of one node fails, the deletions of the waiting nodes
+are cancelled, and the deletion of each other node is cancelled when the node becomes ready. As in
+upstream, the next scale-down forgets the failure. A node that becomes ready after that waits again
+for the other nodes of its group.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -100,7 +100,7 @@ class Actuator:
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
-        """`rules` classify the pods of a node."""
+        """`rules` decide which pods of a node move, and which pod blocks its removal."""
         self._context = context
         self._rules = rules
         self.tracker = NodeDeletionTracker()
@@ -155,7 +155,7 @@ class Actuator:
         self._failed_groups.clear()
 
     def start_deletion(self, chosen: Cropped, now: Instant) -> list[str]:
-        """Taint the chosen nodes and begin their deletion; return the names of these nodes.
+        """Taint the `chosen` nodes and begin their deletion; return the names of these nodes.
 
         upstream: actuator.go: StartDeletion
         """
@@ -209,9 +209,11 @@ class Actuator:
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
-        """Drain the node; abort if a pod blocks, or an empty node has pods to move or to wait for.
+        """Check the pods of the node again, then drain it or cancel its deletion.
 
-        If the Node object is already gone, the deletion continues all the same.
+        The deletion is cancelled if a pod blocks it, or if the node was chosen as empty and now
+        has pods that must move or complete first. If the Node object is already gone, the deletion
+        continues.
         """
         context = self._context
         pods = self.pods_on(one.name)
@@ -252,7 +254,10 @@ class Actuator:
                 self._node_ready(one, now)
 
     def _check_later(self, one: _Deletion, now: Instant, deadline: Instant) -> None:
-        """Check every 5 s, and at `deadline`, whether annotations still delay the deletion."""
+        """Check every 5 s whether annotations still delay the deletion.
+
+        The node becomes ready when they are gone, or at `deadline`.
+        """
 
         def check(then: Instant) -> None:
             node = self._context.listers.nodes.get(one.name)
@@ -287,7 +292,10 @@ class Actuator:
             self._add_to_batch([replace(each, drain=one.drain) for each in nodes], now)
 
     def _abort(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
-        """Cancel the deletion of a node, and of the nodes of its atomic group that wait for it."""
+        """Cancel the deletion of a node.
+
+        If its group is atomic, also cancel the deletions of the nodes that wait for this node.
+        """
         self._clean_up(one, result, text, now)
         if one.batch_size:
             self._failed_groups.add(one.group)

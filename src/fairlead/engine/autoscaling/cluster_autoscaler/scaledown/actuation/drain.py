@@ -37,11 +37,11 @@ _EVICT_DAEMON_SET_POD: Final = f"{ANNOTATION_PREFIX}enable-ds-eviction"
 
 
 class _Eviction(Struct):
-    """The eviction of one pod. If `is_full` is set, the drain fails when the eviction fails."""
+    """The eviction of one pod. If `is_full` is set, a failure of the eviction fails the drain."""
 
     pod: Pod
     is_full: bool
-    is_waiting: bool = False  # for the outcome from the API server
+    is_waiting: bool = False  # whether the outcome from the API server is not known yet
     retry_at: Instant | None = None
     is_done: bool = False
     last_error: str = ""
@@ -55,7 +55,7 @@ class _PriorityGroup(Struct, frozen=True):
 
 
 class NodeDrain(Struct):
-    """The drain of one node. `failure` is the error text if the drain was given up."""
+    """The drain of one node. `failure` is the error text of a failed drain, otherwise ""."""
 
     context: AutoscalingContext
     node: str
@@ -69,7 +69,7 @@ class NodeDrain(Struct):
 
     @property
     def due(self) -> Instant | None:
-        """The time at which `advance` has work; None while the drain only waits for outcomes."""
+        """The time at which `advance` has work; None if it has none or waits for an outcome."""
         if self.poll_at is not None:
             return self.poll_at
         return min(
@@ -154,7 +154,7 @@ class NodeDrain(Struct):
     def _poll(self, now: Instant) -> None:
         """Check whether the pods of the current priority group are gone.
 
-        A pod of the same name on another node counts as gone.
+        A pod is also gone if a pod of the same name is now on another node.
         """
         self.poll_at = None
         if now < self.poll_until:
@@ -174,8 +174,8 @@ class NodeDrain(Struct):
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
     """Return a drain that evicts `pods` from a node, except mirror pods.
 
-    `daemon_set_pods_to_evict` selects the DaemonSet pods. Failures to evict these are ignored,
-    except with --drain-priority-config.
+    Of the DaemonSet pods, it evicts the pods that `daemon_set_pods_to_evict` selects. Without
+    --drain-priority-config, failures to evict DaemonSet pods are ignored.
     """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes
@@ -189,9 +189,11 @@ def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> Nod
 def _priority_groups(
     options: AutoscalingOptions, full: Sequence[Pod], best_effort: Sequence[Pod]
 ) -> list[_PriorityGroup]:
-    """Return the pods by the ranges of --drain-priority-config, lowest priority first.
+    """Return the groups in which pods are evicted, lowest priority first.
 
-    Without the flag, all pods are in one group.
+    Each range of --drain-priority-config is a group; without the flag, all pods are in one group.
+    The drain fails if it cannot evict the pods in `full`; failures to evict the pods in
+    `best_effort` are ignored.
     upstream: actuation/drain.go: groupByPriority, SingleRuleDrainConfig
     """
     bounds = options.drain_priority_config or ((0, options.max_graceful_termination_sec),)
@@ -219,7 +221,7 @@ def daemon_set_eviction_of(
 def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:
     """Return the DaemonSet pods to evict.
 
-    The annotation of a pod decides; for pods without the annotation, `by_default` decides.
+    The annotation enable-ds-eviction of a pod decides; for pods without it, `by_default` decides.
     upstream: utils/daemonset/daemonset.go: PodsToEvict
     """
     found = []

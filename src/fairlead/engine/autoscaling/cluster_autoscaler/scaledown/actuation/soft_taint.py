@@ -45,8 +45,8 @@ def soft_taint_writes(
 ) -> list[SoftTaintWrite]:
     """Return the soft taint writes of one loop, in order: taints to remove, then taints to add.
 
-    `nodes` are the loop's nodes of autoscaled groups. `written` are the names of the nodes that the
-    loop has already written.
+    `nodes` are the nodes of autoscaled groups. `unneeded` are the names of the unneeded nodes, and
+    `written` are the names of the nodes that the loop has already written.
     """
     nodes = [node for node in nodes if not has_taint(node, TO_BE_DELETED)]
     found: list[SoftTaintWrite] = []
