@@ -14,7 +14,7 @@ nodeclaim/               NodeClaims from launch to removal, their conditions and
 static/                  NodePools with a fixed number of nodes
 overlay                  NodeOverlays: changed prices and capacity
 pod, pdb                 which disruptions pods and PodDisruptionBudgets allow
-go_sort, resource_text   Go's order of equal elements; upstream's text of quantities
+go_sort, resource_text   Go's order of equal elements; quantities as upstream prints them
 
 upstream: kubernetes-sigs/karpenter v1.13, pkg/
 """

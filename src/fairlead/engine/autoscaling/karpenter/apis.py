@@ -200,7 +200,7 @@ class NodeOverlay(_KarpenterKind, frozen=True):
 
 
 def with_lifetime(obj: Json) -> Json:
-    """Return the NodePool `obj` with the API server's default if it states no expireAfter.
+    """Return the NodePool `obj`; if expireAfter is missing, it gets the API server's default.
 
     Objects of other kinds are returned unchanged.
     upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
@@ -211,11 +211,11 @@ def with_lifetime(obj: Json) -> Json:
 
 
 def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
-    """Return `obj` with the default of a missing `field` of the object at `path`."""
+    """Return `obj`; if the object at `path` in it lacks `field`, this field gets `default`."""
     if not path:
         return {field: default, **obj}
     inner = obj.get(path[0]) or {}
-    if not isinstance(inner, dict):  # refused by the decoder
+    if not isinstance(inner, dict):  # the decoder refuses it later
         return obj
     return {**obj, path[0]: _with_default(inner, path[1:], field, default)}
 

@@ -39,7 +39,7 @@ class KarpenterContext(Struct, frozen=True):
     def record_event(self, about: ObjectRef, kind: str, reason: str, note: str) -> None:
         """Record an event about the object `about`.
 
-        `kind` is its type, Normal or Warning; `reason` and `note` are its fields.
+        `kind` is the type of the event, Normal or Warning; `reason` and `note` are its fields.
         """
         self.commands.append(
             RecordEvent(
@@ -53,7 +53,7 @@ class KarpenterContext(Struct, frozen=True):
         )
 
     def take_commands(self) -> list[Command]:
-        """Return and clear the commands decided so far.
+        """Return the commands decided since the last call.
 
         The result also contains the writes that update NodePools and NodeClaims in the API server.
         """

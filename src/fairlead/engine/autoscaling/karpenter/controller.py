@@ -7,7 +7,8 @@
 
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
 (module served_resources). Otherwise they are in the configuration, and NodeClaims that Karpenter
-creates exist only in this controller. Users can change and delete them in both cases.
+creates exist only in this controller. In both cases, users can change and delete NodePools and
+NodeClaims.
 
 If the cluster has not changed, a loop would have the same result as the last loop. Such a loop is
 skipped, so that idle hours cost nothing.
@@ -131,7 +132,7 @@ class Karpenter:
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes that Karpenter keeps, each with upstream's reason.
 
-        A reason that applies now comes before the reason of an earlier search.
+        If a reason applies now, it replaces the reason that an earlier search found.
         """
         return self.history.unconsolidatable | self._disruption.undisruptable(now)
 
@@ -162,7 +163,7 @@ class Karpenter:
         return self._take_commands()
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
-        """Schedule a retry of a failed command.
+        """Schedule a retry of a failed command, or undo what the command was part of.
 
         A failed eviction is ignored here, because the drain retries it.
         """
@@ -262,7 +263,7 @@ class Karpenter:
             self._change(now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
-        """Make the Node a trigger of passes while it has the disruption taint."""
+        """Make the Node a trigger of passes if it has the disruption taint, else discard it."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
             self._batcher.add(node.metadata.name, now)
@@ -270,7 +271,7 @@ class Karpenter:
             self._discard_trigger(node.metadata.name, now)
 
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
-        """Remove a trigger; if no trigger is left, release the nominations that were held."""
+        """Remove a trigger. If it was the last one, let the nominations end at their time."""
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))
             self._disruption.change(now)
@@ -300,7 +301,7 @@ class Karpenter:
             case NodeClaim() as gone:
                 if served is not None:
                     served.gone(gone.name)
-                self._delete_claim(gone.name, now)  # if a user removed the finalizer
+                self._delete_claim(gone.name, now)  # in case a user removed the finalizer
 
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.

@@ -51,10 +51,10 @@ Target = tuple[str, str, str]
 
 
 class _Changes(Struct):
-    """The overlays that change each target.
+    """The overlays that change each `Target` (an offering or a resource of an instance type).
 
-    `first` maps a target to the overlay that was applied to it first. `latest_weight` maps it to
-    the weight of the overlay that was applied last.
+    `first` maps a target to the overlay that was applied to it first. `latest_weight` maps a
+    target to the weight of the overlay that was applied to it last.
     """
 
     latest_weight: dict[Target, int] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class _Changes(Struct):
 
 
 class OverlaidTypes:
-    """The instance types of every NodePool with overlays applied."""
+    """The instance types of every NodePool, with the overlays of the cluster applied."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class OverlaidTypes:
         self._tables: dict[tuple[str, InstanceTypeTable], InstanceTypeTable] = {}
 
     def validation(self) -> dict[str, str]:
-        """Return `status/reason` of the condition ValidationSucceeded, by overlay."""
+        """Return `status/reason` of the condition ValidationSucceeded, by overlay name."""
         self._evaluate()
         return dict(self._status)
 

@@ -20,10 +20,10 @@ class PodBudgets:
     def __init__(
         self, budgets: Iterable[PodDisruptionBudget], before: PodBudgets | None = None
     ) -> None:
-        """Store the budgets. Their status contains the number of allowed disruptions.
+        """Store `budgets`. The status of each budget contains the number of allowed disruptions.
 
-        `before` is an earlier PodBudgets, whose cached matches are used again for each namespace
-        whose budgets still have the same selectors.
+        `before` is an earlier PodBudgets. If the budgets of a namespace have the same selectors as
+        in `before`, the matches cached there are used again.
         """
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):
@@ -37,7 +37,7 @@ class PodBudgets:
     def selecting(
         self, namespace: str, budgets: Sequence[PodDisruptionBudget]
     ) -> dict[Hashable, tuple[int, ...]] | None:
-        """Return the cached matches of `namespace`: indexes of matching budgets, by pod labels.
+        """Return the cached matches of `namespace`: by pod labels, the indexes of the budgets.
 
         Returns None if the selectors of `budgets` differ from the selectors of the stored budgets.
         """

@@ -111,9 +111,9 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
 
 
 def fits(requests: Amounts, available: Amounts) -> bool:
-    """Return whether `requests` fit `available`.
+    """Return whether `requests` are at most `available`, resource by resource.
 
-    If any available amount is negative, nothing fits.
+    If any available amount is negative, the result is False.
     """
     # upstream: pkg/utils/resources/resources.go:Fits
     if any(amount < 0 for amount in available.values()):
@@ -135,10 +135,10 @@ def unmet_min_values(
 ) -> tuple[int, dict[str, int]]:
     """Return the number of leading `types` that are needed to meet all minValues.
 
-    The result is (number of types needed, {}). If all types together do not suffice, it is (number
-    of types, {label: number of values}) with the labels that fail. Without minValues or without
-    types, it is (0, {}). The values in the requirements of the types count, even if no offering has
-    these values.
+    Returns (number of types needed, {}). If all types together do not suffice, returns (number of
+    types, {label: number of values found}) for the labels with too few values. If there are no
+    minValues or no types, returns (0, {}). All values in the requirements of a type count, even if
+    no offering of the type has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     with_min_values = requirements.with_min_values()

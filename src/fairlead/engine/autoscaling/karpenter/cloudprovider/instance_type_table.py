@@ -44,9 +44,10 @@ class _Column:
         requirement: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """Return a mask of the subjects whose own requirement is missing, or `agrees`.
+        """Return a mask of the subjects whose own requirement allows `requirement`.
 
-        `agrees` compares their requirement with `requirement`.
+        A subject is in the mask if it has no requirement on the label, or if
+        `agrees(its requirement, requirement)` is true.
         """
         found = self._masks.get(requirement)
         if found is None:
@@ -61,7 +62,7 @@ class InstanceTypeTable:
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Index `types`.
 
-        Their nodes may have the labels `well_known` even if the types do not list them.
+        The nodes of a type may have the labels `well_known`, even if the type does not list them.
         """
         self.types = tuple(types)
         self.well_known = well_known
@@ -101,7 +102,7 @@ class InstanceTypeTable:
         }
 
     def column(self, resource: str) -> int | None:
-        """Return the column of `resource` in `allocatable` and `capacity`.
+        """Return the index of the column of `resource` in `allocatable` and `capacity`.
 
         Returns None if no type has the resource.
         """
@@ -143,7 +144,7 @@ class InstanceTypeTable:
         return allowed
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """Return a mask of the types whose allocatable resources hold `requests`."""
+        """Return a mask of the types that have at least `requests` as allocatable resources."""
         found = self._sound
         for name, amount in requests.items():
             column = self._resources.get(name)
@@ -154,7 +155,7 @@ class InstanceTypeTable:
         return found
 
     def within(self, remaining: Mapping[str, int]) -> Mask:
-        """Return a mask of the types whose capacity exceeds no limit in `remaining`."""
+        """Return a mask of the types whose capacity is within the limits left in `remaining`."""
         found = self.all
         for name, amount in remaining.items():
             column = self._resources.get(name)

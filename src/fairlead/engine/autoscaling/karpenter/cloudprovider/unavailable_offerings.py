@@ -30,7 +30,7 @@ OfferingKey = tuple[str, str, str]
 
 
 class UnavailableOfferings:
-    """Records unavailable offerings. The instance types in `table` show these as unavailable."""
+    """Records unavailable offerings; in `table`, these offerings are marked as unavailable."""
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Start with all offerings of `types` available."""
@@ -54,12 +54,15 @@ class UnavailableOfferings:
     def next_expiry(self) -> Instant | None:
         """Return the time at which the next offering becomes available again.
 
-        Returns None if all are available.
+        Returns None if all offerings are available.
         """
         return min(self._until.values(), default=None)
 
     def expire(self, now: Instant) -> bool:
-        """Make expired offerings available again, and return whether any had expired."""
+        """Make offerings available again three minutes after they were marked.
+
+        Returns whether any offering was made available.
+        """
         over = [key for key, until in self._until.items() if until <= now]
         for key in over:
             del self._until[key]

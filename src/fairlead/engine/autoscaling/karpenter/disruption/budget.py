@@ -29,8 +29,8 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
     Nodes without a NodeClaim, nodes that are not initialized, and nodes whose instance is
-    terminating are not counted at all. Any other node counts as disrupted if it is not ready or is
-    already being removed for any reason.
+    terminating are not counted at all. Any other node counts as disrupted if it is not ready, or
+    if it is already being removed for any reason.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}

@@ -86,12 +86,15 @@ class Candidates:
         queued: Collection[str],
         well_known: frozenset[str],
     ) -> None:
-        """`queued` are the keys of the nodes of `cluster` that a command is already disrupting."""
+        """`queued` are the keys of the nodes that a command is already disrupting.
+
+        `types_of` returns the instance types of a NodePool.
+        """
         self._cluster = cluster
         self._types_of = types_of
         self._queued = queued
         self._well_known = well_known
-        self._built: dict[str, DisruptionCandidate] = {}  # the last candidate of each node
+        self._built: dict[str, DisruptionCandidate] = {}  # the last candidate built for each node
         self._last: dict[DisruptionClass, tuple[_Inputs, _Found]] = {}
 
     def all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:

@@ -74,7 +74,7 @@ class LoopResult(Struct, frozen=True):
 
 
 class DisruptionLoop:
-    """Runs the disruption methods, which share this object's context."""
+    """Runs the disruption methods in order. The methods share `context`."""
 
     def __init__(
         self,
@@ -97,7 +97,8 @@ class DisruptionLoop:
         self.drift = Drift(self.context)
         self.multi = MultiNodeConsolidation(self.context, memory)
         self.single = SingleNodeConsolidation(self.context, memory)
-        # whether the last loop skipped a method that found nothing in the current state
+        # whether the last loop skipped a method, because the method had found nothing and the
+        # cluster has not changed since
         self.has_skipped = False
 
     @property
@@ -138,8 +139,8 @@ class DisruptionLoop:
     ) -> Generator[DurationNs, Instant, LoopResult]:
         """Run one loop, beginning at `now`; return its result.
 
-        The generator yields the ns to wait, and the caller resumes it with the current time. The
-        loop calls `start` with each command and the current time.
+        The generator yields a time in ns to wait; after this time, the caller sends it the current
+        time. The loop calls `start` with each command and the current time.
         """
         if not self._cluster.is_synced():
             return LoopResult((), UNSYNCED_RETRY_NS)
@@ -177,7 +178,7 @@ class DisruptionLoop:
         start: Callable[[DisruptionCommand, Instant], None],
         now: Instant,
     ) -> LoopResult:
-        """Start `commands`, except those whose replacements a NodePool's limits prevent."""
+        """Start `commands`, except those whose replacements would exceed a NodePool's limits."""
         # upstream: queue.go:StartCommand, provisioner.go:Create; an error ends the loop
         possible = [
             command
@@ -228,7 +229,10 @@ class DisruptionController:
         return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
 
     def undisruptable(self, now: Instant) -> dict[str, str]:
-        """Return the nodes that cannot be removed now, each with upstream's reason."""
+        """Return the nodes that cannot be removed now, each with upstream's reason.
+
+        See `DisruptionLoop.undisruptable`.
+        """
         return self._loop.undisruptable(now)
 
     def is_waiting(self) -> bool:
@@ -279,7 +283,7 @@ class DisruptionController:
                 self._revisit_at = None if change is None else max(change, now + LOOP_PERIOD_NS)
 
     def _next_check(self, now: Instant) -> Instant | None:
-        """Return the time of the next loop if the cluster does not change; None if none is needed.
+        """Return the time of the next loop if the cluster does not change; None for no loop.
 
         The next loop runs at the first of these times, but not earlier than one period after `now`:
         the end of a nomination; the time scheduled by a change during the last loop; if the last
@@ -310,9 +314,9 @@ class DisruptionController:
         self._queue_at = now
 
     def process_queue(self, now: Instant) -> None:
-        """Check the commands in progress, if that is due.
+        """If a check is due, check whether the replacements of each command in progress are ready.
 
-        Delete the candidates of ready commands.
+        Delete the candidates of the commands whose replacements are ready.
         """
         if self._queue_at is None or self._queue_at > now:
             return

@@ -56,7 +56,7 @@ class DisruptionMethod(Protocol):
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the ns to wait before validation, then return the validated commands.
+        """Yield the time in ns to wait before validation, then return the validated commands.
 
         `allowed` is the number of nodes that may be disrupted within budgets, by NodePool. The
         method may lower these numbers.

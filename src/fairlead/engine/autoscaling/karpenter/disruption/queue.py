@@ -84,7 +84,7 @@ class DisruptionQueue:
             self._cluster.nominate(node.state.key, now)
 
     def progress(self, queued: QueuedCommand, now: Instant) -> CommandProgress:
-        """Return whether the replacements of `queued` are ready, awaited or failed.
+        """Return whether the replacements of `queued` are ready, are awaited, or have failed.
 
         A command that takes too long has failed, even if its replacements have become ready
         meanwhile.

@@ -62,8 +62,8 @@ def simulate(
     """Simulate a pass without `candidates`; return None if a candidate is already being removed.
 
     The pass places the pods of the candidates, pending pods, and pods of other nodes that are being
-    removed. If a reservation is exhausted, other capacity is used. Raises NoNodePoolsError if no
-    NodePool is Ready for pods.
+    removed. A pod whose reservations are used up uses other capacity. Raises NoNodePoolsError if
+    no NodePool is Ready for pods.
     """
     leaving = {one.node.key for one in candidates}
     nodes = cluster.nodes(now)

@@ -20,7 +20,7 @@ from fairlead.engine.core.instant import Instant
 
 
 def next_time_change(cluster: KarpenterCluster, now: Instant) -> Instant | None:
-    """Return the first time after `now` at which a budget starts or ends, or an annotation ends.
+    """Return the first time after `now` at which a budget or a do-not-disrupt annotation changes.
 
     Returns None if there is no such time.
     """
@@ -46,7 +46,7 @@ def _budget_times(budget: NodePoolBudget, now: Instant) -> Iterator[Instant]:
     try:
         schedule = read_schedule(budget.schedule)
         duration = parse_duration(budget.duration)
-    except (ScheduleError, ValueError):  # such a budget never changes
+    except (ScheduleError, ValueError):  # an invalid budget never changes
         return
     start = schedule.after(now)
     if start is not None:

@@ -35,7 +35,7 @@ def validate(
     """Return the reason why a consolidation is no longer valid; None if it is still valid.
 
     A consolidation is valid if all its candidates are still candidates within the budgets, and a
-    new simulation places all their pods with the same number of new nodes. The options of the new
+    new simulation places all their pods with the same number of new nodes. The types of the new
     node must include all types of the command's replacement.
     """
     problem = _candidates_problem(context, command, should_disrupt, now)

@@ -57,7 +57,7 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    An instance type that was found is not looked up again for half an hour.
+    After the instance type of a NodeClaim was found, it is not looked up again for half an hour.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
@@ -97,7 +97,7 @@ class ClaimConditions:
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 
     def type_check_at(self, claim: NodeClaim) -> Instant:
-        """Return when drift checks begin to look up the NodeClaim's instance type."""
+        """Return the time from which drift checks look up the NodeClaim's instance type."""
         return parse_timestamp(claim.metadata.creation_timestamp) + _TYPE_CHECK_AGE_NS + 1
 
     def _with_drift(
@@ -136,10 +136,7 @@ class ClaimConditions:
         return known[2]
 
     def _template_requirements(self, pool: NodePool) -> Requirements:
-        """Return the requirements of the pool's template.
-
-        They are cached until the pool changes.
-        """
+        """Return the requirements of the pool's template, cached until the pool changes."""
         known = self._requirements.get(pool.name)
         if known is None or known[0] is not pool:
             requirements = combined(
@@ -152,7 +149,7 @@ class ClaimConditions:
     def _is_type_gone(self, claim: NodeClaim, pool: NodePool, now: Instant) -> bool:
         """Return whether the provider no longer offers the NodeClaim's instance type.
 
-        A NodeClaim that is at most one hour old is not checked.
+        The result is False for a NodeClaim that is at most one hour old.
         """
         # upstream: drift.go:instanceTypeNotFound
         age = now - parse_timestamp(claim.metadata.creation_timestamp)

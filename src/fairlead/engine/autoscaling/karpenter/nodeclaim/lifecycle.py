@@ -73,7 +73,7 @@ class NodeClaimLifecycle:
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
         self._node_info = config.node_info
         self._dependents = config.dependents
-        self._made: set[str] = set()  # the Nodes that were created here
+        self._made: set[str] = set()  # the names of the Nodes that this object created
         self._configured = config.claims
         self.reasons: dict[str, str] = {}
         self._conditions_at: Instant | None = start
@@ -111,7 +111,7 @@ class NodeClaimLifecycle:
             self._draining[name] = min(self._draining[name], now)
 
     def check_conditions(self, now: Instant) -> None:
-        """Schedule a check of the conditions of the changed NodeClaims at `now`."""
+        """Schedule a check at `now` of the conditions of all changed NodeClaims."""
         self._conditions_at = now
 
     # --- launch --------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ class NodeClaimLifecycle:
     def update_conditions(self, now: Instant) -> None:
         """If a check is due, update conditions, delete expired NodeClaims, and plan the next check.
 
-        Only NodeClaims that have changed, or whose own check is due, are checked.
+        It checks only NodeClaims that have changed or whose time in `_checks` has come.
         """
         if self._conditions_at is None or self._conditions_at > now:
             return
@@ -456,7 +456,7 @@ class NodeClaimLifecycle:
                 self._finish(claim, now)
             return
         if node_name not in self._failed_taints:
-            self.set_tainted(claim, tainted=True)  # an earlier process may not have done so
+            self.set_tainted(claim, tainted=True)  # an earlier process may have ended before this
         step = drain_step(claim, self._context.cluster.pods_on(node_name), now)
         self._context.commands.extend(step.commands)
         if step.remains:

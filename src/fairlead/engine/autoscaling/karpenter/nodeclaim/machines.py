@@ -85,22 +85,22 @@ class Machines:
     def launch(
         self, request: NodeClaimRequest, taken: Container[str], now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | str:
-        """Return (the launched NodeClaim, its instance type, its offering).
+        """Launch a NodeClaim; return (the NodeClaim, its instance type, its offering).
 
-        If the launch failed for lack of capacity, return only the NodeClaim's name. Names in
+        If the launch fails for lack of capacity, return only the name of the NodeClaim. Names in
         `taken` are not used.
         """
         name = self._name(request.pool.name)
-        while name in taken:  # at most once for each existing NodeClaim
+        while name in taken:  # repeats at most once for each name in `taken`
             name = self._name(request.pool.name)
         return self._first_delivered(_claim_of(request, name, now), request.launches(), now) or name
 
     def launch_standalone(
         self, claim: NodeClaim, now: Instant
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
-        """Return (a user's NodeClaim as launched, its instance type, its offering).
+        """Launch a user's NodeClaim; return (the NodeClaim, its instance type, its offering).
 
-        Returns None if the launch failed for lack of capacity.
+        Returns None if the launch fails for lack of capacity.
         """
         self._count += 1
         launches = standalone_launches(claim, self._offerings.table)

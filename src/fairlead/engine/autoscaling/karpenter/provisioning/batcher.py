@@ -28,7 +28,7 @@ class Batcher:
     def __init__(self, options: KarpenterOptions) -> None:
         self._options = options
         self._triggers: set[str] = set()
-        # the instants of the first and the last new trigger
+        # the times of the first and the last new trigger; None if the window is closed
         self._window: tuple[Instant, Instant] | None = None
         self._retry_at: Instant | None = None
         self._last_pass: Instant | None = None
@@ -54,7 +54,10 @@ class Batcher:
             self._window = first, now
 
     def discard(self, trigger: str) -> bool:
-        """Remove a trigger; return whether it was the last trigger. An open window stays open."""
+        """Remove a trigger; return whether no trigger is left then. An open window stays open.
+
+        Returns False if `trigger` was not a trigger.
+        """
         if trigger not in self._triggers:
             return False
         self._triggers.remove(trigger)
@@ -81,8 +84,8 @@ class Batcher:
     def renewed(self, now: Instant) -> Instant:
         """Return the time at which upstream would last have run a pass.
 
-        Upstream repeats passes every 10 s. `now` is the time at which the triggers or the cluster
-        have changed.
+        Upstream repeats passes every 10 s; here, unnecessary passes are skipped. `now` is the time
+        at which the triggers or the cluster have changed.
         """
         since = now if self._last_pass is None else self._last_pass
         return now - (now - since) % _RETRIGGER_NS

@@ -44,7 +44,7 @@ class NodeClaimTemplate(Struct, frozen=True, eq=False):
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of the pool's nodes, without startup taints: pods need not tolerate these."""
+        """The taints that pods must tolerate: the taints of the pool's nodes, except startup taints."""
         return self.pool.spec.template.spec.taints
 
 

@@ -119,7 +119,11 @@ _KNOWN_MIN: Final = 1_000
 
 
 class _DaemonPod(Struct, frozen=True):
-    """The pod that represents a DaemonSet in passes, with the spec and pod it was built from."""
+    """The pod that represents a DaemonSet in passes.
+
+    It was built from `spec`, the spec of the DaemonSet, and `newest`, the newest pod of the
+    DaemonSet (None if there is none).
+    """
 
     spec: WorkloadSpec
     newest: Pod | None
@@ -129,8 +133,9 @@ class _DaemonPod(Struct, frozen=True):
 class _PoolDaemons(Struct, frozen=True):
     """The DaemonSets' pods after a pass has compared them with its NodePools.
 
-    `daemons` and `pools` are the inputs. `overheads` are the pods, resources and ports of each
-    pool's nodes, and `pods` are the pods that the pass compares with existing nodes.
+    `daemons` and `pools` are the inputs. `overheads` maps the name of each NodePool to the
+    DaemonSets' pods on each of its nodes. `pods` are the pods that the pass compares with existing
+    nodes.
     """
 
     daemons: list[Pod] = field(default_factory=list)
@@ -198,9 +203,9 @@ class Provisioner:
     ) -> Provisioned:
         """Place `pods` on `nodes` or on new nodes.
 
-        If all reservations that a pod could use are used up, the pod uses other capacity. With
-        `strict_reservations`, it gets no node instead. If `onto` is given, only these nodes take
-        pods. The other nodes count only for limits and topology.
+        If all reservations that a pod could use are used up, the pod uses other capacity; if
+        `strict_reservations` is set, it gets no node. If `onto` is given, only the nodes in `onto`
+        take pods; the other nodes in `nodes` count only for limits and topology.
         """
         if not pods:
             return Provisioned()
@@ -234,7 +239,7 @@ class Provisioner:
             templates,
             pool_daemons.overheads,
             pools,
-            # A pool whose requirements exclude all its types still counts here.
+            # This includes the types of a pool whose requirements exclude all its types.
             Reservations(one for pool in pools for one in self.types_of(pool).types),
             topology,
             existing,
@@ -327,7 +332,7 @@ class Provisioner:
         return known.pod
 
     def daemons_of_pass(self) -> Sequence[Pod]:
-        """Return the pod of each DaemonSet that a pass compares with existing nodes.
+        """Return one pod for each DaemonSet, as a pass compares it with existing nodes.
 
         Successive calls return the same list object while its pods stay the same.
         """

@@ -110,20 +110,21 @@ Search = Callable[[Instant], tuple[DisruptionCommand | None, bool]]
 
 
 class Consolidation:
-    """Decides whether sets of candidates are removed, for one consolidation method."""
+    """Decides whether a set of candidates is removed, for one consolidation method."""
 
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
     ) -> None:
         """`method` is the disruption method's name, which is copied into its commands.
 
-        `memory` records searches that found nothing, so that they run again only after a change.
+        `memory` records that a search found nothing. Then no search runs until the cluster changes
+        or five minutes have passed.
         """
         self._context = context
         self._memory = memory
         self._method = method
         self._rejections = RejectionMemory()
-        self._search: QuickRejection | None = None  # while a search runs
+        self._search: QuickRejection | None = None  # None if no search is running
 
     def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
         """Yield the validation delay, then return the command found if it is still valid.
@@ -154,7 +155,7 @@ class Consolidation:
         return QuickRejection(context.cluster, context.provisioner, self._rejections, now)
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> bool:
-        """Return True only if removing all `candidates` certainly needs more than one new node."""
+        """Return True only if the removal of all `candidates` certainly needs several nodes."""
         return (self._search or self._new_search(now)).needs_several(candidates)
 
     def compute(

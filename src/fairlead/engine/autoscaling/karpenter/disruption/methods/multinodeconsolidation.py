@@ -115,9 +115,9 @@ class MultiNodeConsolidation:
     def longest(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return (command for the longest prefix found, whether a budget excluded a candidate).
+        """Return (the command that `search` finds, whether a budget excluded a candidate).
 
-        The command is None if no prefix leads to a command.
+        The command is None if `search` finds none.
         """
         batch, is_constrained = self.batch(candidates, allowed)
         return self.search(batch, now), is_constrained
@@ -126,11 +126,12 @@ class MultiNodeConsolidation:
 def _without_same_type(
     request: NodeClaimRequest, candidates: Sequence[DisruptionCandidate]
 ) -> NodeClaimRequest | None:
-    """Return the request without types that save no more than deleting all candidates but one.
+    """Return the request without the types for which deleting nodes would save as much.
 
-    If the types of some removed nodes are among the options, all options that cost at least as much
-    as the cheapest of these nodes are dropped. Example: replacing [large, large, small] with a
-    small node is the same as deleting the two large nodes. Returns None if no option remains.
+    If the types of some removed nodes are among the types of the request, all types that cost at
+    least as much as the cheapest of these nodes are dropped. Example: replacing [large, large,
+    small] with a small node is the same as deleting the two large nodes. Returns None if no type
+    remains.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

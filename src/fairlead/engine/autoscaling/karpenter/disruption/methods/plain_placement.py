@@ -2,8 +2,8 @@
 
 A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
-places each on the first node with room for it. Pods with equal facts (`PodFacts`) are
-interchangeable, so they are placed by count:
+places each on the first node with room for it. Pods that share one `PodFacts` object (their facts)
+are interchangeable, so they are placed by count:
 
     for each size, largest first:
         for each node in order: place as many pods as fit, until no pod is left
@@ -116,7 +116,7 @@ class Placed(Struct, frozen=True):
 
 
 class PlainPlacement:
-    """Places sets of plain pods on the nodes of one cluster state, each set independently."""
+    """Places plain pods on the nodes of one cluster state; each call of `place` starts anew."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
         """`rows` are the nodes in the order in which they are tried.
@@ -131,7 +131,10 @@ class PlainPlacement:
         self._common_orders: dict[Size | None, list[PodOrder]] = {}
 
     def place(self, own: Sequence[PlainPods], leaving: set[str]) -> Placed:
-        """Place the common pods and `own` on all nodes whose keys are not in `leaving`."""
+        """Place the common pods and the pods in `own`.
+
+        Nodes whose keys are in `leaving` take no pods.
+        """
         sizes = self._sizes(own)
         if sizes is None:
             return self._place_each(self.pods(own, None), leaving)
@@ -233,7 +236,7 @@ class PlainPlacement:
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []
         free: dict[str, Amounts] = {}
-        rooms: dict[int, list[NodeRoom]] = {}  # by facts, in reverse order
+        rooms: dict[int, list[NodeRoom]] = {}  # by id of the facts, in reverse order
         for place, one in enumerate(pods):
             facts = one.pending.facts
             if id(facts) not in rooms:

@@ -7,10 +7,10 @@ the pass consists of two independent parts:
     1. each pod, in the order of the queue, goes to the first existing node with room for it
     2. the pods that are left share new NodeClaims; the existing nodes do not matter
 
-Part 2 depends only on the sequence of specs that are left. So its result is kept for all candidates
-that leave the same sequence. If a running pod would go to a node that is not initialized, the
-removal is rejected. A removal that might be accepted, or that leaves a pod without any node, is
-simulated. So a simulation would also return every rejection that is returned here.
+Part 2 depends only on the sequence of specs of the pods that are left. So its result is used for
+all candidates that leave the same sequence. If a running pod would go to a node that is not
+initialized, the removal is rejected. A removal that might be accepted, or that leaves a pod without
+any node, is simulated. So a simulation would also return every rejection that is returned here.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
@@ -76,12 +76,13 @@ class _KnownPod(Struct):
 
 
 class RejectionMemory(Struct):
-    """Partial results of searches for removals, which later searches use again.
+    """Partial results of searches for removals. Later searches use them again.
 
     `own` maps nodes to the pods that their removal moves, or to None if one of these pods is not
     plain (see the module's docstring). `requests` maps the sequence of pods that fit no existing
     node to their NodeClaims, or to None if there were errors. `compared` maps that sequence, with
-    the candidates' price and capacity types, to the reason against a replacement, or to None.
+    the candidates' price and capacity types, to the reason against a replacement, or to None if
+    there is no reason.
     `renew` clears all results when a NodePool, the instance types or the DaemonSets' pods have
     changed.
     """
@@ -156,7 +157,7 @@ class QuickRejection:
         self._last: tuple[Sequence[DisruptionCandidate], _Outcome | None] | None = None
 
     def _current_rows(self, daemons: Sequence[Pod]) -> list[NodeRoom]:
-        """Return the rows of all nodes that are not being removed, in the order of a pass."""
+        """Return the nodes that are not being removed, in the order in which a pass tries them."""
         known, current = self._memory.rows, {}
         for node in self._nodes:
             on_node = self._cluster.pods_on(node.node_name)
@@ -201,7 +202,8 @@ class QuickRejection:
             return known[1]
         plain = _all_plain([self._plain(pod) for pod in self._reschedulable(node)])
         found = None if plain is None else plain_pods(plain)
-        # With annotations or budgets, the pods that move depend on more than the node.
+        # If pods have annotations or there are budgets, the pods that move do not depend on
+        # `on_node` alone.
         if not on_node.annotated and not self._cluster.budgets:
             self._memory.own[node.key] = on_node, found
         return found
@@ -257,7 +259,7 @@ class QuickRejection:
         return not any(table.fitting(total).any() for table in self._memory.tables)
 
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        """Place the pods of a pass without `candidates` on existing nodes.
+        """Place the pods of a pass in which `candidates` are removed on existing nodes.
 
         Returns None if one of these pods is not plain, no NodePool is usable, or a candidate is
         already being removed.
@@ -290,7 +292,7 @@ class QuickRejection:
             starting = list(runs)
             ends = [end for _, _, end, _ in starting]
             for place, key in outcome.placement.places(outcome.own, size):
-                # Only the first entry that ends after the place can contain it.
+                # Ranges are sorted: only the first one that ends after `place` can contain it.
                 number = bisect_right(ends, place)
                 if number < len(starting) and starting[number][1] <= place:
                     errors[key] = uninitialized_error(starting[number][3])
@@ -328,14 +330,14 @@ class _Outcome(Struct, frozen=True):
 
     @property
     def sequence(self) -> Sequenced:
-        """The pods without a place, in order.
+        """The pods that fit no existing node, in the order of the queue.
 
-        Each entry is (id of the facts, number of pods) for neighbours that share their facts.
+        Each entry is (id of the facts, number of pods) for consecutive pods with the same facts.
         """
         return tuple((id(facts), count) for facts, count in self.placed.left)
 
     def left_pods(self) -> list[PlainPod]:
-        """Return the pods that are left, in the order of the queue."""
+        """Return the pods that fit no existing node, in the order of the queue."""
         return [
             one
             for size, first, end in self.placed.left_places

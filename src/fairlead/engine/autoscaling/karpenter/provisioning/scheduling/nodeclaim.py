@@ -49,7 +49,7 @@ _TYPO: Final = " (CPU request >= 1 Million, m vs M typo?)"
 
 
 class DaemonOverhead(Struct, frozen=True):
-    """The resources of the DaemonSet pods that will run on every node of a NodePool."""
+    """The DaemonSet pods that will run on every node of a NodePool, and what they request."""
 
     pods: tuple[Pod, ...] = ()
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -244,7 +244,7 @@ class InFlightNodeClaim:
     def _reservations(
         self, options: Mask, requirements: Requirements
     ) -> tuple[Offering, ...] | AddRefusal:
-        """Return the reserved offerings to hold: all compatible offerings with instances left.
+        """Return the reserved offerings to reserve: all compatible offerings with instances left.
 
         With strict reservations, a refusal is returned if all compatible reservations are used up.
         """

@@ -119,7 +119,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 
 
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
-    """Return the pod without its first ScheduleAnyway constraint.
+    """Return (the pod without its first ScheduleAnyway constraint, upstream's text).
 
     As in upstream, the last constraint takes the place of the removed one.
     """

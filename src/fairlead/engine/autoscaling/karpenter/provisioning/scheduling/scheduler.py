@@ -217,7 +217,7 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _is_ignored(self, pod: PendingPod) -> bool:
-        """Return whether the pod uses ResourceClaims, and such pods get no node."""
+        """Return whether the pod gets no node, because it uses ResourceClaims."""
         # upstream: scheduler.go:add; trySchedule never relaxes a pod after this error
         return pod.facts.has_resource_claims and self._options.ignore_dra_requests
 
@@ -378,7 +378,7 @@ class ClaimRoom:
 def _on_possible_hosts(
     pod: PendingPod, group: TopologyGroup, claims: list[InFlightNodeClaim]
 ) -> list[InFlightNodeClaim]:
-    """Return the NodeClaims with hosts on which the term of `group` allows the pod."""
+    """Return the NodeClaims on whose hosts the term of `group` allows the pod."""
     occupied, counts = group.occupied, group.counts
     if group.kind == ANTI_AFFINITY:
         return [one for one in claims if one.host not in occupied]

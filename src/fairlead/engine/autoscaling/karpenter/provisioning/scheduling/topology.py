@@ -1,8 +1,9 @@
 """Topology: all topology groups of a pass. They restrict the nodes on which a pod may be placed.
 
-A pod is restricted by the groups of its own terms and by inverse groups. An inverse group is the
-group of a required anti-affinity term of a running or placed pod. After a placement, every group
-that selects the placed pod counts it.
+A pod is restricted by the groups of its own terms and by inverse groups. An inverse group belongs
+to a required anti-affinity term of other pods: it counts the pods that have the term, and it
+restricts the pods that the term selects. All other groups count the pods that their term selects.
+Every placement is counted.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """
@@ -63,7 +64,7 @@ class Topology:
     """The topology groups of a pass.
 
     `groups` are the groups of pods' own terms. `inverse` are the inverse groups, which repel the
-    pods that the required anti-affinity of another pod selects.
+    pods that the required anti-affinity of other pods selects.
     """
 
     def __init__(
@@ -276,7 +277,7 @@ class Topology:
                     group.register(host)
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
-        """Return the groups whose selector matches the pod, including other pods' groups."""
+        """Return the groups whose selector matches the pod, even if the pod has no such term."""
         shape = pending.labels_shape
         found = self._about.get(shape)
         if found is None:
@@ -324,7 +325,7 @@ class Topology:
         node: Requirements,
         host: LabelRequirement,
     ) -> None:
-        """Count a placed pod in all groups that select it.
+        """Count a placed pod in the groups that select it, and in the inverse groups of its terms.
 
         Groups of spread and affinity count it only if the node has a single possible domain. Groups
         of anti-affinity count it in every domain that the node may still get.

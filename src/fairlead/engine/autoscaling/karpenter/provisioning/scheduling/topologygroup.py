@@ -33,7 +33,8 @@ _SHOWN_DOMAINS: Final = 25
 class TopologyGroup:
     """One spread, affinity or anti-affinity term over the domains of the label `key`.
 
-    `counts` is the number of pods that the term selects, by domain.
+    `counts` maps domains to the number of pods that the term selects; in an inverse group, to the
+    number of pods that have the term.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
@@ -120,9 +121,9 @@ class TopologyGroup:
     def _on_host(
         self, pod_domains: LabelRequirement, host: str, *, selects: bool
     ) -> LabelRequirement:
-        """Return `host` as the only domain of a term over hosts.
+        """Return the domains in which a term over hosts allows a pod on the node `host`.
 
-        Returns no domain if the term forbids `host`.
+        The result is `host`, or no domain if the term forbids `host`.
         """
         count = self.counts.get(host, 0)
         if self.kind == SPREAD:
@@ -163,9 +164,9 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return all allowed domains with matching pods.
+        """Return all allowed domains with pods that the term selects.
 
-        If no pod matches yet, a pod that the term itself selects may start a domain.
+        If there are none yet, a pod that its own term selects may be the first pod of a domain.
         """
         found = [
             domain

@@ -32,7 +32,7 @@ class TopologyNodeFilter:
     honors_taints: bool = False
     honors_affinity: bool = False
     tolerations: tuple[Toleration, ...] = ()
-    matches_all: bool = field(init=False)  # every node counts
+    matches_all: bool = field(init=False)  # whether every node counts
     identity: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
