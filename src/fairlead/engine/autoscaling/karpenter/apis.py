@@ -200,7 +200,7 @@ class NodeOverlay(_KarpenterKind, frozen=True):
 
 
 def with_lifetime(obj: Json) -> Json:
-    """Return the NodePool `obj`; if expireAfter is missing, it gets the API server's default.
+    """Return the NodePool `obj`, with the default of expireAfter if this field is missing.
 
     Objects of other kinds are returned unchanged.
     upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml

@@ -28,8 +28,8 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     overrides it for single NodePools. The time of each node is between 3/4 and 5/4 of the usual
     time, depending on the seed. `node_info` is the status.nodeInfo of new nodes. `dependents` are
     the CSINode and the ResourceSlices that are created with a new node; provisioning decisions do
-    not read them. With `serves_resources`, NodePools and NodeClaims are custom resources of the API
-    server.
+    not read them. If `serves_resources` is set, NodePools and NodeClaims are custom resources of
+    the API server.
     """
 
     pools: tuple[NodePool, ...]

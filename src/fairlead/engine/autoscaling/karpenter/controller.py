@@ -144,7 +144,7 @@ class Karpenter:
             case ObjectsLoaded(objects):
                 # NodePools and NodeClaims first, because Nodes are joined with them.
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
-                    # Without `serves_resources`, custom resources come from the configuration.
+                    # If `served` is None, custom resources come from the configuration.
                     if self._context.served is not None or not isinstance(one, Unstructured):
                         self._see(one, now)
                 self._claims.continue_launches(now)
@@ -306,8 +306,8 @@ class Karpenter:
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
 
-        Without `serves_resources`, NodeClaims may not be in the store, so the garbage collector
-        cannot delete them.
+        This is called only if `serves_resources` is not set. Then NodeClaims may not be in the
+        store, so the garbage collector cannot delete them.
         """
         for claim in list(self.cluster.node_claims.values()):
             if claim.node_pool == pool:

@@ -24,7 +24,7 @@ _NOMINATION_MIN: Final[DurationNs] = seconds(10)
 class KarpenterOptions(Struct, frozen=True, kw_only=True):
     """Settings of Karpenter. Times are in seconds.
 
-    With `preference_policy` Ignore, preferences of pods are ignored. With `min_values_policy`
+    If `preference_policy` is Ignore, preferences of pods are ignored. If `min_values_policy` is
     BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are the
     well-known labels of Karpenter and of the provider.
     """

@@ -80,7 +80,7 @@ class OverlaidTypes:
     ) -> None:
         """`types_of` returns the instance types of a NodePool without the overlays of `cluster`.
 
-        Without the feature gate NodeOverlay, overlays have no effect.
+        If the feature gate NodeOverlay is not set, overlays have no effect.
         """
         self._cluster = cluster
         self._types_of = types_of

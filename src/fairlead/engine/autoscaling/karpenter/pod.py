@@ -21,7 +21,7 @@ _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Return whether Karpenter creates a node for the pod, because it is unschedulable.
+    """Return whether Karpenter creates a node for the pod, because the pod is unschedulable.
 
     Pods that are bound or nominated, and pods of DaemonSets and Nodes, are excluded.
     """

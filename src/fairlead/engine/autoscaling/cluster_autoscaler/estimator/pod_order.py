@@ -21,8 +21,8 @@ Pods = Sequence[PodInfo]
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
     """Return `groups`, sorted by the size of their pods, largest first.
 
-    The size of a pod is the share of cpu plus the share of memory that it requests of the
-    allocatable resources of `node`. Groups of equal size keep their order.
+    The size of a pod is its cpu request divided by the allocatable cpu of `node`, plus the same
+    ratio of memory. Groups whose pods have equal sizes keep their order.
     """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))
@@ -44,8 +44,8 @@ def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which packing by arithmetic saves the most steps.
 
     If several groups save the same number of steps, the last of these groups is chosen. Returns
-    None if no group can be packed by arithmetic. Only the requests of a pod's first container
-    count.
+    None if no group can be packed by arithmetic. As in upstream, only the
+    requests of the first container of a pod are read.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

@@ -32,5 +32,5 @@ class Filter(Protocol):
     """A filter that keeps the best of several options."""
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return the best of `options`: several if they are equal, [] if none is acceptable."""
+        """Return the best of `options`: several if equally good, [] if none is acceptable."""
         ...

@@ -1,4 +1,4 @@
-"""balance: distributes new nodes over similar groups so that the groups get equal sizes.
+"""balance: distributes new nodes over similar groups, so that their sizes differ little.
 
 upstream: processors/nodegroupset/balancing_processor.go: BalanceScaleUpBetweenGroups
 """

@@ -40,7 +40,10 @@ def device_utilization(
 
 
 def _used_devices(claims: Iterable[ResourceClaim]) -> dict[Pool, set[str]]:
-    """Return the names of the devices in use, by pool; admin access does not count."""
+    """Return the names of the allocated devices, by pool; admin access is left out.
+
+    Raises UtilizationError if a claim has no allocation.
+    """
     found: dict[Pool, set[str]] = defaultdict(set)
     for claim in claims:
         allocation = claim.status.allocation

@@ -1,4 +1,4 @@
-"""build_plans: the scheduler's default plugins without scores, for simulations.
+"""build_plans: the filters of the scheduler's default profile, for simulations.
 
 upstream: simulator/framework/handle.go: NewHandle. Only PreFilter and Filter are called.
 """

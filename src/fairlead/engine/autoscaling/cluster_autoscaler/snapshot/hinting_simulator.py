@@ -42,7 +42,7 @@ class HintingSimulator:
         *,
         break_on_failure: bool = False,
     ) -> list[PodInfo]:
-        """Place `pods` in order on the nodes `among` (None: all); return the pods that were placed.
+        """Place `pods` in order on the nodes `among` (None: all); return the placed pods.
 
         If `break_on_failure` is set, stop at the first pod that fits no node.
         """

@@ -63,7 +63,10 @@ def node_devices(slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim
 
 
 def _is_within(claim: ResourceClaim, pools: set[tuple[str, str]]) -> bool:
-    """Return whether devices are allocated to the claim, all of them from `pools`."""
+    """Return whether the claim has an allocation, and all its devices are from `pools`.
+
+    `pools` are pairs (driver, pool name).
+    """
     allocation = claim.status.allocation
     return allocation is not None and all(
         (one.driver, one.pool) in pools for one in allocation.devices.results

@@ -85,7 +85,10 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
         ]
 
     def cheapest_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
-        """Return the lowest price of an available compatible offering, else NO_PRICE."""
+        """Return the lowest price of the available offerings that `requirements` allow.
+
+        Returns NO_PRICE if there are none. See `compatible_offerings` for `well_known`.
+        """
         prices = (
             one.price
             for one in self.compatible_offerings(requirements, well_known)
@@ -96,8 +99,8 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
         """Return the highest possible price of a launch; NO_PRICE if no offering is available.
 
-        Providers use reserved capacity first, then spot, then on-demand. So this is the highest
-        price among the available offerings of the first of these capacity types that has any.
+        Providers use reserved capacity first, then spot, then on-demand. So this is the
+        highest price among the offerings of the first of these capacity types that is available.
         """
         # upstream: types.go:Offerings.WorstLaunchPrice
         found = [

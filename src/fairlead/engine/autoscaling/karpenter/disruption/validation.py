@@ -78,7 +78,7 @@ def validate_empty(
     should_disrupt: ShouldDisrupt,
     now: Instant,
 ) -> DisruptionCommand | None:
-    """Return the command with the nodes that are still empty and within budgets.
+    """Return the command, limited to the nodes that are still empty and within budgets.
 
     Returns None if there is no such node.
     """

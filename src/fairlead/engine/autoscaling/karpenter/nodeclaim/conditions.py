@@ -57,7 +57,8 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    After the instance type of a NodeClaim was found, it is not looked up again for half an hour.
+    After the provider was found to offer the instance type of a NodeClaim, this is not checked
+    again for half an hour.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:

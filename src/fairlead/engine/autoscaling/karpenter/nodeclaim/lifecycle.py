@@ -310,9 +310,9 @@ class NodeClaimLifecycle:
         """Handle the failed creation of an object; `message` is the API server's refusal.
 
         If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
-        machine are removed. Otherwise the Node is created again later. An object that already
-        exists is Karpenter's own, because names are unique. A refused CSINode or ResourceSlice is
-        not created again.
+        machine are removed. If the creation of the Node failed for another reason, the Node is
+        created again later. A refused CSINode or ResourceSlice is not created again. If the object
+        already exists, nothing is done: Karpenter created it, because names are unique.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS or command.target.kind in DEPENDENT_KINDS:

@@ -33,8 +33,8 @@ def expires_at(claim: NodeClaim) -> Instant | None:
 def is_pod_event(old: Pod | None, new: Pod) -> bool:
     """Return whether a change of a pod postpones the consolidation of its node.
 
-    The change counts if the pod has just been bound, has terminated, or has begun to terminate.
-    DaemonSet pods do not count.
+    The result is True if the pod has just been bound, has terminated, or has begun to terminate.
+    It is False for DaemonSet pods.
     """
     if is_owned_by(new, "DaemonSet") or not new.spec.node_name:
         return False

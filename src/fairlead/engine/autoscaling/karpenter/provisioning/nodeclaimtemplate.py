@@ -44,7 +44,7 @@ class NodeClaimTemplate(Struct, frozen=True, eq=False):
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that pods must tolerate: the taints of the pool's nodes, except startup taints."""
+        """The taints that pods must tolerate: those of the pool's nodes, except startup taints."""
         return self.pool.spec.template.spec.taints
 
 

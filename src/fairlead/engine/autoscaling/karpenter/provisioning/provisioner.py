@@ -305,7 +305,7 @@ class Provisioner:
         """Return one pod for each DaemonSet.
 
         If `ignore_dra_requests` is set, DaemonSets that use ResourceClaims are left out. Successive
-        calls return the same list object while its pods stay the same.
+        calls return the same list object as long as its pods do not change.
         """
         version, known = self._daemons
         if version == self._cluster.version:
@@ -334,7 +334,7 @@ class Provisioner:
     def daemons_of_pass(self) -> Sequence[Pod]:
         """Return one pod for each DaemonSet, as a pass compares it with existing nodes.
 
-        Successive calls return the same list object while its pods stay the same.
+        Successive calls return the same list object as long as its pods do not change.
         """
         return self._compared_daemons(self._templates(self.usable_pools(), Provisioned())).pods
 

@@ -7,8 +7,8 @@
     any failure  remove the taint and the cordon
 
 A node whose annotations delay its deletion becomes ready when these annotations are gone, or after
-a timeout. With a batch interval, the first ready node of a group opens a batch. The batch is
-deleted at the end of the interval.
+a timeout. If a batch interval is configured, the first ready node of a group opens a batch, which
+is deleted at the end of the interval. Otherwise each ready node is deleted immediately.
 
 *Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
 nodes of the group are ready. If the deletion of one node fails, the deletions of the waiting nodes

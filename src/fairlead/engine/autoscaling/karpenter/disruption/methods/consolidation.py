@@ -68,8 +68,8 @@ _SPOT_TO_SPOT_OFF: Final = (
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
     """Return True if consolidation applies to the candidate, otherwise False or upstream's reason.
 
-    Its instance type and labels, the settings of its NodePool, and the Consolidatable condition of
-    its NodeClaim decide.
+    This depends on the instance type and labels of the candidate, on the settings of its NodePool,
+    and on the Consolidatable condition of its NodeClaim.
     """
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels

@@ -9,8 +9,9 @@ the pass consists of two independent parts:
 
 Part 2 depends only on the sequence of specs of the pods that are left. So its result is used for
 all candidates that leave the same sequence. If a running pod would go to a node that is not
-initialized, the removal is rejected. A removal that might be accepted, or that leaves a pod without
-any node, is simulated. So a simulation would also return every rejection that is returned here.
+initialized, the removal is rejected. A removal that might be accepted, or that leaves a pod
+without any node, is simulated. So a simulation would also return every rejection that is returned
+here.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
@@ -69,7 +70,7 @@ Sequenced = tuple[tuple[int, int], ...]
 
 
 class _KnownPod(Struct):
-    """A pod, and its `PlainPod` or None if it is not plain."""
+    """A pod with its `PlainPod`; `plain` is None if the pod is not plain."""
 
     pod: Pod
     plain: PlainPod | None

@@ -244,9 +244,11 @@ class InFlightNodeClaim:
     def _reservations(
         self, options: Mask, requirements: Requirements
     ) -> tuple[Offering, ...] | AddRefusal:
-        """Return the reserved offerings to reserve: all compatible offerings with instances left.
+        """Return the reserved offerings that the NodeClaim can hold.
 
-        With strict reservations, a refusal is returned if all compatible reservations are used up.
+        They are compatible with `options` and `requirements`, and their reservations are not used
+        up. If `strict_reservations` is set, returns a refusal if all compatible reservations are
+        used up, or if none is compatible and the NodeClaim already holds a reservation.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table

@@ -69,9 +69,9 @@ class PendingPod:
         facts: PodFacts,
         volumes: tuple[Requirements, ...] | None = None,
     ) -> None:
-        """Start with all constraints of `pod`.
+        """Start with all constraints of `pod`; `facts` are the facts of its spec.
 
-        `Topology.update` sets `groups` to the groups of the pod's terms.
+        `Topology.update` sets `groups` to the topology groups of the pod's terms.
         """
         self.original = pod
         self.pod = pod

@@ -150,7 +150,7 @@ def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
 def _heaviest(terms: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     """Return (the term with the highest weight, the other terms by descending weight).
 
-    Among terms of equal weight, the first term counts as the heaviest.
+    If several terms have the highest weight, the first of them is returned.
     """
     ordered = sorted(terms, key=lambda one: -one.weight)
     return ordered[0], tuple(ordered[1:])

@@ -20,7 +20,7 @@ class Reservations:
     def __init__(self, types: Iterable[InstanceType]) -> None:
         """Read the reserved offerings of `types`.
 
-        If offerings state different capacities of a reservation, the smallest counts.
+        If offerings have different capacities for one reservation, the smallest capacity is used.
         """
         self._left: dict[str, int] = {}
         self._held: dict[str, set[str]] = {}
@@ -31,7 +31,7 @@ class Reservations:
                     self._left[one.reservation_id] = min(left, one.reservation_capacity)
 
     def can_reserve(self, host: str, offering: Offering) -> bool:
-        """Return whether `host` holds the offering's reservation, or an instance of it is free."""
+        """Return whether `host` holds the reservation of `offering`, or could take an instance."""
         reservation = offering.reservation_id
         return reservation in self._held.get(host, ()) or self._left.get(reservation, 0) > 0
 

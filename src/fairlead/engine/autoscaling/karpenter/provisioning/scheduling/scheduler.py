@@ -160,8 +160,8 @@ class ProvisioningScheduler:
             for pool in pools
             for taint in pool.spec.template.spec.taints
         )
-        # In upstream, the NodeClaims of a NodePool share one map of annotations, so the value of
-        # the last NodeClaim counts for all.
+        # In upstream, the NodeClaims of a NodePool share one map of annotations, so all of them
+        # get the value that the last NodeClaim sets.
         self._relaxed_min_values: dict[str, bool] = {}
         self._hosts = 0
         self._refusals: dict[str, list[AddRefusal]] = {}

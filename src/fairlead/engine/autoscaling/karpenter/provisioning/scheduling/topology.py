@@ -90,8 +90,8 @@ class Topology:
         self.groups: dict[Hashable, TopologyGroup] = {}
         self.inverse: dict[Hashable, TopologyGroup] = {}
         self._inverse_owned: dict[str, dict[Hashable, TopologyGroup]] = {}
-        # A cache by (id of the terms, namespace of the pod). Each entry holds its terms, so that no
-        # other terms get the same id.
+        # A cache by (id of the terms, namespace of the pod). Each entry references its terms, so
+        # that their id is not used again.
         self._inverse_of_terms: dict[tuple[int, str], tuple[PodAffinity, list[TopologyGroup]]] = {}
         self._about: dict[Hashable, list[TopologyGroup]] = {}
         self._repelling: dict[Hashable, list[TopologyGroup]] = {}
@@ -184,7 +184,7 @@ class Topology:
         namespaces = self._namespaces(pod, term)
         group = TopologyGroup(kind, term.topology_key, namespaces, term.label_selector)
         if group.identity in (self.inverse if is_inverse else self.groups):
-            return group  # the caller uses the existing equal group instead
+            return group  # the caller uses the existing group with this identity instead
         for domain in self._domains.tolerated(term.topology_key, pod.spec.tolerations):
             group.register(domain)
         return group
@@ -241,7 +241,7 @@ class Topology:
         return found
 
     def _count_domains(self, group: TopologyGroup) -> None:
-        """Add the domains of existing nodes to `group`, and count the pods running there."""
+        """Add the domains of existing nodes to `group`; count the running pods that it selects."""
         for state in self._nodes:
             domain = state.labels.get(group.key)
             if state.node is not None and domain is not None and self._counts(group, state.node):
@@ -256,7 +256,7 @@ class Topology:
                 group.record((domain,), running[name])
 
     def _counts(self, group: TopologyGroup, node: Node) -> bool:
-        """Return whether the node filter of `group` admits the node."""
+        """Return whether `group` counts pods on `node`, according to its node filter."""
         if group.node_filter.matches_all:
             return True
         labels = self._cluster.label_requirements(node)

@@ -59,7 +59,7 @@ class TopologyGroup:
         self.max_skew = max_skew
         self.min_domains = min_domains
         self.node_filter = node_filter
-        # equal for groups that select the same pods
+        # groups that select the same pods have equal values
         self.selection: Hashable = (namespaces, _selector_identity(selector))
         self.identity: Hashable = (kind, key, max_skew, node_filter.identity, self.selection)
         self.counts: dict[str, int] = {}
@@ -84,7 +84,7 @@ class TopologyGroup:
         return found
 
     def register(self, domain: str) -> None:
-        """Add `domain` with a count of 0 if the domain is not known yet."""
+        """Add `domain` with a count of 0 if `counts` does not contain it yet."""
         self.counts.setdefault(domain, 0)
 
     def record(self, domains: Iterable[str], number: int = 1) -> None:
@@ -184,7 +184,7 @@ class TopologyGroup:
     def may_start(self, pod_domains: LabelRequirement) -> bool:
         """Return whether a pod that its own term selects may be the first pod in `pod_domains`.
 
-        This is the case if none of these domains has a counted pod.
+        This is the case if `counts` is 0 for all domains in `pod_domains`.
         """
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
