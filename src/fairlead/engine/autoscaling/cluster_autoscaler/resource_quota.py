@@ -170,8 +170,8 @@ class MinimumLeft:
     ) -> None:
         """Use the minimums in `limits`.
 
-        `nodes()` returns pairs (node, group id); the group id is None for a node that already
-        exists. It is called at the first use. Nodes that are being deleted at `now` are ignored.
+        `nodes` is called at the first use. It returns pairs (node, group id); the group id is None
+        for a node that already exists. Nodes that are being deleted at `now` are ignored.
         """
         self._resources = resources
         self._limits = limits

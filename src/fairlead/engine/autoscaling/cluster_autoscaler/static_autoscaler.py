@@ -99,7 +99,7 @@ class StaticAutoscaler:
     ) -> None:
         """Create the autoscaler. `pick(n)` chooses one of n equal options and returns its index.
 
-        `priorities()` returns the text of the priority expander's ConfigMap; None if there is none.
+        `priorities()` returns the text of the priority expander's ConfigMap; None without one.
         """
         self.commands: list[Command] = []
         events = EventLog(self.commands, options.namespace, options.status_config_map_name)

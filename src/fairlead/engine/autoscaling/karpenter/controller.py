@@ -163,7 +163,7 @@ class Karpenter:
         return self._take_commands()
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
-        """Schedule a retry of a failed command, or undo what the command was part of.
+        """Schedule a retry of a failed command, or remove the NodeClaim for which it was sent.
 
         A failed eviction is ignored here, because the drain retries it.
         """
@@ -263,7 +263,7 @@ class Karpenter:
             self._change(now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
-        """Make the Node a trigger of passes if it has the disruption taint, else discard it."""
+        """Add the Node as a trigger if it has the disruption taint, else discard this trigger."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
             self._batcher.add(node.metadata.name, now)
@@ -271,7 +271,7 @@ class Karpenter:
             self._discard_trigger(node.metadata.name, now)
 
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
-        """Remove a trigger. If it was the last one, let the nominations end at their time."""
+        """Remove a trigger. If it was the last trigger, nominations are no longer renewed."""
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))
             self._disruption.change(now)

@@ -18,7 +18,7 @@ _COST_LIMIT: Final = 10.0
 
 
 def eviction_cost(pod: Pod) -> float:
-    """Return the cost of evicting the pod: 1, plus terms for its deletion cost and its priority.
+    """Return the cost of evicting the pod: 1, plus terms for its deletion cost and priority.
 
     The cost is limited to the range -10 to 10.
     """

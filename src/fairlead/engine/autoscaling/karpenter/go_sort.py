@@ -86,7 +86,7 @@ class _Sort:
                 b = middle
 
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
-        """Return the index of a pivot for [a, b), and the order of the samples.
+        """Return (the index of a pivot for [a, b), the order of the samples).
 
         The order is _INCREASING, _DECREASING or _UNKNOWN.
         """

@@ -30,9 +30,9 @@ class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
     `changes` are in order of time. `errors` maps pods for which no node can be created to
-    upstream's texts. `unconsolidatable` maps the names of nodes that are kept to
-    upstream's texts; for drift, the keys are names of NodeClaims. `undelivered` maps NodePools to
-    the number of their NodeClaims that failed for lack of capacity.
+    upstream's texts. `unconsolidatable` maps the names of nodes that are kept to upstream's texts;
+    for drift, the keys are names of NodeClaims. `undelivered` maps NodePools to the number of
+    their NodeClaims that failed for lack of capacity.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

@@ -225,9 +225,8 @@ def estimate(
 ) -> BinpackingEstimate:
     """Return the number of nodes like `template` that `groups` of pods need, and the placed pods.
 
-    At most `limit` nodes are added (None: any number). If `fast_path` is set, the group
-    for which arithmetic saves the most steps is packed last, by arithmetic
-    (--fastpath-binpacking-enabled).
+    At most `limit` nodes are added (None: any number). If `fast_path` is set, the group for which
+    arithmetic saves the most steps is packed last, by arithmetic (--fastpath-binpacking-enabled).
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None

@@ -44,8 +44,8 @@ class HighestPriority:
         """Use the priorities in `text`, the ConfigMap's `data.priorities`.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. `names` maps group ids to names. The patterns are matched against the name
-        of a group if it has one, otherwise against its id.
+        `events`. `names` maps group ids to names. The patterns are matched against the name of a
+        group if it has one, otherwise against its id.
         """
         self._names = names or {}
         self._text = text

@@ -48,10 +48,10 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 
 
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
-    """Return how many of a pool's `nodes` may be disrupted for `reason` under its active budgets.
+    """Return how many nodes of `pool` may be disrupted for `reason` under its active budgets.
 
-    Returns UNLIMITED if no budget is active. Returns 0 if the schedule or the duration of any
-    budget is invalid, even of a budget for other reasons.
+    `nodes` is the number of nodes of the pool. Returns UNLIMITED if no budget is active. Returns 0
+    if the schedule or the duration of any budget is invalid, even of a budget for other reasons.
     """
     # upstream: nodepool.go:GetAllowedDisruptionsByReason
     found = UNLIMITED

@@ -93,7 +93,7 @@ def simulate(
 
 
 def uninitialized_error(state: StateNode) -> str:
-    """Return upstream's text about a running pod whose new node is not initialized."""
+    """Return upstream's text about a running pod that was placed on an uninitialized node."""
     parts = [f"nodeclaim/{state.claim.name}"] if state.claim is not None else []
     if state.node is not None:
         parts.append(f"node/{state.node_name}")

@@ -133,7 +133,7 @@ class NodeClaimLifecycle:
                 self._launch_standalone(known, now)
 
     def _launch_standalone(self, claim: NodeClaim, now: Instant) -> None:
-        """Launch a NodeClaim that a user created. Without capacity, the NodeClaim is deleted."""
+        """Launch a NodeClaim that a user created; delete it if there is no capacity."""
         launched = self._machines.launch_standalone(claim, now)
         self._context.offerings.publish()
         if launched is None:
@@ -147,8 +147,8 @@ class NodeClaimLifecycle:
     def create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
         """Launch a NodeClaim for `request` and return its name.
 
-        A NodeClaim that fails for lack of capacity is deleted immediately, and its pods are tried
-        again.
+        The history records `reason`. If there is no capacity, the NodeClaim is deleted immediately,
+        and its pods are tried again.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:launchNodeClaim
         launched = self._machines.launch(request, self._context.cluster.node_claims, now)
@@ -237,7 +237,7 @@ class NodeClaimLifecycle:
         self._context.changed(now)
 
     def _terminate(self, node: Node, now: Instant) -> None:
-        """Delete the NodeClaim of a Node that a user deletes; its node is drained first."""
+        """Delete the NodeClaim of a Node that a user deletes. The Node is drained first."""
         # upstream: pkg/controllers/node/termination/controller.go:finalize
         if node.metadata.deletion_timestamp and TERMINATION in node.metadata.finalizers:
             claim = self._claim_on(node.metadata.name)

@@ -209,7 +209,7 @@ class Actuator:
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
-        """Check the pods of the node again, then drain it or cancel its deletion.
+        """Check the pods of the node again, then drain the node or cancel its deletion.
 
         The deletion is cancelled if a pod blocks it, or if the node was chosen as empty and now
         has pods that must move or complete first. If the Node object is already gone, the deletion

@@ -212,7 +212,11 @@ def _priority_groups(
 def daemon_set_eviction_of(
     context: AutoscalingContext, node: str, pods: Sequence[Pod]
 ) -> NodeDrain:
-    """Return a drain that evicts DaemonSet pods from a node that has no other pods to evict."""
+    """Return a drain of a node that has no pods to evict except DaemonSet pods.
+
+    It evicts the pods that `daemon_set_pods_to_evict` selects from `pods`, the pods of the node.
+    Failures to evict them are ignored.
+    """
     by_default = context.options.daemonset_eviction_for_empty_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
     return NodeDrain(context, node, _priority_groups(context.options, (), daemons))

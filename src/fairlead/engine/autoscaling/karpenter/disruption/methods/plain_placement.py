@@ -105,9 +105,9 @@ class Placed(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
-    `left_places` contains their positions as (size, first, end). `starting` contains the pods on
-    nodes that are not initialized, as (size, first, end, node). A position is an index among the
-    pods of that size, or among all pods if the size is None.
+    `left_places` contains their positions as ranges (size, first, end), without `end`. `starting`
+    contains the pods on nodes that are not initialized, as (size, first, end, node). A position is
+    an index among the pods of that size, or among all pods if the size is None.
     """
 
     left: tuple[tuple[PodFacts, int], ...]

@@ -35,7 +35,7 @@ class TopologyDomains:
 
     def _insert_pool(self, pool: NodePool, types: Sequence[InstanceType]) -> None:
         if not types:
-            return  # upstream's map of instance types has no entry for the pool
+            return  # upstream has no entry for such a pool
         taints = pool.spec.template.spec.taints
         requirements = pool_requirements(pool)
         for one in requirements:
