@@ -21,7 +21,10 @@ class Completed:
 
 
 async def run_own_command(arguments: Sequence[str]) -> Completed:
-    """Run `fairlead` with `arguments`. Raises TimeoutError after ANSWER_SECONDS_MAX."""
+    """Run `fairlead` with `arguments`, and return its exit code and output.
+
+    Raises TimeoutError if the command runs longer than ANSWER_SECONDS_MAX; it is then killed.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

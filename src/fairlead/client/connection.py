@@ -125,7 +125,7 @@ def read_text(source: str, field_path: str, path: str) -> str:
 
 
 def host_of(url: str, schemes: Sequence[str]) -> str:
-    """Return the host of `url`; "" if it is not a URL with one of `schemes` and a host."""
+    """Return the host of `url`; "" if `url` has no host or its scheme is not one of `schemes`."""
     try:
         parts = urlsplit(url)
         is_valid = parts.scheme in schemes and parts.port != 0
@@ -171,7 +171,7 @@ def tls_context(
 
 
 def refuse_encrypted_key() -> str:
-    """Raise ValueError; OpenSSL calls this for the password of a key, instead of prompting."""
+    """Raise ValueError; OpenSSL calls this function instead of asking for the password of a key."""
     raise ValueError("the key is encrypted")
 
 

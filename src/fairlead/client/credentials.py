@@ -60,11 +60,11 @@ class TlsTexts(Struct, frozen=True):
 class Credentials:
     """The credentials of one connection, renewed when they expire.
 
-    Clients of one event loop may share them.
+    Several clients may share one Credentials object, if they use the same event loop.
     """
 
     def __init__(self, config: ConnectionConfig, clock: Callable[[], float]) -> None:
-        """`clock` returns seconds since 1970."""
+        """Start with the credentials in `config`; `clock` returns seconds since 1970."""
         self._config = config
         self._clock = clock
         self._file_token = ""
@@ -84,7 +84,8 @@ class Credentials:
     def prepare(self) -> bool:
         """Return whether requests can be sent now, without running the exec plugin first.
 
-        Starts the exec plugin in a thread if its credential expires soon; an event loop must run.
+        If the exec plugin's credential expires soon, also start the plugin in a thread. Must be
+        called while an event loop is running.
         """
         if self._plugin is None:
             return True
@@ -97,7 +98,10 @@ class Credentials:
         return True
 
     async def wait(self) -> None:
-        """Run the exec plugin if requests cannot be sent now. Raises ConnectionConfigError."""
+        """Run the exec plugin if requests cannot be sent now.
+
+        Raises ConnectionConfigError if the exec plugin fails.
+        """
         if not self.prepare():
             assert self._plugin is not None
             await asyncio.shield(self._execute(self._plugin))
@@ -105,8 +109,9 @@ class Credentials:
     def headers(self) -> list[tuple[str, str]]:
         """Return the headers that authenticate the next request; callers must not change the list.
 
-        The list is the same Python object until the token changes. Call `wait` first, so that this
-        method need not run the exec plugin. Raises ConnectionConfigError.
+        The list is the same Python object until the token changes. Call `wait` first; otherwise
+        this method may have to run the exec plugin and block. Raises ConnectionConfigError if there
+        is no usable token.
         """
         token = self._token()
         if self._headers is None or token != self._headers[0]:
@@ -129,9 +134,9 @@ class Credentials:
     def tls_texts(self) -> TlsTexts:
         """Return the certificate authority, and the client certificate with its key.
 
-        Files are read again every minute, and after `connection_failed` or `renew`. If a file
-        cannot be read, its last text is used. The result is the same Python object until a text
-        changes. Raises ConnectionConfigError if the exec plugin fails.
+        Files are read again every minute, and after a call of `connection_failed` or `renew`. If a
+        file cannot be read, the text that was read last is used. The result is the same Python
+        object until a text changes. Raises ConnectionConfigError if the exec plugin fails.
         """
         if self._has_tls_files and not self._is_recent(self._tls_files_read_at, TLS_FILE_SECONDS):
             self._read_tls_files()
@@ -161,9 +166,10 @@ class Credentials:
             self._tls_texts = found
 
     def connection_failed(self) -> None:
-        """Cause the next request to read the TLS files again; the server may require new ones.
+        """Cause the next request to read the TLS files again.
 
-        Has no effect if the files were read less than FAILED_TLS_SECONDS ago.
+        The connection may have failed because the server requires new certificates. This call has
+        no effect if the files were read less than FAILED_TLS_SECONDS ago.
         """
         if not self._is_recent(self._tls_files_read_at, FAILED_TLS_SECONDS):
             self._tls_files_read_at = _LONG_AGO
@@ -171,11 +177,13 @@ class Credentials:
     def renew(self, refused: list[tuple[str, str]]) -> bool:
         """Discard credentials that the server refused; return whether to send the request again.
 
-        `refused` is the list that `headers` returned for the request. If newer headers exist, the
-        credentials are kept and the result is True. Credentials in files are always read again.
-        While refusals repeat, the pause before the exec plugin runs again doubles each time, from
-        FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS. During this pause, and without an exec plugin,
-        the result is False unless there are files.
+        `refused` is the list that `headers` returned for the request. Files with credentials are
+        read again in every case. Without an exec plugin, the result is True if there are such
+        files. With an exec plugin, the credentials are kept and the result is True if the headers
+        have changed since the request was sent. Otherwise the credential of the plugin is
+        discarded, so that the plugin runs again. While refusals repeat, this happens only after a
+        pause, which doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS; during the pause, the
+        result is True only if there are files with credentials.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO
@@ -195,7 +203,10 @@ class Credentials:
         return True
 
     def _is_recent(self, instant: float, seconds: float) -> bool:
-        """Return whether `instant` is less than `seconds` ago; False if the clock was set back."""
+        """Return whether `instant` is less than `seconds` ago.
+
+        Returns False if `instant` is in the future, because the clock was set back.
+        """
         return 0 <= self._clock() - instant < seconds
 
     def _token(self) -> str:
@@ -209,8 +220,8 @@ class Credentials:
     def _token_of_file(self, path: str) -> str:
         """Return the token in the file `path`, which is read every minute.
 
-        If the file cannot be read or is empty, return the last token, or "" if there is none.
-        Raises ConnectionConfigError if the configuration has no other token either.
+        If the file cannot be read or is empty, return the token that was read last. If none was
+        read, return "" if the configuration contains a token, else raise ConnectionConfigError.
         """
         if not self._is_recent(self._file_read_at, TOKEN_FILE_SECONDS):
             self._file_read_at = self._clock()
@@ -230,15 +241,18 @@ class Credentials:
     # --- exec plugins ----------------------------------------------------------------------
 
     def _exec_credential(self, plugin: ExecPlugin) -> Credential:
-        """Return the credential of `plugin`; run the plugin here if no credential is valid."""
+        """Return the credential of `plugin`; if it is not valid, run the plugin in this thread.
+
+        Raises ConnectionConfigError if the plugin fails.
+        """
         if self._credential is None or self._clock() >= self._valid_until:
             return self._keep(run_exec_plugin(self._config.name, plugin))
         return self._credential
 
     def _keep(self, credential: Credential) -> Credential:
-        """Use `credential` until it expires, but at least for EXEC_PAUSE_SECONDS.
+        """Use `credential` until it expires, but at least for EXEC_PAUSE_SECONDS; return it.
 
-        It may seem to have expired because the clock of this machine is wrong.
+        If the clock of this machine is wrong, even a new credential can seem to have expired.
         """
         self._credential, self._headers = credential, None
         self._valid_until = self._renew_at = float("inf")

@@ -20,7 +20,7 @@ class ConnectionConfigError(ValueError):
     """
 
     def __init__(self, source: str, problem: str, field: str = "") -> None:
-        """Keep the arguments; `str()` joins them with colons."""
+        """Store the arguments; `str()` joins those that are not empty with colons."""
         super().__init__(": ".join(part for part in (source, field, problem) if part))
         self.source = source
         self.field = field
@@ -35,7 +35,7 @@ class RequestError(Exception):
     """
 
     def __init__(self, server: str, code: int, reason: str, message: str) -> None:
-        """Keep the arguments; `server` is the URL of the server."""
+        """Store the arguments; `server` is the URL of the server."""
         super().__init__(f"{server}: {message}")
         self.server = server
         self.code = code

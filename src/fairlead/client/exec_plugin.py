@@ -29,7 +29,7 @@ _RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
 
 @atexit.register
 def _kill_plugins() -> None:
-    """When this process ends, kill the plugins for which daemon threads still wait."""
+    """Kill the plugins that still run; called when this process ends."""
     for process in tuple(_RUNNING):
         process.kill()
 
@@ -49,9 +49,9 @@ class Credential(Struct, frozen=True):
 def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
     """Run a credential plugin and return its credential.
 
-    Raises ConnectionConfigError with the given `source` if the plugin fails, does not print a
-    valid ExecCredential, or runs for more than EXEC_SECONDS_MAX seconds. A plugin that can prompt
-    the user has no time limit.
+    Raises ConnectionConfigError if the plugin fails, does not print a valid ExecCredential, or runs
+    for more than EXEC_SECONDS_MAX seconds; `source` is the source of this error. A plugin that can
+    prompt the user has no time limit.
     """
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not is_interactive:
@@ -94,9 +94,10 @@ def _run(
 ) -> tuple[int, bytes]:
     """Return the exit code and the output of `plugin`, which is killed if it prints too much.
 
-    Raises OSError, ValueError, TimeoutExpired.
+    Raises OSError or ValueError if the plugin cannot be started. Raises TimeoutExpired if it runs
+    for more than EXEC_SECONDS_MAX seconds and `is_interactive` is False.
     """
-    process = subprocess.Popen(  # noqa: S603 - the user's kubeconfig names it, as for kubectl
+    process = subprocess.Popen(  # noqa: S603 - the user's kubeconfig contains the command
         [plugin.command, *plugin.arguments],
         env=environment,
         stdin=None if is_interactive else subprocess.DEVNULL,

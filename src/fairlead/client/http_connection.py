@@ -151,7 +151,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Parse bytes of a response; unexpected bytes without a request close the connection."""
+        """Parse bytes of a response; if no request is in flight, close the connection."""
         if self._on_end is None:
             self.abort()
             return
@@ -171,7 +171,7 @@ class HttpConnection(asyncio.Protocol):
         self._deliver()
 
     def connection_lost(self, cause: Exception | None) -> None:
-        """Complete a response that ends with the connection, or fail the request."""
+        """Complete the response if its body ends with the connection, else fail the request."""
         self.is_closed = True
         if self._on_end is None:
             return
@@ -200,7 +200,7 @@ class HttpConnection(asyncio.Protocol):
         self._begin_response()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store the headers for HttpResponse, and those that describe the body."""
+        """Store the header if it is a field of HttpResponse or describes the body."""
         match name.lower():
             case b"content-length" | b"transfer-encoding":
                 self._has_end = True
@@ -248,11 +248,11 @@ class HttpConnection(asyncio.Protocol):
 
 
 def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
-    """Return `body` without its Content-Encoding `encoding`, which must be gzip, identity or "".
+    """Return `body` decoded from its Content-Encoding `encoding`: gzip, identity or "".
 
-    `limit` has already counted `body`; the size of the result replaces that count. Raises
-    ValueError if `body` has another encoding or is damaged, and TooLongAnswerError if the result is
-    too long.
+    `limit` has already counted the bytes of `body`; this function replaces that count by the size
+    of the result. Raises ValueError if `encoding` is anything else or `body` is damaged, and
+    TooLongAnswerError if the result is longer than `limit`.
     """
     if not body or encoding in (b"", b"identity"):
         return body

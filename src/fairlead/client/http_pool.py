@@ -53,8 +53,9 @@ class HttpPool:
         """Prepare the pool.
 
         A request without a timeout fails if no byte of its response arrives for
-        `read_seconds_max` seconds. A response with a body longer than the limit that `new_limit`
-        returns counts as a failed connection.
+        `read_seconds_max` seconds. If the body of a response is longer than the limit that
+        `new_limit` returns, the request fails as if the connection had failed. The server's
+        certificate must be valid for `tls_server_name`, or for the host of `server` if it is "".
         """
         parts = urlsplit(server)
         self._host = parts.hostname or ""
@@ -84,7 +85,7 @@ class HttpPool:
             self._timer = None
 
     def head(self, headers: list[tuple[str, str]]) -> bytes:
-        """Return the header lines for `send`: the Host header and `headers`."""
+        """Return the bytes of the Host header and `headers`, for `send` and `encode`."""
         named = [("Host", self._authority), *headers]
         return "".join(f"{name}: {text}\r\n" for name, text in named).encode("ascii")
 
@@ -133,8 +134,8 @@ class HttpPool:
     ) -> bool:
         """Send `request`, made by `encode`, on an idle connection; `on_end` is called once, later.
 
-        Returns False, and sends nothing, if no connection is idle or if other requests wait for
-        one. No request is repeated.
+        Returns False, and sends nothing, if no connection is idle or if other requests wait for a
+        connection. The request is never repeated.
         """
         connection = None if self._waiting else self._take_idle(tls)
         if connection is None:
@@ -201,7 +202,10 @@ class HttpPool:
     async def _open(
         self, loop: AbstractEventLoop, tls: ssl.SSLContext | None, deadline: float | None
     ) -> HttpConnection:
-        """Open a connection, trying IPv4 and IPv6 addresses in parallel."""
+        """Open a connection, trying IPv4 and IPv6 addresses in parallel.
+
+        Raises UnreachableError if this fails, and TimeoutError if it takes too long.
+        """
         end = loop.time() + self._connect_seconds_max
         if deadline is not None:
             end = min(end, deadline)
@@ -265,7 +269,10 @@ class HttpPool:
         deadline: float | None,
         on_end: OnEnd,
     ) -> None:
-        """Send a request, which fails at `deadline`, or if no bytes arrive for too long."""
+        """Send a request, which fails at `deadline`.
+
+        If `deadline` is None, the request fails if no bytes arrive for too long.
+        """
         self._busy.add(connection)
         connection.send(request, on_end, deadline)
         if self._timer is None or connection.deadline < self._timer_due:

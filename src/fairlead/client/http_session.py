@@ -44,9 +44,9 @@ class HttpSession:
     ) -> None:
         """Prepare the session; `proxy` is the URL of the proxy, "" for none.
 
-        The event loop must be running. The first of `seconds_max` limits the time to connect, the
-        second the time in which no byte of a response arrives. A response with a body longer than
-        the limit that `new_limit` returns counts as a failed connection.
+        The event loop must be running. `seconds_max` contains two limits: the time to connect, and
+        the time without any byte of a response. If the body of a response is longer than the limit
+        that `new_limit` returns, the request fails as if the connection had failed.
         """
         self._server = config.server
         self._new_limit = new_limit
@@ -95,7 +95,8 @@ class HttpSession:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request; yield the response, whose body the `with` block reads.
 
-        Raises UnreachableError or TimeoutError, also for failures of the `with` block.
+        Raises UnreachableError or TimeoutError if the request fails, or if the body cannot be read
+        in the `with` block.
         """
         options: Mapping[str, Any] = {
             "data": body,
@@ -130,7 +131,7 @@ def _connector(socks_proxy: str, connections_max: int) -> aiohttp.BaseConnector:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Raise UnreachableError for the exceptions of aiohttp in the `with` block."""
+    """Replace the exceptions of aiohttp in the `with` block by UnreachableError."""
     try:
         yield
     except TimeoutError:

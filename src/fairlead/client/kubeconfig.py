@@ -114,7 +114,10 @@ class Kubeconfig:
     """The merged contents of one or several kubeconfig files."""
 
     def __init__(self, paths: Sequence[str]) -> None:
-        """Read the files in order of precedence. Raises ConnectionConfigError."""
+        """Read the files at `paths`, which are in order of precedence.
+
+        Raises ConnectionConfigError if a file cannot be read or is not a kubeconfig.
+        """
         self._sources = tuple(paths)
         self._clusters: dict[str, tuple[str, _Cluster]] = {}
         self._users: dict[str, tuple[str, _User]] = {}
@@ -338,7 +341,10 @@ def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
 
 
 def _data(path: str, place: str, data: str, file: str) -> str:
-    """Return the decoded base64 `data`; if `data` is empty, return the contents of `file`."""
+    """Return the decoded base64 `data`; if `data` is empty, return the contents of `file`.
+
+    `path` is the kubeconfig, and `place` is the field with the name of `file`, for error messages.
+    """
     if not data:
         return read_text(path, place, _located(path, file)) if file else ""
     try:

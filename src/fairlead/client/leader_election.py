@@ -1,14 +1,15 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
-Lease if the Lease has no holder, or if the Lease has not changed for the duration that it states.
-The stated duration counts, because the holder may be configured differently from this replica,
-such as a kube-scheduler with a longer lease. A replica measures the duration with its own clock;
-the clocks of different replicas are never compared. A leader that has not renewed the Lease for
-`renew_deadline` loses leadership, so it stops before another replica can start.
+Lease if the Lease has no holder, or if it has not changed for its `leaseDurationSeconds`. The
+holder writes this duration, which may differ from the configuration of this replica: for example,
+the holder may be a kube-scheduler with a longer lease. A replica measures the duration with its own
+clock; the clocks of different replicas are never compared. A leader that has not renewed the Lease
+for `renew_deadline` loses leadership, so it stops before another replica can start.
 
-This state machine does no I/O: `begin` returns the request of an attempt, and its caller passes the
-response to `read` or `written`, or calls `failed`. Times are in ns.
+This state machine does no I/O. `begin` starts an attempt to take or renew the Lease, and returns
+the first request. The caller passes the response to `read` or `written`, or calls `failed`. Times
+are in ns.
 
 upstream: client-go/tools/leaderelection/leaderelection.go: tryAcquireOrRenew, isLeaseValid
 """
@@ -100,7 +101,10 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return the time (ns) when leadership ends unless renewed; None before it first began."""
+        """Return the time (ns) when leadership ends if the Lease is not renewed.
+
+        Returns None if this replica has never led.
+        """
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:
@@ -108,10 +112,10 @@ class LeaderElection:
         return self._next
 
     def begin(self, now: int) -> ReadLease | WriteLease:
-        """Begin an attempt and return its first request.
+        """Begin an attempt to take or renew the Lease, and return its first request.
 
-        A leader whose last write succeeded updates the Lease that it wrote, without reading it. In
-        all other cases the Lease is read first.
+        If this replica leads and its last write succeeded, the request is an update. Otherwise the
+        request reads the Lease.
         """
         self._attempt_at = now
         period = self.config.retry_period
@@ -124,10 +128,10 @@ class LeaderElection:
         return ReadLease()
 
     def read(self, body: bytes | None, now: int) -> WriteLease | None:
-        """Process the Lease in `body`; return the write that follows.
+        """Process the Lease in `body`; return the write that takes or renews the Lease.
 
-        `body` is None if there is no Lease. Returns None if another replica holds the Lease and it
-        has not expired, or if `body` is not a Lease.
+        `body` is None if there is no Lease. Returns None if another replica holds a Lease that has
+        not expired, or if `body` is not a Lease.
         """
         if body is None:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)
@@ -167,7 +171,7 @@ class LeaderElection:
         self._next = self._attempt_at + self.config.retry_period
 
     def failed(self) -> None:
-        """Record that the attempt failed; the next attempt reads the Lease first."""
+        """Record that the attempt failed, so that the next attempt reads the Lease."""
         self._version = ""
 
     def release(self, now: int) -> WriteLease | None:
@@ -193,8 +197,8 @@ class LeaderElection:
     def _holders_duration(self) -> int:
         """Return how long (ns) the Lease is valid after its holder renews it.
 
-        If the Lease does not state a duration, which the API permits, this replica's duration is
-        used.
+        Usually this is the Lease's leaseDurationSeconds. If the Lease does not have this field,
+        which the API permits, the duration in this replica's configuration is used.
         """
         known = self._spec.get("leaseDurationSeconds")
         if isinstance(known, int) and known > 0:

@@ -29,9 +29,10 @@ class ListWatch:
         on_updates: OnUpdates,
         clock: Callable[[], int],
     ) -> None:
-        """`on_updates` is called with the changes in each page of a list or part of a watch.
+        """Prepare to send the requests of `reflector` with `client`.
 
-        It is also called with an empty list before a pause and at the end of a watch, because the
+        `on_updates` is called with the changes in each page of a list or part of a watch. It is
+        also called with an empty list before a pause and at the end of a watch, because the
         reflector's state may have changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
@@ -41,7 +42,10 @@ class ListWatch:
         self._path = reflector.resource.collection()
 
     async def run(self) -> NoReturn:
-        """List and watch until cancelled. Raises ConnectionConfigError."""
+        """List and watch until cancelled; failed requests are repeated after a pause.
+
+        Raises ConnectionConfigError if the credentials or TLS settings cannot be used.
+        """
         reflector, clock = self._reflector, self._clock
         while True:
             match reflector.next_action(clock()):
@@ -72,7 +76,7 @@ class ListWatch:
                         )
 
     async def _watch(self, watch: OpenWatch) -> None:
-        """Process the lines of one watch until it ends. Raises RequestError."""
+        """Process the lines of one watch until it ends. Raises RequestError if it fails."""
         lasts = watch.seconds + GRACE_SECONDS
         async with aclosing(self._client.stream(self._path, watch.query, lasts)) as chunks:
             async for lines in chunks:

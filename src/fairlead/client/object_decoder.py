@@ -61,7 +61,7 @@ class UndecodableObject(Struct, frozen=True):
 
 
 class DecodedPage(Struct, frozen=True):
-    """A page of a list."""
+    """A page of a list: its objects, and those of its objects that cannot be decoded."""
 
     objects: list[ApiObject]
     metadata: ListMeta
@@ -96,7 +96,7 @@ class ObjectDecoder:
     """Decodes objects of `resource`, which must have a view in `api.codec.VIEWS`."""
 
     def __init__(self, resource: ApiResource) -> None:
-        """Raises KeyError for a resource without a view."""
+        """Prepare the decoders. Raises KeyError if the resource has no view."""
         view = VIEWS[resource.api_version, resource.kind]
         self._type = {"apiVersion": resource.api_version, "kind": resource.kind}
         self._decode_page = msgspec.json.Decoder(_Page[view]).decode  # type: ignore[valid-type]

@@ -85,7 +85,7 @@ class PauseUntil(Struct, frozen=True):
 
 
 class ObjectUpdate(NamedTuple):
-    """The newest version of an object, or the last known version if `is_deleted`."""
+    """A change of an object: its new version, or its last version if `is_deleted` is set."""
 
     object: ApiObject
     is_deleted: bool
@@ -156,7 +156,7 @@ class Reflector:
     # --- results of actions ----------------------------------------------------------------
 
     def listed(self, body: bytes, now: int) -> list[ObjectUpdate]:
-        """Process a page of a list; return the differences to the known objects."""
+        """Process `body`, a page of a list; return the differences to the known objects."""
         assert self._listed is not None
         try:
             page = self.decoder.page(body)
@@ -180,7 +180,10 @@ class Reflector:
         return updates
 
     def watched(self, line: bytes, now: int) -> list[ObjectUpdate] | None:
-        """Process a line of a watch; return the differences, None if the watch must end."""
+        """Process a line of a watch; return the differences to the known objects.
+
+        Returns None if the caller must end the watch.
+        """
         try:
             kind, found = self.decoder.event(line)
         except UNDECODABLE:
@@ -208,7 +211,11 @@ class Reflector:
         return self._remove(found) if kind == DELETED else self._put(found)
 
     def _marked(self, bookmark: ApiObject, now: int) -> list[ObjectUpdate] | None:
-        """Process a bookmark; return the differences, None if the watch must end."""
+        """Process a bookmark; return the differences to the known objects.
+
+        Only the bookmark at the end of a streamed list can return differences: the objects that the
+        list did not contain. Returns None if the caller must end the watch.
+        """
         version = bookmark.metadata.resource_version
         if self._listed is not None:
             if bookmark.metadata.annotations.get(INITIAL_EVENTS_END) != "true":
@@ -227,7 +234,10 @@ class Reflector:
         return []
 
     def ended(self, now: int) -> None:
-        """Record that a watch ended normally; the next watch continues from its last version."""
+        """Record that a watch ended normally.
+
+        The next watch starts from the last resource version of this watch.
+        """
         self._backoff.reset()
         if self._listed is not None:
             self.failed(0, now, problem="the watch ended before the list was complete")
@@ -245,11 +255,11 @@ class Reflector:
     ) -> None:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
-        `code` is 0 if there was no usable response; `problem` says why. `repeats` means that the
-        server answered with an event or a page that cannot be used, so the same request may fail
-        every time. In this case, a watch that fails after REFUSED_WATCHES_MAX failures in a row
-        causes a new list, and pages of a list become half as long. If the server refuses to stream
-        a list, the first page of the list is requested without a pause.
+        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
+        request may fail every time, because the server answered with an event or a page that cannot
+        be used. Then the next pages of a list are half as long, and a watch that fails after
+        REFUSED_WATCHES_MAX failures in a row is followed by a new list. If the server refuses to
+        stream a list, the first page of the list is requested without a pause.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
@@ -292,7 +302,7 @@ class Reflector:
     # --- objects ---------------------------------------------------------------------------
 
     def _end_list(self, version: str) -> list[ObjectUpdate]:
-        """Complete a list; the known objects that the list did not contain have been deleted."""
+        """Complete a list; return the deletions of the known objects that it did not contain."""
         assert self._listed is not None
         gone = [key for key in self.objects if key not in self._listed]
         updates = [ObjectUpdate(self.objects.pop(key), is_deleted=True) for key in gone]
@@ -307,14 +317,20 @@ class Reflector:
         return updates
 
     def _keep_known(self, found: UndecodableObject) -> list[ObjectUpdate]:
-        """Record an object that cannot be decoded; its known version, if any, is kept."""
+        """Record an object that cannot be decoded; if an older version is known, keep it.
+
+        Returns an empty list of differences.
+        """
         self.undecodable[found.key] = found.problem
         if self._listed is not None:
             self._listed.add(found.key)
         return []
 
     def _remove_key(self, key: str) -> list[ObjectUpdate]:
-        """Remove a deleted object whose last version cannot be decoded."""
+        """Remove the deleted object `key`, whose last version cannot be decoded.
+
+        Returns the deletion of its known version, or [] if no version is known.
+        """
         self.undecodable.pop(key, None)
         known = self.objects.pop(key, None)
         return [] if known is None else [ObjectUpdate(known, is_deleted=True)]

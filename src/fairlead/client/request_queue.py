@@ -72,7 +72,10 @@ class RequestQueue(Generic[Item]):
         self._ready[priority].append(waiting)
 
     def pop_ready(self, now: int) -> list[tuple[Item, str]]:
-        """Return (request, target) for each request to send at `now`; `finish` needs the target."""
+        """Return (request, target) for each request to send at `now`.
+
+        When a request has been answered, pass its target to `finish`.
+        """
         self._fill(now)
         taken: list[tuple[Item, str]] = []
         for ready in self._ready:

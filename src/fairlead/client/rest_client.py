@@ -71,7 +71,7 @@ class _Status(Struct):
 
 
 class ApiRequest(Struct, frozen=True):
-    """A request; `content_type` is the content type of `body`."""
+    """A request to the API server; `content_type` is the content type of `body`."""
 
     method: str
     path: str
@@ -81,11 +81,12 @@ class ApiRequest(Struct, frozen=True):
 
 
 class ApiAnswer(Struct, frozen=True):
-    """The response to a request; status 0 means no complete response, and `message` says why.
+    """The response to a request.
 
-    The server may have performed a request to which it did not respond. `retry_after_s` is 0 if
-    there is no Retry-After header with a number, and at most RETRY_SECONDS_MAX. `reason` and
-    `message` come from the Status in a response with an error.
+    `status` is the HTTP status. It is 0 if no complete response arrived; then `message` says why,
+    and the server may or may not have performed the request. `reason` and `message` come from the
+    Status in the response to a failed request. `retry_after_s` is the number of seconds in the
+    Retry-After header, at most RETRY_SECONDS_MAX; 0 if there is no such number.
     """
 
     status: int
@@ -100,10 +101,11 @@ class ApiAnswer(Struct, frozen=True):
         return 200 <= self.status < 300
 
 
-# Called with the response to a request. None means that the request was not performed because the
-# credentials were rejected: `exchange` can send it again.
+# A function that is called with the response to a request, or with None if the server rejected the
+# credentials and did not perform the request. In this case, `exchange` can send the request again.
 OnAnswer = Callable[[ApiAnswer | None], None]
-# Called when a request begins; it returns a function that is called with the response.
+# A function that is called when a request begins. It returns a function that is called with the
+# response.
 RequestObserver = Callable[[ApiRequest], Callable[[ApiAnswer], None]]
 
 
@@ -125,9 +127,11 @@ class RestClient:
         `observe` is called with each request that is passed to `exchange`. It returns a function,
         which is then called with the response to this request.
 
-        A response with a body of more than `bytes_max` bytes counts as a failed connection. A
-        BodyLimit limits the bodies of all responses together. Several clients of a server may share
-        `credentials`, so that an exec plugin runs once for all of them.
+        If the body of a response has more than `bytes_max` bytes, the request fails as if the
+        connection had failed. If `bytes_max` is a BodyLimit, it limits the bodies of all responses
+        together. `read_seconds_max` is the longest time without any byte of a response, for `get`
+        and `post`. Several clients of a server may share `credentials`, so that an exec plugin runs
+        once for all of them.
         """
         self.config = config
         self._connections_max = connections_max
@@ -191,23 +195,29 @@ class RestClient:
         return self._session
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """Return the body of a GET. Raises RequestError, ConnectionConfigError."""
+        """Send a GET and return the body of the response.
+
+        Raises RequestError if the request fails, and ConnectionConfigError if the credentials or
+        TLS settings cannot be used.
+        """
         return await self._request(ApiRequest("GET", path, query=query))
 
     async def post(self, path: str, body: bytes) -> bytes:
-        """Return the body of the response to a POST of JSON.
+        """Send the JSON text `body` with POST and return the body of the response.
 
         After a connection failure the request is not repeated, because it may have been performed.
-        Raises RequestError, ConnectionConfigError.
+        Raises RequestError if the request fails, and ConnectionConfigError if the credentials or
+        TLS settings cannot be used.
         """
         return await self._request(ApiRequest("POST", path, body))
 
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
         """Send a request and return its response, whatever the status.
 
-        The status is 0 if the connection fails, or if `seconds_max` pass without a response. The
-        request is repeated only once after 401, if the credentials can be renewed, and, for a GET,
-        PUT or DELETE, if the server has closed an idle connection. Raises ConnectionConfigError.
+        The status is 0 if the connection fails, or if no response arrives within `seconds_max`. The
+        request is repeated in two cases only: once after status 401, if the credentials can be
+        renewed; and for a GET, PUT or DELETE, if the server has closed an idle connection. Raises
+        ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
         if self._observe is None:
             return await self._exchange(request, seconds_max)
@@ -240,7 +250,7 @@ class RestClient:
         - the request is a PUT or a DELETE
         - the exec plugin has to run first
 
-        Raises ConnectionConfigError.
+        Raises ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
         pool = self._pool
         if (
@@ -251,7 +261,7 @@ class RestClient:
             or self._observe is not None
         ):
             return False
-        if request.method in IDEMPOTENT:  # may have to be repeated
+        if request.method in IDEMPOTENT:  # only `exchange` can repeat the request
             return False
 
         def end(response: HttpResponse | Exception) -> None:
@@ -282,10 +292,12 @@ class RestClient:
     async def _send(
         self, request: ApiRequest, seconds_max: float | None = None
     ) -> tuple[HttpResponse, _Headers]:
-        """Send a request once; return its response, and the headers of the credentials.
+        """Send a request once; return (response, headers), for `Credentials.renew`.
 
-        Without `seconds_max`, the request fails if no byte arrives for the client's
-        `read_seconds_max`. Raises UnreachableError, TimeoutError, ConnectionConfigError.
+        The headers are the list that `Credentials.headers` returned. If `seconds_max` is None, the
+        request fails if no byte arrives for the client's `read_seconds_max`. Raises
+        UnreachableError or TimeoutError if the request fails, and ConnectionConfigError if the
+        credentials or TLS settings cannot be used.
         """
         if not self._credentials.prepare():
             seconds_max = await self._wait(seconds_max)
@@ -312,7 +324,8 @@ class RestClient:
     async def _wait(self, seconds_max: float | None) -> float | None:
         """Wait until the credentials can be used; return how many of `seconds_max` are left.
 
-        Raises UnreachableError if none are left. Raises ConnectionConfigError.
+        Returns None if `seconds_max` is None. Raises UnreachableError if the exec plugin takes
+        longer than `seconds_max`, and ConnectionConfigError if it fails.
         """
         clock = asyncio.get_running_loop().time
         deadline = None if seconds_max is None else clock() + seconds_max
@@ -344,10 +357,11 @@ class RestClient:
     async def stream(
         self, path: str, query: Mapping[str, str], seconds_max: float
     ) -> AsyncGenerator[list[bytes]]:
-        """Yield the complete lines of a response as they arrive, for at most `seconds_max`.
+        """Send a GET and yield the complete lines of the response as they arrive.
 
-        An incomplete last line is dropped. Raises RequestError if the request is refused, the
-        connection breaks or the time is over. Raises ConnectionConfigError.
+        An incomplete last line is dropped. Raises RequestError if the request is refused, if the
+        connection breaks, or if the response has not ended after `seconds_max`. Raises
+        ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
         rest, target = b"", _target(path, query)
         try:
@@ -401,10 +415,10 @@ class RestClient:
         raise AssertionError("the last try returns or raises")
 
     def _tls_context(self) -> ssl.SSLContext | None:
-        """Return the TLS settings.
+        """Return the TLS settings of the next connection; None for plain HTTP.
 
-        If files have changed and do not fit together yet, return the previous settings. Raises
-        ConnectionConfigError if there are no previous settings.
+        If the TLS files are being replaced and do not fit together yet, return the previous
+        settings. Raises ConnectionConfigError if there are no previous settings.
         """
         texts = self._credentials.tls_texts()
         if texts is not self._tls_texts:
@@ -419,7 +433,7 @@ class RestClient:
     def _refused(self, code: int, body: bytes) -> RequestError:
         try:
             status = msgspec.json.decode(body, type=_Status)
-        except UNDECODABLE:  # not from an API server, but perhaps from a proxy before it
+        except UNDECODABLE:  # perhaps the response of a proxy in front of the API server
             text = " ".join(body[:_TEXT_MAX].decode(errors="replace").split())
             status = _Status(message=f"status {code}: {text}" if text else "")
         message = status.message[:_MESSAGE_MAX] or f"the server answered with status {code}"
@@ -462,7 +476,7 @@ def _credentials(config: ConnectionConfig) -> Credentials:
 
 
 async def _start_of(content: StreamReader) -> bytes:
-    """Return the body of a refusal, but at most _REFUSAL_BYTES_MAX bytes."""
+    """Return the first _REFUSAL_BYTES_MAX bytes of the body of a refusal."""
     try:
         return await content.readexactly(_REFUSAL_BYTES_MAX)
     except asyncio.IncompleteReadError as cut:
@@ -470,7 +484,7 @@ async def _start_of(content: StreamReader) -> bytes:
 
 
 def _pause_s(retry_after: str, number: int) -> float:
-    """Return the seconds to wait between try `number` and the next try."""
+    """Return the seconds to wait after try `number`, counted from 1, before the next try."""
     return _retry_after_s(retry_after) or min(0.1 * 2**number, RETRY_SECONDS_MAX)
 
 
@@ -492,11 +506,14 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _system_proxy(server: str) -> str:
-    """Return the URL of the environment's proxy for `server`, "" if there is none."""
+    """Return the URL of the proxy for `server` in the environment; "" if none is set.
+
+    On macOS and Windows, the settings of the system are used, too.
+    """
     parts = urlsplit(server)
     if not parts.hostname or _is_this_machine(parts.hostname):
         return ""
-    has_settings = sys.platform in ("darwin", "win32")  # outside of the environment
+    has_settings = sys.platform in ("darwin", "win32")  # besides the environment variables
     if not has_settings and not any(name.lower().endswith("_proxy") for name in os.environ):
         return ""
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - loads http.client

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-# returns a number in [0, 1); passed to the state machines of this package as an argument
+# A function that returns a number in [0, 1), an argument of the state machines of this package.
 Jitter = Callable[[], float]
 
 RESET_AFTER_NS: Final = 120_000_000_000

@@ -69,9 +69,10 @@ class CaseKind(Protocol):
 class ExpectationCases(Struct, frozen=True):
     """Lines of the form `{subject: input, "expect": …}`.
 
-    `compare(expect, found)` returns the first mismatch; `recognize(input)` distinguishes this kind
-    from other kinds with the same subject. A `judgement` of the whole line replaces both `decide`
-    and `compare`.
+    `decide(input)` returns Fairlead's decision, and `compare(expect, decision)` the first mismatch.
+    `recognize(input)` returns whether the line is of this kind, because other kinds may have the
+    same subject. If `judgement` is set, it is called with the complete line instead of `decide` and
+    `compare`.
     """
 
     subject: str
@@ -172,7 +173,7 @@ KINDS: Final[Mapping[str, CaseKind]] = {
     ),
 }
 
-# The kinds with corrected defects, which can be compared with Fairlead's defaults.
+# Kinds that compare recordings with Fairlead's defaults, which correct some defects of upstream.
 CORRECTED_KINDS: Final[Mapping[str, CaseKind]] = {
     "kubebatch": SessionCases(compare_with_defaults),
     "nodelifecycle": ExpectationCases(

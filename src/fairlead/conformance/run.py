@@ -61,11 +61,11 @@ def tally(results: Sequence[FileResult]) -> str:
 def compare_file(
     kind: str | CaseKind, path: Path, *, corrected: bool = False, only: str = "*"
 ) -> FileResult:
-    """Replay the cases in `path` with names that match `only`.
+    """Replay the cases in the file `path` whose names match the pattern `only`.
 
-    With `corrected`, Fairlead replays the cases with its default settings, which correct upstream's
-    defects; otherwise it reproduces the defects. Raises CaseFileError and OSError as `read_cases`
-    does, and CaseFileError for a case of another kind.
+    If `corrected` is set, Fairlead replays the cases with its default settings, which correct
+    upstream's defects; otherwise it reproduces the defects. Raises OSError if the file cannot be
+    read, and CaseFileError if it is not a case file or contains a case of another kind.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)

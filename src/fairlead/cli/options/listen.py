@@ -28,7 +28,10 @@ def listen_address(text: str, *, beyond_loopback: bool) -> Address:
 
 
 def open_listener(address: Address) -> socket:
-    """Return a socket that listens on `address`. Raises InputError."""
+    """Return a socket that listens on `address`.
+
+    Raises InputError if the operating system refuses, for example because the port is in use.
+    """
     try:
         return address.open()
     except OSError as cause:

@@ -39,9 +39,10 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """A function that wraps a reporter so that it logs decisions; None if nothing is logged.
+        """A function that returns a reporter which logs decisions; None if nothing is logged.
 
-        Raises InputError.
+        The returned reporter passes each report on to the reporter that is given to the function.
+        Raises InputError if both options are given, or if -v is negative.
         """
         if self.log_level is None and self.verbosity is None:
             return None

@@ -19,9 +19,10 @@ def node_lifecycle(
     settings: ControllerManagerSettings = NO_SETTINGS,
     release: Release = CURRENT,
 ) -> NodeLifecycleConfig:
-    """Return the configuration of `settings` in the version `release`, overridden by `options`.
+    """Return the node controllers' configuration; `options` take precedence over `settings`.
 
-    Raises InputError.
+    Flags in neither of them have the defaults of the Kubernetes version `release`. Raises
+    InputError for a value that is not valid, and for an option that would have no effect.
     """
     config = controller_manager(release, {**settings.as_flags, **options.flags})
     require_effect(options, config)
@@ -29,7 +30,10 @@ def node_lifecycle(
 
 
 def require_effect(options: NodeFlags, config: NodeLifecycleConfig) -> None:
-    """Raise InputError if --pod-eviction-timeout is given, but taints evict the pods."""
+    """Raise InputError if --pod-eviction-timeout is given but has no effect.
+
+    The timeout has no effect if `config` evicts pods by taints.
+    """
     if options.pod_eviction_timeout and config.evicts_by_taint:
         raise InputError(
             "--pod-eviction-timeout",

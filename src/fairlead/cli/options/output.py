@@ -63,7 +63,10 @@ class OutputOptions:
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the report: `default` with text output, None for no report.
+        """Return the path of the HTML report, or None if no report is written.
+
+        Without --report, the path is `default` if the output is text; otherwise no report is
+        written.
 
         Raises InputError if --report and --no-report are both given.
         """
@@ -99,7 +102,10 @@ class AnswerOutputOptions:
     ] = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the report: `default` with text output, None for no report.
+        """Return the path of the HTML report, or None if no report is written.
+
+        Without --report, the path is `default` if the output is text; otherwise no report is
+        written.
 
         Raises InputError if --report and --no-report are both given.
         """

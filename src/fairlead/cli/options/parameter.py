@@ -10,7 +10,7 @@ from cyclopts import Parameter, Token
 
 Names = tuple[str, ...]
 
-# Enough digits for any seed. Reading a number of thousands of digits would take long.
+# Enough digits for any seed. Parsing a number of thousands of digits would take long.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 FAIL_ON: Final = """\
@@ -31,11 +31,15 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
     """Return a parameter for an option that can be repeated, with the help text `text`.
 
-    `metavar` names its value in the help. Without `show`, the help does not list the option.
+    `metavar` is the name of the option's value in the help. If `show` is False, the help does not
+    list the option.
     """
     return Parameter(help=text, metavar=metavar, negative=(), show_default=False, show=show)
 
 
 def named(metavar: str, text: str) -> Parameter:
-    """Return a parameter for an option with the help text `text` and a value called `metavar`."""
+    """Return a parameter for an option with the help text `text`.
+
+    `metavar` is the name of the option's value in the help.
+    """
     return Parameter(help=text, metavar=metavar, show_default=False)

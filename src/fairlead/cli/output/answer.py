@@ -72,7 +72,8 @@ def print_answer(
 ) -> None:
     """Print the answer on one screen, or the full answer if `has_details` is set.
 
-    `conditions` are the results of --fail-on, `group_by` is the label of node pools.
+    `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
+    node's pool.
     """
     sections = _sections(answer, conditions, group_by)
     print_screen(console or stdout_console(), sections, has_details=has_details)
@@ -83,7 +84,7 @@ def _sections(
 ) -> Iterator[Section]:
     """Yield the sections of the answer in the order in which they are printed.
 
-    All nodes that are out of service without the change, too, share one line.
+    One line is about all the nodes that are out of service even without the change.
     """
     effect, changed = answer.effect, answer.changed
     start = changed.started_at
@@ -121,7 +122,10 @@ def _sections(
 
 
 def _known_failures(answer: WhatIfAnswer) -> list[str]:
-    """Return the nodes that exist at the end and are out of service without the change, too."""
+    """Return the names of the nodes that are out of service even without the change.
+
+    Only nodes that exist at the end of the run with the change are returned.
+    """
     known = answer.without.failed_nodes
     return [one.name for one in answer.changed.nodes if one.name in known]
 
@@ -156,7 +160,7 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
-    """Print the activity that was in progress before the change."""
+    """Print which workloads were still changing before the change; print nothing if none were."""
     if not rest.activities:
         return
     shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
@@ -197,7 +201,11 @@ def _packing(answer: WhatIfAnswer) -> Section:
 
 
 def _certainty(answer: WhatIfAnswer) -> Section:
-    """Return the section with the number of seeds per outcome, and the range of amounts."""
+    """Return the section about the outcomes that depend on the seed.
+
+    A row shows in how many of the seeds an outcome occurred, and the range of its amount, such as
+    the number of pods.
+    """
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
         TableColumn("WHAT"),
@@ -226,7 +234,10 @@ def _amount(what: str, amount: float | None) -> str:
 
 
 def _workloads(rows: Sequence[WorkloadEffect], untouched: int) -> Section:
-    """Return the section of workloads, with room for every harmed workload."""
+    """Return the section of workloads, which may grow until it shows every harmed workload.
+
+    `untouched` is the number of workloads that the change does not affect.
+    """
     columns = (
         TableColumn("WORKLOAD", is_name=True),
         TableColumn("WANTED", is_number=True),
@@ -337,7 +348,10 @@ def _percent(part: int, whole: int) -> str:
 
 
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
-    """Return the section of disruption budgets, with room for every budget that was exceeded."""
+    """Return the section of disruption budgets.
+
+    The section may grow until it shows every budget that was exceeded.
+    """
     columns = (
         TableColumn("BUDGET", is_name=True),
         TableColumn("RULE", rank=2),
@@ -392,7 +406,7 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
 
 
 def _notes(answer: WhatIfAnswer) -> Section:
-    """Return the section of the answer's assumptions, with those about the change first."""
+    """Return the section of the answer's notes, such as defaults that were filled in."""
     changed = answer.changed
     lines = [f"Note: {note}" for note in changed.notes]
     if not changed.settled:

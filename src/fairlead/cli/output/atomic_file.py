@@ -61,7 +61,8 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     def __init__(self, path: Path, *, is_private: bool = False) -> None:
         """Prepare to write `path`; nothing is written before the `with` block is entered.
 
-        Only the user can read a private file, whatever the mode of the file that it replaces.
+        If `is_private` is set, only the user can read the new file, even if other users could read
+        the file that it replaces.
         """
         self._path = path.resolve()
         self._is_private = is_private
@@ -83,7 +84,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         return self
 
     def write(self, content: bytes) -> None:
-        """Append `content`. Raises OSError with the final path."""
+        """Append `content`. Raises OSError, whose `filename` is the final path."""
         assert self._file is not None
         try:
             self._file.write(content)
@@ -96,7 +97,10 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Rename the temporary file to its final name, or remove it after an error."""
+        """Rename the temporary file to its final name, or remove it after an error.
+
+        Raises OSError if the content cannot be written; the temporary file is then removed.
+        """
         assert self._file is not None
         try:
             self._file.close()  # Closing the file writes its buffered content.
@@ -122,5 +126,5 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             Path(self._file.name).unlink(missing_ok=True)
 
     def _named(self, cause: OSError) -> OSError:
-        """Return an error like `cause` (such as a full disk) with the final path."""
+        """Return a copy of the error `cause` with the final path instead of the temporary path."""
         return OSError(cause.errno, cause.strerror, str(self._path))

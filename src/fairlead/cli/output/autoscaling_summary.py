@@ -32,9 +32,10 @@ _WORKLOADS_MAX: Final = 5
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
-    """Return the section about the node autoscaler: nodes of each group, waiting times, and limits.
+    """Return the section about the node autoscaler in `run`.
 
-    If `without_change` is given, the section compares both runs.
+    The section shows the nodes of each group, how long pods waited for nodes, and why pods or nodes
+    are left as they are. If the run without the change is given, the section compares both runs.
     """
     outcome = run.autoscaling
     if outcome is None:
@@ -145,7 +146,10 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
 def _print_waiting(
     console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
 ) -> None:
-    """Print how long pods waited for a node, and the workloads with the longest waits."""
+    """Print how long pods waited for a node, and at most `count` workloads, longest waits first.
+
+    `waits` are the waits of the run, and `without` those of the run without the change.
+    """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:
         print_line(console, f"pods waited for a node: {_waiting(found)}")

@@ -18,17 +18,19 @@ from fairlead.cli.output.atomic_file import require_writable
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
 from fairlead.whatif.input.error import InputError
 
-# Values that contain a file name: TYPES,PRICES; FILE.py:CLASS=WEIGHT; NAME:--apply FILE.
+# The separators in values that contain a file name, such as TYPES,PRICES or FILE.py:CLASS=WEIGHT or
+# NAME:--apply FILE.
 _SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
 
 
 def require_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> None:
     """Raise InputError for an output file that cannot be written or would destroy another file.
 
-    `outputs` has the path of each output by its option; None for an output that is not written.
+    `outputs` maps each option for an output file to its path, or to None if it is not written.
     `inputs` are the other options and arguments of the command: texts, paths, and collections and
-    records that contain texts and paths. A text that names an existing file is an input. Links are
-    followed. If a text names a directory, the snapshot files in the directory are inputs.
+    records that contain texts and paths. If a text is the name of an existing file, the file is an
+    input. Links are followed. If a text names a directory, the snapshot files in the directory are
+    inputs.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():
@@ -87,5 +89,5 @@ def _holds(source: Path, file: Path) -> bool:
 def _is_same(one: Path, other: Path) -> bool:
     try:
         return one.resolve() == other.resolve() or one.samefile(other)
-    except (OSError, ValueError, RuntimeError):  # One does not exist, or its links form a loop.
+    except (OSError, ValueError, RuntimeError):  # A file does not exist, or links form a loop.
         return False

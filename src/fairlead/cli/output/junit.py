@@ -20,7 +20,7 @@ _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 class JunitSuite:
     """The conditions of one answer, as test cases.
 
-    `name` is the answer's name in a comparison, or "".
+    `name` is the answer's name if several answers are compared, otherwise "".
     """
 
     answer: WhatIfAnswer
@@ -31,8 +31,9 @@ class JunitSuite:
 def junit_report(suites: Sequence[JunitSuite]) -> bytes:
     """Return a test suite for each answer, with a test case for each condition.
 
-    A test case fails if its condition holds. An answer without conditions has one test case, which
-    passes. The output of each suite is the verdict of its answer.
+    A test case fails if its condition is true, because --fail-on then makes the command fail. An
+    answer without conditions has one test case, which passes. The output of each suite is the
+    verdict of its answer.
     """
     elements = [_suite(one) for one in suites]
     if len(elements) == 1:

@@ -13,13 +13,10 @@ from pathlib import Path
 
 
 class LineFile:
-    """Appends lines to `file`; messages name the option and the `path`.
-
-    `is_incomplete` is True if a line was dropped.
-    """
+    """Appends lines to a file; `is_incomplete` is True if a line was dropped."""
 
     def __init__(self, option: str, path: Path, file: FileIO) -> None:
-        """`file` has no buffer."""
+        """Write to `file`, which has no buffer; messages contain `option` and `path`."""
         self.is_incomplete = False
         self._option = option
         self._file = file
@@ -28,7 +25,7 @@ class LineFile:
         self._rest = b""  # The unwritten rest of a partially written line.
 
     def write(self, line: bytes) -> None:
-        """Write `line`, which ends with its newline."""
+        """Write `line`, which includes its newline; drop it if it cannot be written."""
         try:
             self._rest = self._written(self._rest)
             rest = line if self._rest else self._written(line)

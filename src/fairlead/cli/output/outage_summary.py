@@ -39,7 +39,10 @@ _COUNT: Final = 8
 
 
 def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Section]:
-    """Yield the sections: course of events, charts, zones, nodes, lost pods and misconceptions."""
+    """Yield the sections about an outage, the course of events first.
+
+    The others are charts, zones, nodes, lost pods, and common misconceptions about outages.
+    """
     start = outcome.started_at
 
     def show_events(console: Console, count: int) -> None:
@@ -72,7 +75,10 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
 
 
 def known_outage(nodes: Sequence[str]) -> Section:
-    """Return a section of one line about `nodes`, which fail without the change, too."""
+    """Return a section of one line about `nodes`, which fail even without the change.
+
+    Without nodes, the section is empty.
+    """
     names = listed(nodes, NAMES_MAX)
     verb = "is" if len(nodes) == 1 else "are"
 
@@ -134,7 +140,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
-    """Yield a line for each zone: its tainted nodes, and how many the eviction rate allows."""
+    """Yield a line for each zone: how many nodes were tainted, and how many the rate allows."""
     for line in rate_lines(found):
         where = zone_phrase(line.zone)
         span = _span(start, line.first, line.last)
@@ -145,7 +151,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
 
 
 def _tainted(nodes: int, taints: int) -> str:
-    """Return the text about tainted nodes; a flapping node can be tainted several times."""
+    """Return how many nodes were tainted, and how often if some were tainted repeatedly."""
     counted = f"{_counted(nodes, 'node')} tainted"
     return counted if taints == nodes else f"{counted} {taints:,} times"
 

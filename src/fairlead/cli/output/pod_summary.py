@@ -31,7 +31,10 @@ _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
 
 
 def kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
-    """Yield two sections: the nodes that kubectl refuses to drain, and the flags that it needs."""
+    """Yield two sections: the nodes that kubectl refuses to drain, and the flags to add.
+
+    The flags are those without which `kubectl drain` refuses.
+    """
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
     yield table_section(
@@ -212,5 +215,5 @@ def _data_of(claim: DeletedClaim) -> str:
 
 
 def _first_name(names: Sequence[str]) -> str:
-    """Return the first name in `names`, and the number of further names."""
+    """Return a text with the first of `names`, and the number of further names."""
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1:,} more"

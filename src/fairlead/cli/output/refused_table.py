@@ -16,9 +16,10 @@ NAMES_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RefusedNode:
-    """An infeasible node, the table cells with the reason, and a change that would make it fit.
+    """An infeasible node; `why` are the table cells with the reason.
 
-    `remedy` is that change: "" if unknown, None if the table has no column for it.
+    `remedy` is a change that would make the pod fit on the node. It is "" if no such change is
+    known, and None if the table has no column for remedies.
     """
 
     node: str
@@ -35,8 +36,9 @@ def print_refused(
 ) -> None:
     """Print a row for each node or, for more than `rows_max` nodes, a row for each reason.
 
-    Reasons with the most nodes come first. `columns` are the headings of the cells with the reason,
-    and of the remedy if there is one.
+    If `rows_max` is None, there is always a row for each node. Reasons with the most nodes come
+    first. `columns` are the headings of the cells with the reason, followed by the heading of the
+    remedy if the nodes have remedies.
     """
     if rows_max is None or len(rows) <= rows_max:
         cells = [(row.node, *row.why, *_cells_of(row.remedy)) for row in rows]
@@ -58,9 +60,9 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 
 
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
-    """Return the remedy that all nodes share.
+    """Return the remedy, if it is the same for all nodes of `group`.
 
-    If the remedies differ, return the first one, with the name of its node before it.
+    If the remedies differ, return the first remedy that is known, with the name of its node.
     """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy

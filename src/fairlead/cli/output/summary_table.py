@@ -151,7 +151,11 @@ def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Insta
 def print_allocation(
     console: Console, rows: Sequence[tuple[str, tuple[int, int], tuple[int, int]]]
 ) -> None:
-    """Print the requested and the allocatable amount of each resource, before and after."""
+    """Print the requested and the allocatable amount of each resource, before and after a run.
+
+    A row is (resource, amounts before, amounts after), where the amounts are (requested,
+    allocatable).
+    """
     _table(
         console,
         "requested / allocatable",
@@ -164,6 +168,6 @@ def print_allocation(
 
 
 def _shares(resource: str, requested: int, allocatable: int) -> tuple[str, str]:
-    """Return the texts `requested / allocatable` and the share in percent."""
+    """Return (`requested / allocatable`, share in percent), both as texts."""
     amounts = (amount_text(resource, amount) for amount in (requested, allocatable))
     return " / ".join(amounts), percent_text(requested, allocatable)

@@ -83,7 +83,7 @@ class Exchange(Struct, frozen=True):
         )
 
     def _user(self, default_user: str | None) -> str | None:
-        """Return the user of the request; None without credentials.
+        """Return the user of the request; None if the request had no credentials.
 
         Returns "bad" if the server refused the credentials, which are not in the recording.
         """

@@ -1,8 +1,9 @@
 """Placeholders in recordings for values that differ between runs.
 
-`<uid:3>` is the third uid of a case. It is bound to the first value found in its place; this value
-then replaces it in responses and requests. Resource versions must also keep their order. For times,
-only the form is compared, because the duration of a replay varies.
+For example, `<uid:3>` is the third uid of a case. The placeholder is bound to the first value found
+in its place. From then on, this value replaces the placeholder in responses and requests. Resource
+versions must also keep their order. For times, only the form is compared, because the duration of
+a replay varies.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ class PlaceholderValues(Struct):
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
-        With `exact_version`, a placeholder for a resource version must have the same value each
-        time, and greater placeholder numbers must have greater values.
+        If `exact_version` is set, a placeholder for a resource version must have the same value
+        each time, and placeholders with greater numbers must have greater values.
         """
         form = _form(recorded)
         if form is None:
@@ -113,7 +114,11 @@ class PlaceholderValues(Struct):
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` is `recorded` with the generated names of other known objects."""
+        """Return whether `found` differs from `recorded` only in the generated names.
+
+        `found` must contain a generated name that is bound to any placeholder wherever `recorded`
+        has a placeholder for one.
+        """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None
         if form is None or matched is None or {name for name, _ in form.stands_for} != {"gen"}:
@@ -122,7 +127,7 @@ class PlaceholderValues(Struct):
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """Return a recorded request whose placeholders are replaced by values of this replay."""
+        """Return `value`, a part of a recorded request, with values instead of placeholders."""
         match value:
             case str():
                 return self._filled_text(value)
@@ -140,10 +145,10 @@ class PlaceholderValues(Struct):
         return _PLACEHOLDER.sub(lambda m: str(self._value(m[0], m[1], m[2] or "")), text)
 
     def _value(self, placeholder: str, name: str, key: str) -> object:
-        """Return the bound value of a placeholder.
+        """Return the value to which the placeholder `<name:key>` is bound.
 
-        If it is not bound, bind it to a new value of the right form and return this value. If no
-        value can be made, return `placeholder`.
+        If the placeholder is not bound, bind it to a new value of the right form and return this
+        value. If no value can be made up, return `placeholder`.
         """
         text = f"{name}:{key}"
         if text not in self._values:

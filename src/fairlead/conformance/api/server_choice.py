@@ -41,7 +41,9 @@ _SHARED: Final = ("01-discovery", "03-crud")
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Yield the API cases, replayed at the URL `server` or on new servers in this process.
+    """Yield the kind of API cases, replayed at the URL `server`.
+
+    If `server` is "", the cases are replayed on new servers in this process.
 
     If `only` names a single case, all of its mismatches are reported. All kubectl commands share
     one cluster. Raises OSError if the token or CA file cannot be read.
@@ -78,7 +80,7 @@ class _Commands(Struct):
 class _Own(Struct, frozen=True):
     """Fairlead's own servers: a new server per case, or one server for cases that share objects.
 
-    `start` starts a server that is shared.
+    `start` starts a server that several cases share, and `kept` contains these servers by theme.
     """
 
     start: Callable[[], InProcess] = InProcess
@@ -98,7 +100,10 @@ class _Own(Struct, frozen=True):
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Return the tokens by user; without a file, the token of each user is `USERtoken`."""
+    """Return the tokens in the file `path` by user name.
+
+    If `path` is None, the token of each user is the user name followed by `token`.
+    """
     if path is None:
         users = ("admin", "alice", "bob", "carol", "sched", "kcm", "node1")
         return {user: f"{user}token" for user in users}

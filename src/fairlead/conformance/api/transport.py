@@ -26,7 +26,10 @@ class HttpAnswer(Struct, frozen=True):
 
 
 class WatchEnd(Struct, frozen=True):
-    """The events of a watch in order; `ended` is True if the server ended the watch."""
+    """The response to a watch request and the events of the watch in order.
+
+    `ended` is True if the server ended the watch.
+    """
 
     answer: HttpAnswer
     events: Sequence[Json] = ()
@@ -39,7 +42,8 @@ class Watching(Protocol):
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch.
 
-        With `until_end`, wait for the end of the watch, otherwise for `events` events.
+        If `until_end` is set, wait until the server ends the watch, otherwise until `events` events
+        have arrived.
         """
         ...
 
@@ -53,7 +57,7 @@ class Transport(Protocol):
         ...
 
     def holds(self, name: str) -> bool:
-        """Return whether an object has the name `name`; True if that is unknown."""
+        """Return whether an object called `name` may exist; True if that is unknown."""
         ...
 
     def begin(self) -> None:

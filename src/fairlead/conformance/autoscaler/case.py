@@ -31,7 +31,7 @@ def is_autoscaler_case(case: Json) -> bool:
 
 
 def decide_autoscaler(case: Json) -> Json:
-    """Return Fairlead's decisions about a case, in the form of the recorded `expect`."""
+    """Return Fairlead's decisions about `case`, in the form of the recorded `expect`."""
     return _timeline(case) if "duration_ms" in case else _loops(case)
 
 
@@ -48,7 +48,10 @@ def _loops(case: Json) -> Json:
 
 
 def _take_log(world: FleetWorld, entry: Json) -> None:
-    """Move the actions and events since the last loop into the loop's entry."""
+    """Move the actions and events that `world` has logged into `entry`, the entry of a loop.
+
+    Of the events, only warnings and events of some objects are part of the entry.
+    """
     if world.actions:
         entry["actions"] = [*world.actions]
     shown = [
@@ -126,7 +129,7 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected`, in which floats of `found` replace nearly equal floats."""
+    """Return `expected`, with the floats of `found` instead of floats that are nearly equal."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return {name: _like(value, found.get(name)) for name, value in expected.items()}
     if isinstance(expected, Sequence) and not isinstance(expected, str):

@@ -108,10 +108,10 @@ class FleetGroup(Struct):
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Lower the target size by -`delta`; `delta` is negative.
+        """Lower the target size by -`delta` (`delta` is negative).
 
-        Removes as many machines without a Node, newest machine first. Raises ProviderError if the
-        target size would be less than the number of machines with a Node.
+        Removes -`delta` machines that have no Node, newest machine first. Raises ProviderError if
+        the target size would be less than the number of machines with a Node.
         """
         existing = sum(self.registered(name) for name in self.machines)
         if self.target + delta < existing:
@@ -131,8 +131,8 @@ class FleetGroup(Struct):
     ) -> None:
         """Delete machines; machines that do not exist are ignored.
 
-        Raises ProviderError if a fault prevents it, or, without `force`, if fewer than `min_size`
-        machines would remain.
+        Raises ProviderError if a fault prevents it. Also raises ProviderError if `force` is False
+        and fewer than `min_size` machines would remain.
         """
         names = [one.rpartition("/")[2] for one in provider_ids]
         shown = [

@@ -64,13 +64,13 @@ _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 
 
 class FleetWorld:
-    """The simulated cluster; `actions` and `events` record its history.
-
-    Pods are bound and replaced, and new machines register, only if `live` is set.
-    """
+    """The simulated cluster; `actions` and `events` record its history."""
 
     def __init__(self, case: Json, *, live: bool) -> None:
-        """Build the cluster of `case` at t = 0."""
+        """Build the cluster of `case` at t = 0.
+
+        If `live` is False, pods are neither bound nor replaced, and new machines do not register.
+        """
         self._live = live
         self.now_ms = 0
         self.actions: list[Json] = []

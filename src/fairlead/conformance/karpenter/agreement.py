@@ -52,7 +52,7 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """Return `found`, in which numbers of `expected` replace nearly equal floats."""
+    """Return `found`, with the numbers of `expected` instead of floats that are nearly equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

@@ -90,7 +90,10 @@ def read_options(case: Json) -> KarpenterOptions:
 
 
 def read_object(kind: str, stated: Json) -> Any:
-    """Return one object of a case, with the defaults that the recorder applied."""
+    """Return `stated`, the manifest of an object of `kind` in a case, as an object.
+
+    Fields that are missing have the defaults that the recorder applied.
+    """
     obj = without_nulls(stated)
     _, api_version, namespace = next(one for one in KINDS.values() if one[0] == kind)
     meta = {**({"namespace": namespace} if namespace else {}), **obj.get("metadata", {})}

@@ -47,8 +47,9 @@ def _shown(scene: Scene, claim: NodeClaim) -> Json:
 def decide_static(case: Json) -> Json:
     """Return what one reconciliation of each static NodePool decides.
 
-    For each pool: the numbers of its NodeClaims, how many it creates, the names of those that it
-    deletes, and the seconds until the next reconciliations.
+    The decision about a pool contains the numbers of its active, deleting and disrupted NodeClaims,
+    the number of NodeClaims to create, the names of the NodeClaims to delete, and the seconds until
+    the next reconciliations.
     """
     scene = Scene(case)
     found: Json = {}

@@ -89,13 +89,16 @@ class _Timeline(Scene):
         }
 
     def step(self, step: Json) -> Json:
-        """Advance the clock, apply the changes and run the step's actions."""
+        """Advance the clock, apply the changes of `step`, and run its actions.
+
+        Returns the result of each action by name, the last error of a change, and the time.
+        """
         self.now += seconds(step.get("advanceSeconds", 0))
         found: Json = {}
         for change in step.get("ops") or ():
             missing = self._missing(change)
             if missing:
-                found["opError"] = missing  # The last one is recorded.
+                found["opError"] = missing  # The recordings contain the last error of a step.
             else:
                 self.change(change)
         for name in step["run"]:
@@ -431,9 +434,9 @@ class _Timeline(Scene):
 def replace_types(
     request: NodeClaimRequest, types: tuple[InstanceType, ...], stored: Any
 ) -> NodeClaimRequest:
-    """Return `request` with the instance types `types` and the stored requirements `stored`.
+    """Return a copy of `request` with the instance types `types` and the requirements `stored`.
 
-    `types` have the current offerings. The annotations of `request` are left out.
+    `types` contain the current offerings. The copy has no annotations.
     """
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN

@@ -193,7 +193,10 @@ class TimelineWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the stimuli that are not reported yet, or else those of the next due event."""
+        """Return the stimuli that have not been returned yet.
+
+        If there are none, first perform the events that are due, until one causes a stimulus.
+        """
         while not self._pending and not self._engine.is_late(now) and self._is_due(now):
             self._due.popleft()(now)
         pending, self._pending = self._pending, []

@@ -39,7 +39,10 @@ class Writes(Struct):
         self._add(t_ms, "removed", pod=pod)
 
     def delete(self, t_ms: int, pod: str, node: str, *, already_terminating: bool) -> None:
-        """Log that the scheduler deleted the victim `pod` on `node`."""
+        """Log that the scheduler deleted the victim `pod` on `node`.
+
+        `already_terminating` is set if the pod had been deleted before.
+        """
         self._add(t_ms, "delete", pod=pod, node=node, already_terminating=already_terminating)
 
     def delete_error(self, t_ms: int, pod: str, message: str) -> None:

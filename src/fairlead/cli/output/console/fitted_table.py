@@ -28,8 +28,9 @@ _ELLIPSIS: Final = "…"
 class TableColumn:
     """A column and its heading.
 
-    Columns with the highest `rank` are dropped first; columns with rank 0 are always kept. With
-    `is_number`, cells are aligned to the right. With `is_name`, cells may be shortened.
+    If a table is too wide, columns with the highest `rank` are dropped first; columns with rank 0
+    are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is set,
+    the cells may be shortened.
     """
 
     heading: str
@@ -42,8 +43,9 @@ class TableColumn:
 class FittedTable:
     """A table of columns and rows.
 
-    `styles` contains the style of each row in rich's syntax; rows without a style, or with "", are
-    plain. A column without any text is not printed.
+    `styles` contains the style of each row in rich's syntax. A row is plain if its style is "" or
+    if `styles` is too short to have one. A column whose cells are all empty is not printed, except
+    the first column.
     """
 
     columns: Sequence[TableColumn]
@@ -74,7 +76,10 @@ class FittedTable:
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
     ) -> list[int]:
-        """Return the columns to print: those of rank 0, and others that fit in full."""
+        """Return the numbers of the columns to print: `shown` without the columns that do not fit.
+
+        Columns with the highest rank are dropped first, and columns with rank 0 are kept.
+        """
         while True:
             droppable = [n for n in shown if self.columns[n].rank]
             if not droppable or sum(self._widths(shown, cells)) + GAP * (len(shown) - 1) <= width:
@@ -89,9 +94,11 @@ class FittedTable:
         *,
         wraps_headings: bool = False,
     ) -> list[int]:
-        """Return the width that each printed column needs.
+        """Return the width that each of the columns `shown` needs.
 
-        A last column with text needs at most WORDS_MIN, because its text can be wrapped.
+        If the last column contains sentences, it needs at most WORDS_MIN, because they are wrapped.
+        If `wraps_headings` is set, a column only needs to be as wide as the longest word of its
+        heading, or as its widest cell.
         """
         headings = [self.columns[n].heading for n in shown]
         words = [text.split() if wraps_headings else [text] for text in headings]
@@ -131,7 +138,7 @@ class FittedTable:
         return widths
 
     def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        """Yield the lines of the headings; shorter headings are aligned to the bottom line."""
+        """Yield the lines of the headings; a heading with fewer lines starts further down."""
         wrapped = [
             _wrapped(self.columns[n].heading, width) for n, width in zip(shown, widths, strict=True)
         ]

@@ -46,7 +46,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._progress.stop()
 
     def begin(self, phase: str, total: int) -> None:
-        """Show a new phase with `total` steps; 0 means unknown."""
+        """Show the bar of a new phase with `total` steps; 0 means that the number is unknown."""
         if self._progress is None:
             return
         if self._phase is not None:
@@ -55,7 +55,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._progress.refresh()
 
     def read(self, unit: str, done: int, total: int) -> None:
-        """Show that `done` of `total` bytes or objects were read; `total` 0 means unknown."""
+        """Show that `done` of `total` bytes or objects were read.
+
+        `unit` is "bytes", or the plural of what is counted. If `total` is 0, it is unknown.
+        """
         if self._is_due():
             of = f" of {total:,}" if total else ""
             is_size = unit == "bytes"
@@ -63,7 +66,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._show(done, amount, total)
 
     def reach(self, done: int, now_s: float) -> None:
-        """Show the virtual time `now_s` (seconds) beside the bar; if it is 0, show `done`."""
+        """Advance the bar to `done`, and show the virtual time `now_s` (seconds) beside the bar.
+
+        If `now_s` is 0, the number `done` is shown beside the bar instead.
+        """
         if self._is_due():
             time = f"{for_readers(seconds(now_s))} of virtual time"
             self._show(done, time if now_s else f"{done:,}")
@@ -103,5 +109,5 @@ def _progress(console: Console | None) -> Progress:
         console=console,
         transient=True,
         disable=not console.is_terminal,
-        auto_refresh=False,  # It would need a thread, which makes forking unsafe.
+        auto_refresh=False,  # Automatic refresh would need a thread, which makes forking unsafe.
     )

@@ -49,11 +49,11 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of an answer, which prints a given number of its `rows` with `show`.
+    """A section of an answer with `rows` rows; `show` prints the first rows, as many as it is told.
 
-    `title` is its name in the line about omitted sections, such as `976 pods moved`. Sections of
-    lower `rank` get lines first; each section gets from `least` to `most` rows. A section with rank
-    0 prints all its rows.
+    `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
+    Sections of lower `rank` get lines first. A section prints between `least` and `most` rows, or
+    none if there is no space. A section with rank 0 prints all its rows.
     """
 
     title: str
@@ -93,7 +93,10 @@ def table_section(
     least: int = 1,
     most: int = 6,
 ) -> Section:
-    """Return a section that prints a table, and then the number of rows that it leaves out."""
+    """Return a section that prints a table, and below it the number of rows that are left out.
+
+    The other arguments are those of Section.
+    """
 
     def show(console: Console, count: int) -> None:
         shown = rows_of(rows, count)
@@ -105,9 +108,9 @@ def table_section(
 
 
 def rows_of(rows: Sequence[Row], count: int) -> Sequence[Row]:
-    """Return the first `count` rows, or all rows if only one more exists.
+    """Return the first `count` rows, or all rows if there are only `count` + 1.
 
-    One row takes no more space than the line "1 more".
+    The last row takes no more space than the line "1 more" would.
     """
     return rows if len(rows) <= count + 1 else rows[:count]
 
@@ -120,7 +123,7 @@ def _lines(console: Console) -> int:
 
 
 def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
-    """Return the number of rows of each section, if all sections together have `lines` lines."""
+    """Return how many rows each section prints, so that all sections fit in `lines` lines."""
     rows = [0] * len(sections)
     heights = [0] * len(sections)
 

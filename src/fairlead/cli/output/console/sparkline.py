@@ -23,7 +23,10 @@ _LABEL_WIDTH: Final = 14  # Characters.
 
 @dataclass(frozen=True, slots=True)
 class StepFunction:
-    """A count that changes to `values` at `instants` (ascending); before that, the count is 0."""
+    """A count over time: from each of `instants` (ascending), it is the matching one of `values`.
+
+    Before the first instant, the count is 0.
+    """
 
     instants: Sequence[Instant]
     values: Sequence[int]
@@ -47,7 +50,10 @@ def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WI
 
 
 def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
-    """Return the time axis below sparklines; its times are relative to `start`."""
+    """Return the line with the time axis, to be printed below sparklines.
+
+    The labels are times since `start`.
+    """
     line = ""
     labels = min(_LABELS, max(width // _LABEL_WIDTH, 1))
     for label in range(labels):

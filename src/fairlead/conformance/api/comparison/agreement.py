@@ -49,11 +49,12 @@ _PRINTED: Final = "stdout."
 class Agreement(Struct, frozen=True):
     """Compares responses, given the values of placeholders in `bindings`.
 
-    `managed_fields` compares managed fields; `encodings` compares content encodings. `versions`
-    compares values and order of resource versions; it requires that no controller writes.
-    `structure` compares only status classes and kinds, because the recording depends on unknown
-    initial objects. `holds(name)` returns whether the server can have an object called `name`;
-    names in recorded lists for which it returns False are ignored.
+    If `managed_fields` is set, managed fields are compared, and if `encodings` is set, content
+    encodings. If `versions` is set, the values and the order of resource versions are compared; set
+    it only if no controller writes objects. If `structure` is set, only status classes and kinds
+    are compared, because the recording depends on unknown initial objects. `holds(name)` returns
+    whether the server can have an object called `name`; if not, items with this name in recorded
+    lists are ignored.
     """
 
     bindings: PlaceholderValues
@@ -79,7 +80,7 @@ class Agreement(Struct, frozen=True):
                 return None if same else Mismatch(path, recorded, found)
 
     def _same_text(self, recorded: str, found: object, path: str) -> bool:
-        if path.endswith("spec.holderIdentity"):  # a machine's name and uid, recorded verbatim
+        if path.endswith("spec.holderIdentity"):  # name and uid of a machine, without placeholders
             return bool(found)
         if _is_place(path) and PLACE.fullmatch(recorded) and PLACE.fullmatch(str(found)):
             return True  # upstream chooses randomly among equal nodes
@@ -99,7 +100,7 @@ class Agreement(Struct, frozen=True):
         return ".cells[" in path and self.bindings.names_another(recorded, str(found))
 
     def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
-        """Return whether the lists contain the same addresses; their order is random."""
+        """Return whether both lists contain the same addresses, in any order."""
         left = list(found)
         for one in recorded:
             same = next((other for other in left if self.bindings.matches(one, other)), None)
@@ -146,7 +147,10 @@ class Agreement(Struct, frozen=True):
         return self.mismatch(value, other, path)
 
     def _name_in(self, found: Json, key: str) -> str:
-        """Return the key of `found` that matches `key`, which may contain placeholders."""
+        """Return the key of `found` that matches `key`, which may contain placeholders.
+
+        If no key matches, return `key`.
+        """
         if key in found or not has_placeholder(key):
             return key
         for name in found:
@@ -164,9 +168,10 @@ class Agreement(Struct, frozen=True):
         return None
 
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
-        """Return the first mismatch of the managedFields, or None; entries may be in any order.
+        """Return the first mismatch of two lists of managedFields, or None.
 
-        Times only have to be present in both; their values are ignored.
+        The entries may be in any order. Times only have to be present in both lists; their values
+        are ignored.
         """
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)
@@ -251,7 +256,10 @@ def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
 
 
 def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
-    """Return `recorded` in the order of `found`, if `found` has only recorded causes."""
+    """Return the causes `recorded` in the order of the causes `found`.
+
+    If `found` contains a cause that was not recorded, return `recorded` unchanged.
+    """
     left, ordered = list(recorded), []
     for cause in found:
         same = next((c for c in left if _same_cause(c, cause)), None)

@@ -45,7 +45,10 @@ def as_published(value: Any) -> Any:
 
 
 def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
-    """Return a document without descriptions; properties named `description` are kept."""
+    """Return a document without descriptions; properties named `description` are kept.
+
+    `is_named_freely` is set if the keys of `value` are names of properties, not keywords.
+    """
     if isinstance(value, list):
         return [without_words(item) for item in value]
     if not isinstance(value, dict):

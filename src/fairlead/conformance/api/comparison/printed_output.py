@@ -27,7 +27,7 @@ _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
 # The minutes since 1970, in the name of a CronJob's Job.
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")
-# The process that holds a Lease was recorded verbatim.
+# The process that holds a Lease was recorded without a placeholder.
 _HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
 _MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # any pod of a ReplicaSet may match
@@ -41,8 +41,9 @@ def mismatch(
 ) -> Mismatch | None:
     """Return the first mismatching line; None if there is none.
 
-    `called` names the output, such as stdout, in the returned mismatch. A single JSON or YAML
-    object is compared as a value. If `in_order` is False, the lines may be in any order.
+    `called` is the name of the output, such as stdout, in the returned mismatch. If each output is
+    a single JSON or YAML object, the objects are compared. If `in_order` is False, the lines may be
+    in any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
@@ -73,7 +74,11 @@ def _in_order(
 
 
 def _lines(text: str, recorded: str) -> list[str]:
-    """Return the lines of an output, without the parts that differ between runs."""
+    """Return the lines of the output `text`, without the parts that differ between runs.
+
+    If the recorded output contains placeholders, several spaces become one, because the widths of
+    columns differ, too.
+    """
     text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
@@ -81,9 +86,10 @@ def _lines(text: str, recorded: str) -> list[str]:
 
 
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
-    """Return `others` in the order of the matching `lines`; None if they do not match.
+    """Return `others` in the order of the lines in `lines` that they match.
 
-    Without `any_line`, only lines with generated names may move.
+    Returns None if a line has no match, or if a line would move that must not move. If `any_line`
+    is False, only lines with generated names may move.
     """
     left, found, moved = list(others), [], []
     for line in lines:
@@ -99,7 +105,7 @@ def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[
 
 
 def _less(lines: list[str], taken: list[str]) -> list[str]:
-    """Return `lines` without the lines in `taken`."""
+    """Return `lines` without the lines in `taken`, each of which removes one line."""
     left = list(lines)
     for line in taken:
         left.remove(line)
@@ -130,8 +136,8 @@ def _without_names(line: str) -> str:
     return _MADE.sub("", _without_suffixes(line))
 
 
-# Two lines are equal if they are equal after one of these cuts. The first keeps the whole line,
-# the last keeps only the deterministic parts.
+# Two lines match if they are equal after one of these functions is applied to both. The first keeps
+# the complete line, the last keeps only the deterministic parts.
 _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 

@@ -38,9 +38,9 @@ _LISTS: Final = ("items", "rows", "$names")
 
 
 def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch of a step's response; None if there is none.
+    """Return the first mismatch between `answer` and the recorded response of `exchange`.
 
-    A setup step only has to succeed.
+    Returns None if there is no mismatch. A setup step only has to succeed.
     """
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
@@ -73,7 +73,7 @@ def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
 
 
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
-    """Return `found`, truncated like the Tables in the recordings.
+    """Return the response body `found`, with Tables truncated as they are in the recordings.
 
     Cluster-wide Tables contain only the rows of objects that the case created. Some Tables of a
     namespace contain only their first row.
@@ -96,7 +96,8 @@ def _first_cell(row: Json) -> str:
 def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch | None:
     """Return the mismatch of the status class or the kind; None if there is none.
 
-    404 and 409 are ignored, because they depend on other objects.
+    A mismatch with status 404 or 409 on either side is ignored, because these statuses depend on
+    other objects.
     """
     depends = {recorded["status"], answer.status} & {404, 409}
     if answer.status // 100 != recorded["status"] // 100:
@@ -152,7 +153,10 @@ def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None
 
 
 def _json_lines(text: str) -> list[Any]:
-    """Return each line as a JSON value without resource versions. Raises ValueError."""
+    """Return each line as a JSON value without resource versions.
+
+    Raises ValueError if a line is not JSON.
+    """
     return [json.loads(_VERSION_MEMBER.sub("", line)) for line in text.splitlines()]
 
 

@@ -14,16 +14,17 @@ from fairlead.api.json import Json
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.placeholder import has_placeholder
 
-# Resource versions in messages were recorded verbatim.
+# Resource versions in messages were recorded without placeholders.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 _OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
-# The minute since 1970 in the name of a CronJob's Job, which was recorded verbatim.
+# The minutes since 1970, in the name of a CronJob's Job that was recorded without a placeholder.
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-|\Z)")
-# The suffix of the name of a pod that was never created, which was recorded verbatim.
+# The suffix of the name of a pod that was never created; it was recorded without a placeholder.
 _ABSENT_POD: Final = re.compile(rf"(?<=>-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
-# The hash of a pod template, which was recorded verbatim.
+# The hash of a pod template, which was recorded without a placeholder.
 _HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
-# Values in printed objects that were recorded verbatim: the end of the path, and the form.
+# (end of the path, form of the value) of generated fields in printed objects, whose values were
+# recorded without placeholders.
 _PRINTED: Final = (
     (".pod-template-hash", re.compile(rf"[{SUFFIX_ALPHABET}]{{8,10}}")),
     ("metadata.resourceVersion", re.compile(r"\d+")),
@@ -38,7 +39,7 @@ _QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 
 
 def is_generated(path: str, recorded: str, found: str) -> bool:
-    """Return whether both texts have the form of a value that is generated at `path`."""
+    """Return whether `path` is a generated field, and both texts have the form of its values."""
     form = next((form for member, form in _PRINTED if path.endswith(member)), None)
     return form is not None and all(form.fullmatch(text) for text in (recorded, found))
 
@@ -49,9 +50,10 @@ def without_absent_pods(recorded: str) -> str:
 
 
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
-    """Return (recorded, found) without generated parts of names, if `recorded` contains any.
+    """Return (recorded, found), in which `any` replaces the generated parts of names.
 
-    The parts are hashes of pod templates, and minutes in the names of Jobs.
+    These parts are hashes of pod templates, and minutes in the names of Jobs. Only the kinds of
+    parts that occur in `recorded` are replaced.
     """
     for chance in _VARIABLE:
         if chance.search(recorded):
@@ -60,9 +62,9 @@ def without_generated(recorded: str, found: str) -> tuple[str, str]:
 
 
 def with_nodes_of(recorded: str, found: str) -> str:
-    """Return `recorded` with the node and zone names of `found`, in order.
+    """Return `recorded`, in which the node and zone names of `found` replace its own, in order.
 
-    If the two texts do not contain the same number of names, return `recorded` unchanged.
+    If the two texts do not contain equally many such names, return `recorded` unchanged.
     """
     places = PLACE.findall(found)
     if len(places) != len(PLACE.findall(recorded)):
@@ -71,9 +73,10 @@ def with_nodes_of(recorded: str, found: str) -> str:
 
 
 def same_typed_errors(recorded: str, found: str) -> bool:
-    """Return whether both texts are typed-patch errors, and one lists part of the other's errors.
+    """Return whether both texts are typed-patch errors that may have the same cause.
 
-    Upstream visits fields in random order and stops at the first unknown field.
+    The errors that one text lists must include all errors that the other text lists, because
+    upstream visits fields in random order and stops at the first unknown field.
     """
     one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
     if one is None or other is None or one[1] != other[1]:
@@ -83,7 +86,10 @@ def same_typed_errors(recorded: str, found: str) -> bool:
 
 
 def with_generated_values_of(recorded: Json, found: Json) -> Json:
-    """Return the Status `recorded` with the generated name and the resource versions of `found`."""
+    """Return the Status `recorded` with the generated values of the Status `found`.
+
+    These values are the object's name, if it was generated, and the resource versions.
+    """
     before = (recorded.get("details") or {}).get("name", "")
     after = (found.get("details") or {}).get("name", "")
     text = json.dumps(recorded)

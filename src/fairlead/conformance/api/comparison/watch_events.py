@@ -20,7 +20,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch between a watch's events and the recorded events.
 
-    Returns None if they are equal, or if protobuf events were recorded, which are not compared.
+    Returns None if there is no mismatch. Recorded protobuf events are not compared.
     """
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
@@ -31,7 +31,10 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 
 
 def _event(shown: Json) -> Json:
-    """Return recorded output as an event; a watch of a single name records the object only."""
+    """Return a recorded item of a watch as an event.
+
+    For a watch of a single name, only the object was recorded.
+    """
     return shown if "type" in shown else {"type": "", "object": shown}
 
 

@@ -22,9 +22,9 @@ Finding = Mismatch | Remark | None
 class ApiCases(Struct, frozen=True):
     """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
 
-    A case agrees if it agrees on any server; otherwise the mismatches of the first server are
-    reported. `every` reports all mismatching steps instead of the first. `run` executes lines that
-    contain a command.
+    A case agrees if it agrees on any of these servers; otherwise the mismatches of the first server
+    are reported. If `every` is set, all mismatching steps are reported instead of the first one.
+    `run` executes lines that contain a command.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
@@ -47,7 +47,7 @@ class ApiCases(Struct, frozen=True):
     def judge(self, line: Json) -> Finding:
         """Replay the case; return its mismatch, or None if the case agrees.
 
-        If the server only lacks the feature that the case tests, return a Remark instead.
+        If all mismatches are requests that the server does not support, return a Remark instead.
         """
         differences = self.run(line) if self.run and "argv" in line else self._replayed(line)
         found = [difference for difference in differences if difference.path != NOT_SERVED]
@@ -59,9 +59,10 @@ class ApiCases(Struct, frozen=True):
         return found[0] if found else None
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """Replay the case on each server in turn until one has no mismatches except NOT_SERVED.
+        """Replay the case on one server after another until it agrees, and return the mismatches.
 
-        Returns the mismatches on that server; if there is none, those on the first server.
+        A case also agrees if all of its mismatches are NOT_SERVED. If the case agrees on no server,
+        return the mismatches on the first server.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):

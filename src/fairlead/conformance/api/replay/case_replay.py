@@ -36,7 +36,7 @@ class _Open(Struct, frozen=True):
 def mismatches(
     case: Json, transport: Transport, kept: Validators | None = None
 ) -> Iterator[Mismatch]:
-    """Yield the first mismatch of each mismatching step in order, watches last.
+    """Replay `case`; yield the first mismatch of each mismatching step in order, watches last.
 
     `kept` contains the ETags of earlier cases. A mismatch with the path NOT_SERVED means that the
     server does not support the request.
@@ -77,9 +77,9 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """Return the time after a watch's last event, in ms after the start of the case.
+    """Return the time at which to end a watch, in ms after the start of the case.
 
-    It is _LATE_MS later than the recorded time of the event.
+    This time is _LATE_MS later than the recorded time of the last event.
     """
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS

@@ -130,11 +130,11 @@ class KubectlSession:
         return list(_compared(line, ran, str(self._work)))
 
     def _can_run(self, line: Json) -> bool:
-        """Return whether the installed kubectl can replace the recorded version.
+        """Return whether to run the command of `line` with the installed kubectl.
 
-        Most commands were recorded with one version, and are run with any version. An older kubectl
-        prints some texts differently, but replaying its HTTP requests instead would not test
-        protobuf bodies.
+        If not, the recorded HTTP requests of the command are replayed. Most commands were recorded
+        with one version, and are run with any version: another version prints some texts
+        differently, but replaying HTTP requests would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor

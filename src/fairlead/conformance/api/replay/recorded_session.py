@@ -13,11 +13,11 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
-# The first command of a part of the session, and the minutes between which the part runs. A
-# CronJob with the schedule */5 exists from command 160 on; in the recording it ran for the first
-# time after command 315.
+# (number of the first command, first minute, last minute) of each part of the session, which runs
+# between these minutes. A CronJob with the schedule */5 exists from command 160 on; in the
+# recording it ran for the first time after command 315.
 _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
-# The first command of a part of the session, and its current namespace; earlier commands have none.
+# (number of the first command, current namespace) of the parts of the session with a namespace.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
 ASLEEP: Final = range(601, 630)
@@ -67,8 +67,8 @@ LEFT_BEHIND: Final[Json] = {
 def session_start() -> Instant:
     """Return the start time of the session: always a full hour, because of CronJobs.
 
-    It is in the past, because kubectl computes ages with the machine's clock, and the session's
-    clock runs faster.
+    The start time is in the past, so that the session's clock, which runs faster than the machine's
+    clock, does not overtake it. kubectl computes ages with the machine's clock.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

@@ -95,7 +95,10 @@ class InProcess(Struct):
 
 
 class InProcessWatch(Struct):
-    """The result of a watch request; `until` is the time of its timeout in ns since 1970."""
+    """The result of a watch request: an open watch, or a response with an error or an object.
+
+    `until` is the time in ns since 1970 at which the watch times out; None if it has no timeout.
+    """
 
     answer: Response | Watch
     until: int | None
@@ -110,7 +113,7 @@ class InProcessWatch(Struct):
         self.is_over = True
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """End the watch and return all of its events."""
+        """End the watch and return all of its events, whatever the arguments are."""
         self.end()
         match self.answer:
             case Watch() as watch:

@@ -68,10 +68,10 @@ class OnSocket:
     ) -> Instant:
         """Start another command and return its start time.
 
-        With `at_once`, the command starts immediately. Otherwise it starts after a pause in which
-        controllers react to earlier changes. With `asleep`, controllers do nothing until a client
-        starts a watch. `between` is the earliest start time and the latest time of the clock
-        during the command; None means no limit.
+        If `at_once` is set, the command starts immediately. Otherwise it starts after a pause in
+        which controllers react to earlier changes. If `asleep` is set, controllers do nothing until
+        a client starts a watch. `between` is (earliest start time, latest time of the clock during
+        the command); None means no limit.
         """
 
         def begin() -> None:

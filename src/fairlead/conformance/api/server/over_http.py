@@ -134,8 +134,8 @@ class HttpWatching(Struct):
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch.
 
-        Without `until_end`, the watch ends after `events` events and a short time without further
-        events.
+        If `until_end` is set, wait until the server ends the watch. Otherwise end it after `events`
+        events and a short time without further events.
         """
         headers, status = _lower(self._response), self._response.status
         if status != 200:
