@@ -53,10 +53,10 @@ class ConnectionConfig(Struct, frozen=True, kw_only=True):
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
     `key` are PEM texts, "" if absent. `authority_file`, `certificate_file` and `key_file` are the
-    files that they were read from, "" if they come from elsewhere. Every connection presents the
-    client certificate; if none is configured, `exec_plugin` may supply one. The Authorization
-    header uses the first credential that is set: token_file, token, username with password,
-    exec_plugin.
+    paths of the files from which these texts were read, or "". Every connection presents the client
+    certificate; if none is configured, `exec_plugin` may supply one. The Authorization header uses
+    the first of these credentials that is set: `token_file`, `token`, `username` with `password`,
+    `exec_plugin`.
     """
 
     name: str
@@ -105,10 +105,10 @@ def in_cluster() -> ConnectionConfig:
 
 
 def read_text(source: str, field_path: str, path: str) -> str:
-    """Return the text of the file `path`, which is named in the field `field_path` of `source`.
+    """Return the text of the file `path`.
 
     Raises ConnectionConfigError if the file cannot be read, is not UTF-8, or is longer than
-    FILE_BYTES_MAX.
+    FILE_BYTES_MAX. `source` and `field_path` say in the error where the path of the file was found.
     """
     unread = "cannot be read" if path == source else f"cannot read {path}"
     try:
@@ -176,7 +176,10 @@ def refuse_encrypted_key() -> str:
 
 
 def _load_certificate(source: str, context: ssl.SSLContext, pem: str) -> None:
-    """Load a client certificate and its key through a file, because OpenSSL reads only files."""
+    """Load the client certificate and key in `pem` through a file: OpenSSL reads only files.
+
+    Raises ConnectionConfigError with the given `source` if OpenSSL cannot use them.
+    """
     try:
         with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:
             file.write(pem)

@@ -38,8 +38,8 @@ async def list_objects(
 ) -> list[Raw]:
     """Return the JSON texts of all objects in the collection at `path`, from one resource version.
 
-    The items of typed lists omit kind and apiVersion. Raises RequestError; its message contains
-    the path if the server responded.
+    The items of typed lists omit `kind` and `apiVersion`. Raises RequestError if a request fails;
+    its message contains the path if the server responded.
     """
     return await list_by_page(client, path, list, query)
 
@@ -53,8 +53,9 @@ async def list_by_page(
     """Pass the items of each page of the collection at `path` to `keep`; return all its results.
 
     The text of a page is freed before the next page is read, unless `keep` returns items of the
-    page. If the continue token expires, the whole list is read again in one response, as client-go
-    does, and earlier results of `keep` are discarded. Raises RequestError.
+    page. If the continue token expires, the complete list is read again in one response, as
+    client-go does, and earlier results of `keep` are discarded. Raises RequestError if a request
+    fails.
     """
     query = dict(query or {})
     items: list[Kept] = []

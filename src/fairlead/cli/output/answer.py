@@ -73,7 +73,7 @@ def print_answer(
     """Print the answer on one screen, or the full answer if `has_details` is set.
 
     `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
-    node's pool.
+    node's pool; if it is "", `answer.pool_label` is used.
     """
     sections = _sections(answer, conditions, group_by)
     print_screen(console or stdout_console(), sections, has_details=has_details)
@@ -184,7 +184,10 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _packing(answer: WhatIfAnswer) -> Section:
-    """Return the section on how tightly pods are packed: in the dump and in both runs."""
+    """Return the section on how tightly pods are packed, in the dump and at the end of both runs.
+
+    These are the runs without and with the change.
+    """
     columns = (
         TableColumn("PACKING", is_name=True),
         TableColumn("IN THE DUMP", is_number=True),
@@ -283,7 +286,11 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
-    """Return the section of node pools that differ; if no pool differs, of all node pools."""
+    """Return the section of the node pools that the change affects; if it affects none, of all.
+
+    `group_by` is the label whose value is the name of a node's pool; if it is "", the answer's
+    `pool_label` is used.
+    """
     label = group_by or answer.pool_label
     pools = node_pools(answer.without, answer.changed, label)
     differing = [one for one in pools if one.differs]
@@ -334,7 +341,10 @@ def _changed(before: str, after: str) -> str:
 
 
 def _usage(pool: NodePoolOutcome, resource: str) -> str:
-    """Return the used share of the pool's allocatable `resource`, without and with the change."""
+    """Return the share of the pool's allocatable `resource` that pods request, as a text.
+
+    If the change affects the share, the text contains it without and with the change.
+    """
     allocatable = pool.allocatable.get(resource, 0)
     after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)
     if not allocatable:

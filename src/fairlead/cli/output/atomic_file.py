@@ -10,7 +10,7 @@ from typing import IO, Final, Self
 
 from fairlead.whatif.input.error import InputError
 
-_MARK_BYTES: Final = 64 << 10  # The mark of a snapshot file is at the end of the file.
+_MARK_BYTES: Final = 64 << 10  # The mark that identifies a snapshot file is in its last bytes.
 _COMMAND: Final = b'{"t_ns":'
 _PREFIX_BYTES: Final = 200  # A longer temporary name can exceed the 255 bytes of a file name.
 

@@ -23,7 +23,11 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def markdown_answer(
     answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> str:
-    """Return the verdict and the table of workloads, then all other tables in closed <details>."""
+    """Return the verdict and the table of workloads, then all other tables in closed <details>.
+
+    `conditions` are the results of --fail-on. `group_by` is the label whose value is the name of a
+    node's pool; if it is "", `answer.pool_label` is used.
+    """
     result = whatif_result(answer, conditions, group_by)
     return "\n".join([*_head(result), *_tables(result)]) + "\n"
 

@@ -14,7 +14,7 @@ ROWS_MAX: Final = 10
 
 
 def start_time_section(start_times: StartTimes) -> Section:
-    """Return the section with percentiles of start times; gangs and workloads come first."""
+    """Return the section with percentiles of the start times of pods, workloads and gangs."""
     columns = (
         TableColumn(f"START TIMES ({len(start_times.rows):,})", is_name=True),
         TableColumn("PODS", rank=2, is_number=True),

@@ -90,12 +90,15 @@ class Scene:
         return found
 
     def start(self, command: DisruptionCommand, now: Instant) -> None:
-        """Queue `command` with the names of its replacements; no replacement is launched."""
+        """Add `command` and new names for its replacements to the disruption queue.
+
+        No replacement is launched.
+        """
         names = [f"replacement-{i}" for i, _ in enumerate(command.replacements)]
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """Apply `change`, one operation of the case, to the cluster; its field `op` is the kind."""
+        """Apply `change` to the cluster; the field `op` of `change` is the kind of change."""
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

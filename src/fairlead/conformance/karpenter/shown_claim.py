@@ -58,13 +58,13 @@ def shown_claim(request: NodeClaimRequest) -> Json:
 
 
 def shown_duration(text: str) -> str:
-    """Return a duration in Go's notation, or NEVER."""
+    """Return the duration `text` in Go's notation; NEVER if `text` is `Never`."""
     duration = duration_or_never(text)
     return NEVER if duration is None else format_duration(duration)
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """Return the offering that the provider launches, and all other offerings of equal price.
+    """Return the offering that the provider launches, and the available offerings of equal price.
 
     Returns None if no offering is available.
     """
@@ -102,7 +102,7 @@ def shown_requirements(requirements: Requirements) -> list[Json]:
 def api_requirement(requirement: LabelRequirement) -> list[Json]:
     """Return one requirement in the form of the API.
 
-    A requirement with two bounds has two entries.
+    The result has one entry, or two entries if the requirement has a lower and an upper bound.
     """
     more: Json = {} if requirement.min_values is None else {"minValues": requirement.min_values}
     bounds = (("Gte", requirement.gte), ("Lte", requirement.lte))

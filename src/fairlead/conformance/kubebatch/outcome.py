@@ -76,9 +76,10 @@ def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
 
 
 def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
-    """Return the queues' shares as the plugin proportion computes them.
+    """Return the shares of each queue as the plugin proportion computes them.
 
-    The resources of `released` tasks count as allocated.
+    The result is empty if the session does not use this plugin. The allocated amounts of a queue
+    include every resource that its tasks or `released` tasks request, even if the amount is 0.
     """
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):
@@ -175,7 +176,10 @@ def _pod_conditions(commands: list[Command]) -> Json:
 
 
 def replay(scenario: Json, defects: BatchDefects, seed: int = 0) -> Json:
-    """Run Fairlead's session; return its outcome and trace in the format of the recordings."""
+    """Run a session of Fairlead; return its outcome and trace in the format of the recordings.
+
+    Upstream's defects in `defects` are reproduced, and `seed` decides ties.
+    """
     cluster = Cluster()
     composition = compose(configuration(scenario, defects), cluster)
     _load(cluster, composition, scenario)

@@ -157,9 +157,9 @@ def _statuses(obj: Json) -> dict[str, str]:
 
 
 def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch, None if there is none.
+    """Return the first mismatch between a recording and a replay; None if there is none.
 
-    The writes are compared first, by time, then the zone states, then the final objects.
+    The writes are compared first, in order of time, then the zone states, then the final objects.
     """
     theirs, sometimes = _by_stability(expect["writes"])
     ours = Counter(map(_line, found["writes"]))
@@ -192,7 +192,7 @@ def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
-    """Return (writes of all recorded runs, writes of only some runs), each with its count."""
+    """Return (writes that occur in all recorded runs, writes that occur only in some runs)."""
     required = [write for write in writes if not write.get("unstable")]
     allowed = [write for write in writes if write.get("unstable")]
     return Counter(map(_line, required)), Counter(map(_line, allowed))

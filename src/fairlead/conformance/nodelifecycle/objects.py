@@ -66,7 +66,10 @@ def pod_object(form: Json, grace_s: int) -> Json:
 
 
 def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
-    """Return the condition `wanted` as a kubelet posts it; `before` is the old condition or {}."""
+    """Return the condition `wanted` with the times that a kubelet sets.
+
+    `before` is the node's present condition of this type, or {}.
+    """
     stamp = format_timestamp(now)
     changed = before.get("status") != wanted["status"]
     return {
@@ -77,7 +80,7 @@ def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
 
 
 def _filled(form: Json, names: tuple[str, ...]) -> Json:
-    """Return the members of `form` in `names` that are not empty."""
+    """Return those members of `form` that are named in `names` and are not empty."""
     return {name: form[name] for name in names if form.get(name)}
 
 

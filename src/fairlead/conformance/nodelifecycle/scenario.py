@@ -73,7 +73,7 @@ class NodeScenario(Struct):
         return self.world.store.find(kind, namespace, name)
 
     def _grace_s(self, pod: Json) -> int:
-        """Return the grace period in seconds; 0 if the scenario deletes pods immediately."""
+        """Return the pod's grace period in seconds; 0 if the scenario deletes pods immediately."""
         if self.form["config"]["pod_delete"] == "immediate":
             return 0
         grace = pod.get("grace_seconds")

@@ -308,7 +308,9 @@ class TimelineWorld:
     ) -> None:
         """Delete `pod` gracefully; its kubelet removes it later.
 
-        A second call has no effect, unless `grace_s` is 0.
+        The kubelet removes the pod after `terminate_ms`, or, if this is None, after the time that
+        the recording or the grace period determines. A second call has no effect, unless `grace_s`
+        is 0.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:

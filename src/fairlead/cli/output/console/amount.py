@@ -10,7 +10,10 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def amount_text(resource: str, amount: float) -> str:
-    """Return `amount` as text with about three digits; cpu is in millicores, a size in bytes."""
+    """Return `amount` as text with about three digits.
+
+    `amount` is in millicores for cpu, in bytes for sizes such as memory, and else a number.
+    """
     match unit_of(resource):
         case "milli":
             return f"{amount / 1000:,.0f}" if amount >= 100_000 else f"{amount / 1000:,.3g}"

@@ -177,7 +177,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 def elided(text: str, width: int) -> str:
     """Return `text`; if it is wider than `width`, an ellipsis replaces its middle.
 
-    Example: deploy/payments/checkout-api in 16 columns is deploy/…kout-api.
+    Example: if `width` is 16, deploy/payments/checkout-api becomes deploy/…kout-api.
     """
     if cell_len(text) <= width:
         return text

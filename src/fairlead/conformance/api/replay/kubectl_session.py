@@ -280,7 +280,10 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
 
 
 def _is_by_chance(line: Json) -> bool:
-    """Return whether the order of the output lines is random: Go maps, parallel work, new names."""
+    """Return whether the order of the output lines of the command in `line` is random.
+
+    Reasons are Go maps, parallel work, and sorting by generated names.
+    """
     words = line["argv"]
     if "describe" in words:
         return not _MAPS.isdisjoint(words) or len(_GENERATED.findall(line["stdout"])) > 1

@@ -56,7 +56,10 @@ def _is_hash(name: str, value: str) -> bool:
 
 
 def _hash_of(request: ReplayRequest, transport: Transport) -> str:
-    """Return the hash of a document from the server's index; "" if the index does not list it."""
+    """Return the current hash of the requested OpenAPI document, from the server's index.
+
+    Returns "" if the index does not list the document.
+    """
     index = json.loads(transport.ask(replace(request, path=_INDEX, query=())).body)
     entry = index.get("paths", {}).get(request.path.removeprefix(f"{_INDEX}/"), {})
     return str(entry.get("serverRelativeURL", "")).rpartition("=")[2]

@@ -28,7 +28,8 @@ LOOKED: Final[DurationNs] = seconds(0.25)
 AT_ONCE: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
-# In real time. Shorter pauses are computation; longer ones are a sleep or a wait for a response.
+# Real times. If a command sends no request for at least QUIET, it waits for an event of a watch. If
+# two of its requests are at least SLEEP_MIN apart, it slept. Shorter pauses are computation.
 QUIET: Final[DurationNs] = seconds(0.05)
 SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
@@ -37,8 +38,8 @@ _SECOND: Final[DurationNs] = seconds(1)
 class Pace(Struct):
     """The simulated time of a cluster that replays recorded commands.
 
-    The time is `now`, and does not advance beyond `latest`. The argument `real_ns` of the methods
-    is the time on the machine's clock, in ns.
+    The simulated time is `now`, and does not advance beyond `latest`. The argument `real_ns` of the
+    methods is the time on the machine's clock, in ns.
     """
 
     now: Instant
@@ -47,10 +48,10 @@ class Pace(Struct):
     _requested_real_ns: int = 0
 
     def begin(self, rest: DurationNs) -> None:
-        """Start another command after the pause `rest`.
+        """Advance `now` by `rest`, the pause before another command starts.
 
-        If `rest` exceeds AT_ONCE, the time is rounded up to a multiple of BEAT, so that a small
-        delay of one command does not shift all later commands.
+        If `rest` exceeds AT_ONCE, the start time is rounded up to a multiple of BEAT, so that a
+        small delay of one command does not shift all later commands.
         """
         self._requested_at = None
         start = self.now + rest
@@ -59,7 +60,7 @@ class Pace(Struct):
         self.reach(start)
 
     def reach(self, instant: Instant) -> None:
-        """Advance to `instant`, or to `latest` if that is earlier; never go back."""
+        """Advance `now` to `instant`, or to `latest` if `latest` is earlier; never go back."""
         if self.latest is not None:
             instant = min(instant, self.latest)
         self.now = max(self.now, instant)
@@ -74,7 +75,7 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now`, if the command has waited on a watch until the real time `real_ns`."""
+        """Advance `now` if the command waits for an event of a watch at the real time `real_ns`."""
         if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

@@ -70,7 +70,10 @@ class OwnCluster(OwnServer):
         slowness: int = 1,
         scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
     ) -> None:
-        """Start with three nodes; `slowness` also applies to controllers. See OwnServer."""
+        """Start at the time `start` with three nodes.
+
+        `slowness` multiplies the recorded delays of the server and of the controllers.
+        """
         super().__init__(start, slowness=slowness)
         self._slowness = slowness
         for manifest in recorded_nodes(self.now):
@@ -103,7 +106,7 @@ class OwnCluster(OwnServer):
         self.settle()
 
     def settle(self) -> None:
-        """Perform all work of the controllers that is due by now, each piece at its own time."""
+        """Perform the work of the controllers that is due until now, in the order of due times."""
         while (due := self._next_due()) is not None and due <= self.now:
             self._acts_at, self._notified_at = max(due, self._acts_at or due), None
             self._is_reacting = True
@@ -117,7 +120,10 @@ class OwnCluster(OwnServer):
         return min((due for due in dues if due is not None), default=None)
 
     def _observe(self, change: StoredChange) -> None:
-        """Schedule the reaction of controllers to `change`, together with earlier changes."""
+        """Schedule the reaction of controllers to `change`.
+
+        If a reaction to an earlier change is scheduled, the controllers react to both changes then.
+        """
         if self._is_reacting or change.kind.kind in _IGNORED_KINDS:
             return
         now = self.now if self._acts_at is None else self._acts_at

@@ -134,9 +134,9 @@ class OwnServer:
 
 
 def _of_the_distribution() -> tuple[Json, ...]:
-    """Return additional RBAC objects of the recorded build.
+    """Return RBAC objects that only the recorded distribution creates.
 
-    Their names determine their positions in lists.
+    Their names are chosen so that they are in the recorded positions of lists.
     """
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}

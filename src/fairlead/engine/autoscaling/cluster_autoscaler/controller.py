@@ -48,7 +48,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.tie_break import TieBreak
 
-# The ages at which rules change their result: ages of new pods, and of nodes and their taints.
+# Some rules change their result when a new pod, a node or a taint reaches one of these ages.
 _POD_AGES: Final = (seconds(2), seconds(30))
 _NODE_AGES: Final = (seconds(60), seconds(300))
 _RECHECK: Final[DurationNs] = seconds(3600)
@@ -104,9 +104,9 @@ class ClusterAutoscaler:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply a change of the cluster and return commands.
+        """Apply a change of the cluster or the outcome of a command, and return commands.
 
-        The outcome of an eviction continues the drain of the pod's node.
+        When an eviction has succeeded or failed, the drain of the pod's node continues.
         """
         match stimulus:
             case ObjectsLoaded(objects):
@@ -171,7 +171,7 @@ class ClusterAutoscaler:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule a loop at the next scan time, unless a change has already scheduled one."""
+        """Schedule a loop at the next scan time, unless an earlier change has scheduled one."""
         if not self._has_changed:
             self._has_changed = True
             self._next_loop = max(self._on_grid(now), self._earliest)
@@ -239,7 +239,7 @@ class ClusterAutoscaler:
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
         """Return the parts of a loop's result that show whether the loop changed something.
 
-        If the result equals the result of the previous loop, the loop has changed nothing.
+        If they are equal for two loops in a row, the second loop has changed nothing.
         """
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
@@ -256,7 +256,7 @@ class ClusterAutoscaler:
     # --- when a loop can have another result -----------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Yield the times at which a rule that compares times can change its result."""
+        """Yield the times at which a rule can change its result although no object changes."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():
@@ -313,8 +313,8 @@ class ClusterAutoscaler:
     def pods_without_scale_up(self) -> dict[str, str]:
         """Return the pods for which no group grows, each with the reason.
 
-        Upstream publishes no event about pods that it filters out: expendable pods, pods of
-        DaemonSets, and pods of schedulers that are not allowed.
+        The result also contains the pods that upstream ignores without an event: expendable pods,
+        pods of DaemonSets, and pods of schedulers that are not allowed.
         """
         found = dict(self.history.without_scale_up)
         listers = self.autoscaler.context.listers
@@ -352,7 +352,7 @@ class ClusterAutoscaler:
             return True
         delay_end = max(autoscaler.scale_down.delay_ends(), default=now - options.scan_interval - 1)
         if options.scale_down_delay_type_local and delay_end + options.scan_interval >= now:
-            return True  # The nodes of the delayed groups are not examined.
+            return True  # Scale-down has not examined the nodes of the delayed groups yet.
         return any(
             max(one.since + planner.unneeded.threshold(one.removal.node), delay_end)
             + options.scan_interval

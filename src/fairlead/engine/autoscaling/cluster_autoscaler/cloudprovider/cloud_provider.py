@@ -49,7 +49,7 @@ class Instance(Struct, frozen=True):
 
 
 class NodeGroup(Protocol):
-    """A set of equal nodes that the provider can grow and shrink."""
+    """A set of nodes of one type, which the provider can grow and shrink."""
 
     @property
     def id(self) -> str:
@@ -76,7 +76,7 @@ class NodeGroup(Protocol):
         ...
 
     def template_node(self) -> Node | None:
-        """Return a node as the group creates it; None if the provider has no template."""
+        """Return a Node like those that the group creates; None if the provider has no template."""
         ...
 
     def instances(self) -> Sequence[Instance]:
@@ -99,7 +99,7 @@ class NodeGroup(Protocol):
     ) -> None:
         """Delete the machines `provider_ids`, and lower the target size by their number.
 
-        With `force`, the group may fall below its minimum size. Raises ProviderError if the
+        If `force` is set, the group may fall below its minimum size. Raises ProviderError if the
         provider refuses.
         """
         ...

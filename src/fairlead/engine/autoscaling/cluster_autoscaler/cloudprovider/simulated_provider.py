@@ -65,10 +65,11 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
 
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
     empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
-    is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
-    run. `overrides` are options by flag name. `dependents` are the CSINode and the ResourceSlices
-    that are created with a new node; a template node has none of them. `provider_name` is the
-    cloud provider's name of the group; "" if it is `id`.
+    is the price of one node per hour. `out_of_capacity` contains the periods in which the provider
+    cannot create nodes of the group, as (begin, end) in ns since the start of the run. `overrides`
+    are autoscaling options of this group by flag name. `dependents` are the CSINode and the
+    ResourceSlices that are created with a new node. `provider_name` is the cloud provider's name of
+    the group; "" if it is `id`.
     """
 
     id: str
@@ -137,7 +138,7 @@ class SimulatedNodeGroup:
         return self.target
 
     def template_node(self) -> Node | None:
-        """Return a node as the group creates it; None if the group has no template."""
+        """Return a Node like those that the group creates; None if the group has no template."""
         return self._template
 
     def instances(self) -> Sequence[Instance]:
@@ -295,7 +296,10 @@ class SimulatedProvider:
     # --- machines --------------------------------------------------------------------------
 
     def begin(self, group: SimulatedNodeGroup, now: Instant) -> None:
-        """Start to create a machine of `group`. Without capacity, the machine fails later."""
+        """Start to create a machine of `group`.
+
+        If the provider has no capacity for the group now, the machine fails later.
+        """
         name, provider_id = self._next_name(group)
         self._of_machine[provider_id] = group.id
         group.machines[provider_id] = Instance(provider_id, CREATING)
@@ -335,6 +339,7 @@ class SimulatedProvider:
     ) -> None:
         """Create the Node of a machine, unless the machine was deleted in the meantime.
 
+        If the group has no template, no Node is created.
         The node's kubelet makes it Ready at the end of the provision time (`api.node_start`).
         """
         if provider_id not in group.machines or group.spec.template is None:
@@ -373,10 +378,10 @@ class SimulatedProvider:
             self.commands.append(DeleteObject(ObjectRef("Node", "", name), why=_WHY_DELETED))
 
     def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
-        """Repeat the failed `command` after 10 s.
+        """Repeat `command`, which has failed, after 10 s.
 
-        A command is dropped if it does not create or delete a machine's Node, or is no longer
-        needed.
+        The command is not repeated if it does not create or delete a machine's Node, or if it is no
+        longer needed.
         """
         if self._is_wanted(command):
             self._timers.add(now + _RETRY_AFTER, partial(self._repeat, command))

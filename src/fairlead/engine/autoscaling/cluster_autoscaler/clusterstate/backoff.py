@@ -34,8 +34,9 @@ class ExponentialBackoff:
     def back_off(self, group: str, now: Instant, code: str = "", message: str = "") -> Instant:
         """Record a failure of `group`; return the end of its backoff.
 
-        `error` returns `code` and `message`. A failure during a backoff starts the backoff again
-        with the same duration. A failure after its end doubles the duration, up to the maximum.
+        A failure during a backoff starts the backoff again with the same duration. A failure after
+        the end of a backoff starts a backoff of twice the duration, up to the maximum. The method
+        `error` returns `code` and `message` of the last failure.
         """
         known = self._failures.get(group)
         duration = self._initial
@@ -56,7 +57,7 @@ class ExponentialBackoff:
         return ("", "") if known is None else (known.code, known.message)
 
     def remove_stale(self, now: Instant) -> None:
-        """Drop failures that are older than the reset timeout."""
+        """Drop the groups without a new failure for the reset timeout, with their backoffs."""
         self._failures = {
             group: failure
             for group, failure in self._failures.items()
@@ -64,5 +65,5 @@ class ExponentialBackoff:
         }
 
     def ends(self) -> list[Instant]:
-        """Return the time at which each recorded backoff ends."""
+        """Return the times at which the recorded backoffs end or ended."""
         return [failure.until for failure in self._failures.values()]

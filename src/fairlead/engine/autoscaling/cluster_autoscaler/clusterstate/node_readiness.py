@@ -29,10 +29,11 @@ _NOT_READY_TAINTS: Final = frozenset(
 
 
 class NodeReadiness(Struct, frozen=True):
-    """Whether a node counts as ready, and the time of the last change.
+    """Whether the autoscaler treats a node as ready, and since when.
 
-    `last_transition` is the newest transition time of the conditions and taints that are evaluated;
-    0 if the node has no Ready condition. `is_suspended` is set if its condition Suspended is True.
+    `last_transition` is the latest transition time of the conditions and taints that determine
+    `is_ready`; 0 if the node has no Ready condition. `is_suspended` is set if the node's condition
+    Suspended is True.
     """
 
     is_ready: bool
@@ -40,18 +41,18 @@ class NodeReadiness(Struct, frozen=True):
     is_suspended: bool = False
 
 
-# A cache by id(node). Each entry holds its node, so that no other node gets the same id. Every loop
-# needs the readiness of each node several times, and few nodes change between two loops.
+# A cache by id(node). Each entry refers to its node, so that no other node can get the same id.
+# Every loop needs the readiness of each node several times, and few nodes change between two loops.
 _known: Final[dict[int, tuple[Node, NodeReadiness]]] = {}
 _KNOWN_MAX: Final = 20_000
 
 
 def node_readiness(node: Node) -> NodeReadiness:
-    """Return the readiness of `node`; a node without a Ready condition is not ready.
+    """Return the readiness of `node`.
 
-    A node is also not ready if its Ready condition is False or Unknown, DiskPressure or
-    NetworkUnavailable is True, or it has a taint in _NOT_READY_TAINTS. Memory pressure and the
-    unreachable taint are ignored.
+    A node is ready if its condition Ready is neither absent nor False nor Unknown, its conditions
+    DiskPressure and NetworkUnavailable are not True, and it has no taint in _NOT_READY_TAINTS.
+    Memory pressure and the unreachable taint are ignored.
     """
     known = _known.get(id(node))
     if known is not None:
@@ -92,8 +93,8 @@ def is_ready_and_schedulable(node: Node) -> bool:
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
-    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The copy has been
-    unready since the creation of the node.
+    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The Ready condition
+    of the copy is False since the creation of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

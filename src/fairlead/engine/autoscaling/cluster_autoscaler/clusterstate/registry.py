@@ -71,7 +71,10 @@ class Readiness(Struct):
 
 
 class AcceptableRange(Struct, frozen=True):
-    """The expected number of nodes of a group: at least `minimum` now, `target` after scale-up."""
+    """The expected number of nodes of a group.
+
+    Now there must be at least `minimum` nodes. When all requested nodes exist, there are `target`.
+    """
 
     minimum: int
     target: int
@@ -258,7 +261,7 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Back off the group, drop `request`, and lower the target size by its `increase`."""
+        """Back off the group, drop `request`, and lower the target size by `request.increase`."""
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)
@@ -277,7 +280,10 @@ class ClusterStateRegistry:
     def _handle_create_errors(
         self, group: NodeGroup, before: Sequence[Instance], now: Instant
     ) -> None:
-        """Subtract newly failed instances from the request, and put the group into backoff."""
+        """Subtract newly failed instances from the request, and put the group into backoff.
+
+        `before` are the group's instances at the previous update.
+        """
         known = {instance.id for instance in before if _has_failed(instance)}
         failed: dict[tuple[str, str], list[Instance]] = {}
         for instance in self._instances.get(group.id, ()):
@@ -373,7 +379,7 @@ class ClusterStateRegistry:
         }
 
     def not_started(self, group: str) -> list[str]:
-        """Return the names of the group's nodes that have not started."""
+        """Return the names of the group's nodes that are still starting."""
         return self.readiness.get(group, _NONE).not_started
 
     def incorrect_size(self, group: str) -> IncorrectSize | None:
@@ -381,7 +387,7 @@ class ClusterStateRegistry:
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:
-        """Return the time when each instance without a Node was first observed, by instance id."""
+        """Return the instances without a Node: the time of the first observation by instance id."""
         return self._first_seen
 
     def instances_with_errors(self) -> dict[str, list[str]]:

@@ -142,7 +142,11 @@ class StatusConfigMap:
         return self._timed(group, "scaleDown", found, now)
 
     def _timed(self, group: str, part: str, found: Json, now: str) -> Json:
-        """Return the condition `found` with its probe time and its last transition time."""
+        """Return the condition `found` with its probe time and its last transition time.
+
+        `group` is "" for the complete cluster, and `part` is the name of the condition. The last
+        transition time is the time of the loop in which the field `status` changed.
+        """
         status, since = self._since.get((group, part), ("", now))
         if status != found["status"]:
             since = now
