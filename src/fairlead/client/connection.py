@@ -53,10 +53,10 @@ class ConnectionConfig(Struct, frozen=True, kw_only=True):
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
     `key` are PEM texts, "" if absent. `authority_file`, `certificate_file` and `key_file` are the
-    paths of the files from which these texts were read, or "". Every connection presents the client
-    certificate; if none is configured, `exec_plugin` may supply one. The Authorization header uses
-    the first of these credentials that is set: `token_file`, `token`, `username` with `password`,
-    `exec_plugin`.
+    paths of the files from which these texts were read, or "". Every connection presents the
+    client certificate; if none is configured, `exec_plugin` may supply one. The Authorization
+    header uses the first of these credentials that is set: `token_file`, `token`, `username` with
+    `password`, `exec_plugin`.
     """
 
     name: str
@@ -108,7 +108,8 @@ def read_text(source: str, field_path: str, path: str) -> str:
     """Return the text of the file `path`.
 
     Raises ConnectionConfigError if the file cannot be read, is not UTF-8, or is longer than
-    FILE_BYTES_MAX. `source` and `field_path` say in the error where the path of the file was found.
+    FILE_BYTES_MAX. `source` and `field_path` say in the error where the path of the file was
+    found.
     """
     unread = "cannot be read" if path == source else f"cannot read {path}"
     try:
@@ -171,7 +172,7 @@ def tls_context(
 
 
 def refuse_encrypted_key() -> str:
-    """Raise ValueError; OpenSSL calls this function instead of asking for the password of a key."""
+    """Raise ValueError; OpenSSL calls this function instead of asking for a key's password."""
     raise ValueError("the key is encrypted")
 
 

@@ -110,8 +110,8 @@ class Credentials:
         """Return the headers that authenticate the next request; callers must not change the list.
 
         The list is the same Python object until the token changes. Call `wait` first; otherwise
-        this method may have to run the exec plugin and block. Raises ConnectionConfigError if there
-        is no usable token.
+        this method may have to run the exec plugin and block. Raises ConnectionConfigError if
+        there is no usable token.
         """
         token = self._token()
         if self._headers is None or token != self._headers[0]:
@@ -182,8 +182,8 @@ class Credentials:
         files. With an exec plugin, the credentials are kept and the result is True if the headers
         have changed since the request was sent. Otherwise the credential of the plugin is
         discarded, so that the plugin runs again. While refusals repeat, this happens only after a
-        pause, which doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS; during the pause, the
-        result is True only if there are files with credentials.
+        pause, which doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS; during the pause,
+        the result is True only if there are files with credentials.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

@@ -49,9 +49,9 @@ class Credential(Struct, frozen=True):
 def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
     """Run a credential plugin and return its credential.
 
-    Raises ConnectionConfigError if the plugin fails, does not print a valid ExecCredential, or runs
-    for more than EXEC_SECONDS_MAX seconds; `source` is the source of this error. A plugin that can
-    prompt the user has no time limit.
+    Raises ConnectionConfigError if the plugin fails, does not print a valid ExecCredential, or
+    runs for more than EXEC_SECONDS_MAX seconds; `source` is the source of this error. A plugin
+    that can prompt the user has no time limit.
     """
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not is_interactive:

@@ -47,7 +47,7 @@ class BodyLimit:
         self.bytes_max = self.left = bytes_max
 
     def count(self, size: int) -> None:
-        """Count `size` bytes of a body. Raises TooLongAnswerError."""
+        """Count `size` bytes of a body. Raises TooLongAnswerError if the limit is exceeded."""
         self.left -= size
         if self.left < 0:
             size_max = f"{self.bytes_max >> 20} MiB"
@@ -171,7 +171,7 @@ class HttpConnection(asyncio.Protocol):
         self._deliver()
 
     def connection_lost(self, cause: Exception | None) -> None:
-        """Complete the response if its body ends with the connection, else fail the request."""
+        """Fail the request, unless the end of the connection marks the end of the body."""
         self.is_closed = True
         if self._on_end is None:
             return

@@ -107,7 +107,8 @@ class HttpPool:
         The request fails after `seconds_max`. If `seconds_max` is None, the whole request has no
         time limit, but it fails if no byte of the response arrives for the pool's
         `read_seconds_max`. If the server has closed an idle connection, a GET, PUT or DELETE is
-        repeated on another connection. Raises UnreachableError or TimeoutError.
+        repeated on another connection. Raises UnreachableError or TimeoutError if the request
+        fails.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
@@ -162,7 +163,10 @@ class HttpPool:
     # --- how many requests are in flight ---------------------------------------------------
 
     async def _acquire(self, loop: AbstractEventLoop, deadline: float | None) -> None:
-        """Wait until fewer requests than the maximum are in flight. Raises TimeoutError."""
+        """Wait until fewer requests than the maximum are in flight.
+
+        Raises TimeoutError if this is not the case at `deadline`.
+        """
         while self._in_flight >= self._connections_max:
             waiter = loop.create_future()
             self._waiting.append(waiter)

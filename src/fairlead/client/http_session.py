@@ -74,7 +74,7 @@ class HttpSession:
         """Send a request for `target`, a path with its query, and return the response.
 
         `body` is None for a request without a body, and `tls` is None for plain HTTP. Raises
-        UnreachableError or TimeoutError.
+        UnreachableError or TimeoutError if the request fails.
         """
         async with self.open(method, target, headers, tls, body) as response:
             return HttpResponse(

@@ -3,9 +3,9 @@
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
 Lease if the Lease has no holder, or if it has not changed for its `leaseDurationSeconds`. The
 holder writes this duration, which may differ from the configuration of this replica: for example,
-the holder may be a kube-scheduler with a longer lease. A replica measures the duration with its own
-clock; the clocks of different replicas are never compared. A leader that has not renewed the Lease
-for `renew_deadline` loses leadership, so it stops before another replica can start.
+the holder may be a kube-scheduler with a longer lease. A replica measures the duration with its
+own clock; the clocks of different replicas are never compared. A leader that has not renewed the
+Lease for `renew_deadline` loses leadership, so it stops before another replica can start.
 
 This state machine does no I/O. `begin` starts an attempt to take or renew the Lease, and returns
 the first request. The caller passes the response to `read` or `written`, or calls `failed`. Times
@@ -197,8 +197,8 @@ class LeaderElection:
     def _holders_duration(self) -> int:
         """Return how long (ns) the Lease is valid after its holder renews it.
 
-        Usually this is the Lease's leaseDurationSeconds. If the Lease does not have this field,
-        which the API permits, the duration in this replica's configuration is used.
+        Usually this is the Lease's `leaseDurationSeconds`. The API permits a Lease without this
+        field; then the duration in this replica's configuration is used.
         """
         known = self._spec.get("leaseDurationSeconds")
         if isinstance(known, int) and known > 0:
@@ -206,7 +206,7 @@ class LeaderElection:
         return self.config.lease_duration
 
     def _transitions(self) -> int:
-        """Return the Lease's leaseTransitions; 0 if it has none."""
+        """Return the Lease's `leaseTransitions`; 0 if the Lease does not have this field."""
         known = self._spec.get("leaseTransitions")
         return known if isinstance(known, int) else 0
 

@@ -20,7 +20,7 @@ OnUpdates = Callable[[list[ObjectUpdate]], None]
 
 
 class ListWatch:
-    """Keeps one Reflector up to date."""
+    """Keeps one Reflector up to date by sending the requests that it returns."""
 
     def __init__(
         self,

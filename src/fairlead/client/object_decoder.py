@@ -61,7 +61,7 @@ class UndecodableObject(Struct, frozen=True):
 
 
 class DecodedPage(Struct, frozen=True):
-    """A page of a list: its objects, and those of its objects that cannot be decoded."""
+    """A page of a list; `undecodable` are the objects of the page that cannot be decoded."""
 
     objects: list[ApiObject]
     metadata: ListMeta

@@ -213,8 +213,8 @@ class Reflector:
     def _marked(self, bookmark: ApiObject, now: int) -> list[ObjectUpdate] | None:
         """Process a bookmark; return the differences to the known objects.
 
-        Only the bookmark at the end of a streamed list can return differences: the objects that the
-        list did not contain. Returns None if the caller must end the watch.
+        There can be differences only at the end of a streamed list: the deletions of the objects
+        that the list did not contain. Returns None if the caller must end the watch.
         """
         version = bookmark.metadata.resource_version
         if self._listed is not None:
@@ -256,10 +256,10 @@ class Reflector:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
         `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
-        request may fail every time, because the server answered with an event or a page that cannot
-        be used. Then the next pages of a list are half as long, and a watch that fails after
-        REFUSED_WATCHES_MAX failures in a row is followed by a new list. If the server refuses to
-        stream a list, the first page of the list is requested without a pause.
+        request may fail every time, because the server answered with an event or a page that
+        cannot be used. Then the next pages of a list are half as long, and a watch that fails
+        after REFUSED_WATCHES_MAX failures in a row is followed by a new list. If the server
+        refuses to stream a list, the first page of the list is requested without a pause.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:

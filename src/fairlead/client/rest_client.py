@@ -130,8 +130,8 @@ class RestClient:
         If the body of a response has more than `bytes_max` bytes, the request fails as if the
         connection had failed. If `bytes_max` is a BodyLimit, it limits the bodies of all responses
         together. `read_seconds_max` is the longest time without any byte of a response, for `get`
-        and `post`. Several clients of a server may share `credentials`, so that an exec plugin runs
-        once for all of them.
+        and `post`. Several clients of a server may share `credentials`, so that an exec plugin
+        runs once for all of them.
         """
         self.config = config
         self._connections_max = connections_max
@@ -214,8 +214,8 @@ class RestClient:
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
         """Send a request and return its response, whatever the status.
 
-        The status is 0 if the connection fails, or if no response arrives within `seconds_max`. The
-        request is repeated in two cases only: once after status 401, if the credentials can be
+        The status is 0 if the connection fails, or if no response arrives within `seconds_max`.
+        The request is repeated in two cases only: once after status 401, if the credentials can be
         renewed; and for a GET, PUT or DELETE, if the server has closed an idle connection. Raises
         ConnectionConfigError if the credentials or TLS settings cannot be used.
         """

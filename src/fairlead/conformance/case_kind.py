@@ -69,10 +69,10 @@ class CaseKind(Protocol):
 class ExpectationCases(Struct, frozen=True):
     """Lines of the form `{subject: input, "expect": …}`.
 
-    `decide(input)` returns Fairlead's decision, and `compare(expect, decision)` the first mismatch.
-    `recognize(input)` returns whether the line is of this kind, because other kinds may have the
-    same subject. If `judgement` is set, it is called with the complete line instead of `decide` and
-    `compare`.
+    `decide(input)` returns Fairlead's decision, and `compare(expect, decision)` the first
+    mismatch. `recognize(input)` returns whether the line is of this kind, because other kinds may
+    have the same subject. If `judgement` is set, it is called with the complete line instead of
+    `decide` and `compare`.
     """
 
     subject: str

@@ -37,7 +37,7 @@ class FileResult(Struct):
 
     @property
     def agreements(self) -> int:
-        """The number of cases with a decision as recorded."""
+        """The number of cases in which Fairlead decides as recorded."""
         return self.cases - len(self.differences) - len(self.remarks)
 
     def __str__(self) -> str:

@@ -343,7 +343,7 @@ def _changed(before: str, after: str) -> str:
 def _usage(pool: NodePoolOutcome, resource: str) -> str:
     """Return the share of the pool's allocatable `resource` that pods request, as a text.
 
-    If the change affects the share, the text contains it without and with the change.
+    If the change affects the share, the text contains two shares: without and with the change.
     """
     allocatable = pool.allocatable.get(resource, 0)
     after, before = pool.requested.get(resource, 0), pool.requested_without.get(resource, 0)

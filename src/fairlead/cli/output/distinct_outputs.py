@@ -18,8 +18,8 @@ from fairlead.cli.output.atomic_file import require_writable
 from fairlead.whatif.input.archive import PACKED_SUFFIXES, TEXT_SUFFIXES
 from fairlead.whatif.input.error import InputError
 
-# The separators in values that contain a file name, such as TYPES,PRICES or FILE.py:CLASS=WEIGHT or
-# NAME:--apply FILE.
+# The separators in values that contain a file name, such as TYPES,PRICES or FILE.py:CLASS=WEIGHT
+# or NAME:--apply FILE.
 _SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
 
 

@@ -140,7 +140,10 @@ def _counted(count: int, what: str) -> str:
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
-    """Yield a line for each zone: how many nodes were tainted, and how many the rate allows."""
+    """Yield a line for each zone: how many nodes were tainted, and how many could be tainted.
+
+    The eviction rate limits how many nodes can be tainted in that time.
+    """
     for line in rate_lines(found):
         where = zone_phrase(line.zone)
         span = _span(start, line.first, line.last)

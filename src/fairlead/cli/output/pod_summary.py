@@ -31,9 +31,9 @@ _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
 
 
 def kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
-    """Yield two sections: the nodes that kubectl refuses to drain, and the flags to add.
+    """Yield two sections: the nodes that kubectl refuses to drain, and the flags that are needed.
 
-    The flags are those without which `kubectl drain` refuses.
+    The second section lists the flags that `kubectl drain` needs to drain the nodes.
     """
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)

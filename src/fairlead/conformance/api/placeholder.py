@@ -1,9 +1,9 @@
 """Placeholders in recordings for values that differ between runs.
 
-For example, `<uid:3>` is the third uid of a case. The placeholder is bound to the first value found
-in its place. From then on, this value replaces the placeholder in responses and requests. Resource
-versions must also keep their order. For times, only the form is compared, because the duration of
-a replay varies.
+For example, `<uid:3>` is the third uid of a case. The placeholder is bound to the first value
+found in its place. From then on, this value replaces the placeholder in responses and requests.
+Resource versions must also keep their order. For times, only the form is compared, because the
+duration of a replay varies.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ class PlaceholderValues(Struct):
         )
 
     def names_another(self, recorded: str, found: str) -> bool:
-        """Return whether `found` differs from `recorded` only in the generated names.
+        """Return whether `found` differs from `recorded` only in generated names.
 
-        `found` must contain a generated name that is bound to any placeholder wherever `recorded`
-        has a placeholder for one.
+        Where `recorded` has a placeholder for a generated name, `found` must have a name to which
+        some placeholder is bound.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None

@@ -41,7 +41,7 @@ _SHARED: Final = ("01-discovery", "03-crud")
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Yield the kind of API cases, replayed at the URL `server`.
+    """Yield an ApiCases, which replays cases at the URL `server`.
 
     If `server` is "", the cases are replayed on new servers in this process.
 

@@ -42,8 +42,8 @@ class Watching(Protocol):
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch.
 
-        If `until_end` is set, wait until the server ends the watch, otherwise until `events` events
-        have arrived.
+        If `until_end` is set, wait until the server ends the watch, otherwise until `events`
+        events have arrived.
         """
         ...
 

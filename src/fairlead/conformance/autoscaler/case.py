@@ -50,7 +50,7 @@ def _loops(case: Json) -> Json:
 def _take_log(world: FleetWorld, entry: Json) -> None:
     """Move the actions and events that `world` has logged into `entry`, the entry of a loop.
 
-    Of the events, only warnings and events of some objects are part of the entry.
+    Only warnings and events about pods become part of the entry; other events are dropped.
     """
     if world.actions:
         entry["actions"] = [*world.actions]

@@ -33,8 +33,9 @@ _LIMITED: Final = "ScaleUpLimitedByMaxNodesTotal"
 def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool) -> Json:
     """Return the input and the decisions of one loop.
 
-    `single` is True for a case of separate loops, and False for a timeline. Only for separate loops
-    does the entry contain the templates of nodes, and only for a timeline the duration `took_ms`.
+    `single` is True for a case of separate loops, and False for a timeline. Only for separate
+    loops does the entry contain the templates of nodes, and only for a timeline the duration
+    `took_ms`.
     """
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
     if record.took and not single:

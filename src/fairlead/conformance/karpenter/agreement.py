@@ -1,8 +1,8 @@
 """Compares a decision with a recorded decision.
 
-Stable cases must agree exactly, up to the order of NodeClaims and tiny differences of prices. The
-other cases depend on the order of Go maps upstream: they must agree with the recorded outcome or a
-recorded alternative.
+Stable cases must agree exactly, except for the order of NodeClaims and tiny differences of prices.
+The other cases depend on the order of Go maps upstream: they must agree with the recorded outcome
+or a recorded alternative.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ def _shown(scene: Scene, claim: NodeClaim) -> Json:
 def decide_static(case: Json) -> Json:
     """Return what one reconciliation of each static NodePool decides.
 
-    The decision about a pool contains the numbers of its active, deleting and disrupted NodeClaims,
-    the number of NodeClaims to create, the names of the NodeClaims to delete, and the seconds until
-    the next reconciliations.
+    The decision about a pool contains the numbers of its active, deleting and disrupted
+    NodeClaims, the number of NodeClaims to create, the names of the NodeClaims to delete, and the
+    seconds until the next reconciliations.
     """
     scene = Scene(case)
     found: Json = {}

@@ -33,5 +33,5 @@ def is_karpenter_case(case: Json) -> bool:
 
 
 def compare_karpenter(line: Json) -> Mismatch | None:
-    """Return the first mismatch of Fairlead's and the recorded decision; None if they agree."""
+    """Return the first mismatch between Fairlead's decision and the recorded decision, or None."""
     return compare_line(line, decide_karpenter(line["case"]))

@@ -79,7 +79,8 @@ def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
     """Return the shares of each queue as the plugin proportion computes them.
 
     The result is empty if the session does not use this plugin. The allocated amounts of a queue
-    include every resource that its tasks or `released` tasks request, even if the amount is 0.
+    include every resource that its tasks request, even if the amount is 0. `released` contains
+    tasks whose resources the session released; they are treated like the queue's other tasks.
     """
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):

@@ -50,9 +50,10 @@ def objects(scenario: Json) -> Iterator[ApiObject]:
 
 
 def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """Return a flat record as an object.
+    """Return the recorded object `flat` with metadata, spec and status.
 
-    The fields in `meta` become its metadata, `status` its status, and all other fields its spec.
+    The fields named in `meta` are moved to the metadata, and all other fields, except `status`, to
+    the spec.
     """
     return {
         "apiVersion": _GROUP_API,

@@ -179,9 +179,10 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the first mismatch with Fairlead's defaults; None if there is none.
+    """Return the first mismatch between a recording and a replay with Fairlead's defaults.
 
-    If only corrected defects of upstream cause the mismatch, return a remark instead.
+    If the only cause of the mismatch is that Fairlead's defaults correct defects of upstream,
+    return a remark instead. Returns None if there is no mismatch.
     """
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))

@@ -12,7 +12,7 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 def amount_text(resource: str, amount: float) -> str:
     """Return `amount` as text with about three digits.
 
-    `amount` is in millicores for cpu, in bytes for sizes such as memory, and else a number.
+    `amount` is in millicores for cpu, in bytes for sizes such as memory, and otherwise a count.
     """
     match unit_of(resource):
         case "milli":

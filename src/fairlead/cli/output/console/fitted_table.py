@@ -29,8 +29,8 @@ class TableColumn:
     """A column and its heading.
 
     If a table is too wide, columns with the highest `rank` are dropped first; columns with rank 0
-    are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is set,
-    the cells may be shortened.
+    are always kept. If `is_number` is set, the cells are aligned to the right. If `is_name` is
+    set, the cells may be shortened.
     """
 
     heading: str
@@ -76,7 +76,7 @@ class FittedTable:
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
     ) -> list[int]:
-        """Return the numbers of the columns to print: `shown` without the columns that do not fit.
+        """Return the indices of the columns to print: `shown` without the columns that do not fit.
 
         Columns with the highest rank are dropped first, and columns with rank 0 are kept.
         """
@@ -96,9 +96,9 @@ class FittedTable:
     ) -> list[int]:
         """Return the width that each of the columns `shown` needs.
 
-        If the last column contains sentences, it needs at most WORDS_MIN, because they are wrapped.
-        If `wraps_headings` is set, a column only needs to be as wide as the longest word of its
-        heading, or as its widest cell.
+        If the last column contains sentences, it needs at most WORDS_MIN, because they are
+        wrapped. If `wraps_headings` is set, a column only needs to be as wide as the longest word
+        of its heading, or as its widest cell.
         """
         headings = [self.columns[n].heading for n in shown]
         words = [text.split() if wraps_headings else [text] for text in headings]

@@ -23,7 +23,7 @@ _LABEL_WIDTH: Final = 14  # Characters.
 
 @dataclass(frozen=True, slots=True)
 class StepFunction:
-    """A count over time: from each of `instants` (ascending), it is the matching one of `values`.
+    """A count over time: at `instants[i]` (ascending), it changes to `values[i]`.
 
     Before the first instant, the count is 0.
     """

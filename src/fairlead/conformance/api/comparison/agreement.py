@@ -50,11 +50,11 @@ class Agreement(Struct, frozen=True):
     """Compares responses, given the values of placeholders in `bindings`.
 
     If `managed_fields` is set, managed fields are compared, and if `encodings` is set, content
-    encodings. If `versions` is set, the values and the order of resource versions are compared; set
-    it only if no controller writes objects. If `structure` is set, only status classes and kinds
-    are compared, because the recording depends on unknown initial objects. `holds(name)` returns
-    whether the server can have an object called `name`; if not, items with this name in recorded
-    lists are ignored.
+    encodings. If `versions` is set, the values and the order of resource versions are compared;
+    set it only if no controller writes objects. If `structure` is set, only status classes and
+    kinds are compared, because the recording depends on unknown initial objects. `holds(name)`
+    returns whether the server can have an object called `name`; if not, items with this name in
+    recorded lists are ignored.
     """
 
     bindings: PlaceholderValues

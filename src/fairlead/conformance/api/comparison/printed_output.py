@@ -42,8 +42,8 @@ def mismatch(
     """Return the first mismatching line; None if there is none.
 
     `called` is the name of the output, such as stdout, in the returned mismatch. If each output is
-    a single JSON or YAML object, the objects are compared. If `in_order` is False, the lines may be
-    in any order.
+    a single JSON or YAML object, the objects are compared. If `in_order` is False, the lines may
+    be in any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
@@ -136,8 +136,8 @@ def _without_names(line: str) -> str:
     return _MADE.sub("", _without_suffixes(line))
 
 
-# Two lines match if they are equal after one of these functions is applied to both. The first keeps
-# the complete line, the last keeps only the deterministic parts.
+# Two lines match if they are equal after one of these functions is applied to both. The first
+# keeps the complete line, the last keeps only the deterministic parts.
 _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 

@@ -22,9 +22,9 @@ Finding = Mismatch | Remark | None
 class ApiCases(Struct, frozen=True):
     """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
 
-    A case agrees if it agrees on any of these servers; otherwise the mismatches of the first server
-    are reported. If `every` is set, all mismatching steps are reported instead of the first one.
-    `run` executes lines that contain a command.
+    A case agrees if it agrees on any of these servers; otherwise the mismatches of the first
+    server are reported. If `every` is set, all mismatching steps are reported instead of the first
+    one. `run` executes lines that contain a command.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
@@ -61,8 +61,8 @@ class ApiCases(Struct, frozen=True):
     def _replayed(self, line: Json) -> list[Mismatch]:
         """Replay the case on one server after another until it agrees, and return the mismatches.
 
-        A case also agrees if all of its mismatches are NOT_SERVED. If the case agrees on no server,
-        return the mismatches on the first server.
+        A case also agrees if all of its mismatches are NOT_SERVED. If the case agrees on no
+        server, return the mismatches on the first server.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):

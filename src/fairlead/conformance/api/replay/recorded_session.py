@@ -67,8 +67,8 @@ LEFT_BEHIND: Final[Json] = {
 def session_start() -> Instant:
     """Return the start time of the session: always a full hour, because of CronJobs.
 
-    The start time is in the past, so that the session's clock, which runs faster than the machine's
-    clock, does not overtake it. kubectl computes ages with the machine's clock.
+    The start time is in the past, so that the session's clock, which runs faster than the
+    machine's clock, does not overtake it. kubectl computes ages with the machine's clock.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

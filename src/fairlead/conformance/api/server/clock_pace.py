@@ -28,8 +28,8 @@ LOOKED: Final[DurationNs] = seconds(0.25)
 AT_ONCE: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
-# Real times. If a command sends no request for at least QUIET, it waits for an event of a watch. If
-# two of its requests are at least SLEEP_MIN apart, it slept. Shorter pauses are computation.
+# Real times. If a command sends no request for at least QUIET, it waits for an event of a watch.
+# If two of its requests are at least SLEEP_MIN apart, it slept. Shorter pauses are computation.
 QUIET: Final[DurationNs] = seconds(0.05)
 SLEEP_MIN: Final[DurationNs] = seconds(0.6)
 _SECOND: Final[DurationNs] = seconds(1)
@@ -38,8 +38,8 @@ _SECOND: Final[DurationNs] = seconds(1)
 class Pace(Struct):
     """The simulated time of a cluster that replays recorded commands.
 
-    The simulated time is `now`, and does not advance beyond `latest`. The argument `real_ns` of the
-    methods is the time on the machine's clock, in ns.
+    The simulated time is `now`, and does not advance beyond `latest`. The argument `real_ns` of
+    the methods is the time on the machine's clock, in ns.
     """
 
     now: Instant
@@ -75,7 +75,7 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now` if the command waits for an event of a watch at the real time `real_ns`."""
+        """Advance `now` if the command waits for a watch event at the real time `real_ns`."""
         if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

@@ -1,7 +1,7 @@
 """DelayedQuotas: quota admission with a delayed view of ResourceQuotas, as on a real server.
 
-A real server receives clients' changes of quotas only through a watch, but sees its own changes of
-usage immediately.
+On a real server, a client's change of a quota reaches the admission plugin through a watch, which
+takes time. The plugin sees its own changes of the used amounts immediately.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/resource_access.go:quotaAccessor
 """

@@ -69,9 +69,9 @@ class OnSocket:
         """Start another command and return its start time.
 
         If `at_once` is set, the command starts immediately. Otherwise it starts after a pause in
-        which controllers react to earlier changes. If `asleep` is set, controllers do nothing until
-        a client starts a watch. `between` is (earliest start time, latest time of the clock during
-        the command); None means no limit.
+        which controllers react to earlier changes. If `asleep` is set, controllers do nothing
+        until a client starts a watch. `between` is (earliest start time, latest time of the clock
+        during the command); None means no limit.
         """
 
         def begin() -> None:

@@ -52,9 +52,9 @@ class OverHttp:
         """Do nothing, because the server has its own clock."""
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
-        """Send a request and return its response. Raises NoAnswerError.
+        """Send a request and return its response, on the previous connection if it is still open.
 
-        Use the previous connection if it is still open.
+        Raises NoAnswerError if the server does not respond.
         """
         kept = self._kept
         self._kept = None
@@ -66,7 +66,10 @@ class OverHttp:
         return self._exchange(self._connection(), request)
 
     def watch(self, request: ReplayRequest) -> HttpWatching:
-        """Open a watch on a new connection. Raises NoAnswerError."""
+        """Open a watch on a new connection.
+
+        Raises NoAnswerError if the server does not respond.
+        """
         connection = self._connection()
         response = self._response(connection, request)
         timeout_s = min(request.timeout_s or 1.0, self.patience_s)
@@ -134,8 +137,8 @@ class HttpWatching(Struct):
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch.
 
-        If `until_end` is set, wait until the server ends the watch. Otherwise end it after `events`
-        events and a short time without further events.
+        If `until_end` is set, wait until the server ends the watch. Otherwise end it after
+        `events` events and a short time without further events.
         """
         headers, status = _lower(self._response), self._response.status
         if status != 200:

@@ -1,4 +1,4 @@
-"""OwnCluster: Fairlead's API server with controllers, for recordings with controllers."""
+"""OwnCluster: Fairlead's API server with controllers, for cases recorded in a complete cluster."""
 
 from __future__ import annotations
 
@@ -122,7 +122,8 @@ class OwnCluster(OwnServer):
     def _observe(self, change: StoredChange) -> None:
         """Schedule the reaction of controllers to `change`.
 
-        If a reaction to an earlier change is scheduled, the controllers react to both changes then.
+        If a reaction to an earlier change is scheduled, the controllers react to both changes
+        then.
         """
         if self._is_reacting or change.kind.kind in _IGNORED_KINDS:
             return

@@ -85,8 +85,8 @@ class OwnServer:
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
         """Start at the time `start` with the objects that every cluster contains.
 
-        `slowness` multiplies the recorded delays. It also selects different generated names,
-        because the order of generated names is random too.
+        `slowness` multiplies the recorded delays. Another value also causes other generated names,
+        because the alphabetical order of these names is random in the recordings.
         """
         self.now = start
         ids = SeededIds(slowness)

@@ -76,7 +76,7 @@ class NodeGroup(Protocol):
         ...
 
     def template_node(self) -> Node | None:
-        """Return a Node like those that the group creates; None if the provider has no template."""
+        """Return a Node like those that the group creates; None if there is no template."""
         ...
 
     def instances(self) -> Sequence[Instance]:

@@ -3,8 +3,8 @@
     increase ──▶ Creating ── provision time ──▶ Node is created, and soon Ready
     delete   ──▶ the machine is removed immediately, its Node after the deletion time
 
-The provision time of a machine is between 3/4 and 5/4 of the group's provision time. This time
-depends on the seed, the group, and the machine's number in the group. While a group is out of
+The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The exact
+time depends on the seed, the group, and the machine's number in the group. While a group is out of
 capacity, or a CapacityOutage affects its nodes, its new machines fail.
 """
 
@@ -68,8 +68,8 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     is the price of one node per hour. `out_of_capacity` contains the periods in which the provider
     cannot create nodes of the group, as (begin, end) in ns since the start of the run. `overrides`
     are autoscaling options of this group by flag name. `dependents` are the CSINode and the
-    ResourceSlices that are created with a new node. `provider_name` is the cloud provider's name of
-    the group; "" if it is `id`.
+    ResourceSlices that are created with a new node. `provider_name` is the cloud provider's name
+    of the group; "" if it is `id`.
     """
 
     id: str
@@ -339,8 +339,8 @@ class SimulatedProvider:
     ) -> None:
         """Create the Node of a machine, unless the machine was deleted in the meantime.
 
-        If the group has no template, no Node is created.
-        The node's kubelet makes it Ready at the end of the provision time (`api.node_start`).
+        If the group has no template, no Node is created. The node's kubelet makes the Node Ready
+        at the end of the provision time (`api.node_start`).
         """
         if provider_id not in group.machines or group.spec.template is None:
             return
@@ -380,8 +380,8 @@ class SimulatedProvider:
     def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
         """Repeat `command`, which has failed, after 10 s.
 
-        The command is not repeated if it does not create or delete a machine's Node, or if it is no
-        longer needed.
+        The command is not repeated if it does not create or delete a machine's Node, or if it is
+        no longer needed.
         """
         if self._is_wanted(command):
             self._timers.add(now + _RETRY_AFTER, partial(self._repeat, command))

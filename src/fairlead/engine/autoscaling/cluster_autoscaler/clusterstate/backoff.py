@@ -57,7 +57,7 @@ class ExponentialBackoff:
         return ("", "") if known is None else (known.code, known.message)
 
     def remove_stale(self, now: Instant) -> None:
-        """Drop the groups without a new failure for the reset timeout, with their backoffs."""
+        """Forget the failures of each group whose last failure is older than the reset timeout."""
         self._failures = {
             group: failure
             for group, failure in self._failures.items()

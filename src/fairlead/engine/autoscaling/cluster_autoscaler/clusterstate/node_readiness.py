@@ -42,7 +42,8 @@ class NodeReadiness(Struct, frozen=True):
 
 
 # A cache by id(node). Each entry refers to its node, so that no other node can get the same id.
-# Every loop needs the readiness of each node several times, and few nodes change between two loops.
+# Every loop needs the readiness of each node several times, and few nodes change between two
+# loops.
 _known: Final[dict[int, tuple[Node, NodeReadiness]]] = {}
 _KNOWN_MAX: Final = 20_000
 
@@ -93,8 +94,8 @@ def is_ready_and_schedulable(node: Node) -> bool:
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
-    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The Ready condition
-    of the copy is False since the creation of the node.
+    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. In the copy, the
+    condition Ready is False, and its last transition is the creation of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

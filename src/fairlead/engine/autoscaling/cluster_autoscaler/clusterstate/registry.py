@@ -125,8 +125,8 @@ class ClusterStateRegistry:
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
         """Add `delta` nodes to the open request of `group`.
 
-        A positive `delta` restarts the timeout of the request; if there is no open request, it
-        opens a request. A request that falls to zero nodes is deleted.
+        If `delta` is positive, the timeout of the request starts again, or a request is opened if
+        there is none. A request that falls to zero nodes is deleted.
         """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
@@ -387,7 +387,7 @@ class ClusterStateRegistry:
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:
-        """Return the instances without a Node: the time of the first observation by instance id."""
+        """Return the time at which each instance without a Node was first seen, by instance id."""
         return self._first_seen
 
     def instances_with_errors(self) -> dict[str, list[str]]:
