@@ -1,11 +1,11 @@
-"""EqualPods: finds pods that are equal for all plugins whose results are not cached.
+"""EqualPods: finds pods for which all plugins without cached results read equal data.
 
-A plan (`ShapePlan`) caches the results of plugins that depend only on a node and its pods.
+If the result of a plugin depends only on a node and its pods, a plan (`ShapePlan`) caches it.
 
 The results of the other plugins are not cached. These plugins skip most pods, because the pods have
 neither constraints nor claims, and no affinity term of another pod matches them. If the plugins
-skip a pod, they also skip all equal pods, until a node or an object that the plugins read changes.
-Placing a pod without affinity terms is not such a change.
+skip a pod, they also skip all pods with an equal `key`, until `version` changes. It changes if a
+node or an object that the plugins read changes, but not if a pod without affinity terms is placed.
 
     key       equal for pods for which these plugins read equal data
     version   equal as long as nothing that these plugins read changes
@@ -61,8 +61,9 @@ class EqualPods:
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
     """Return whether each plugin outside `plan` has one result for all pods with the key of `pod`.
 
-    The result is False if a score depends on the set of feasible nodes (normalisation). Filters
-    are not considered: the caller must check those that run for the pod.
+    The key is `EqualPods.key`. This function returns False if a score depends on the set of
+    feasible nodes (normalisation). It does not consider Filters: the caller must check the Filters
+    that run for the pod.
     """
     return (
         not plan.static.live

@@ -50,7 +50,7 @@ class ImageLocality:
         return image_score(scaled, pod.shape.container_count)
 
     def _scaled_size(self, image: str) -> int:
-        """Return bytes × (nodes with the image ÷ all nodes), computed in upstream's order."""
+        """Return bytes × (nodes with the image ÷ all nodes), multiplied in upstream's order."""
         size, nodes = self._table.images.size_and_nodes(image)
         return int(float(size) * (float(nodes) / float(self._table.count)))
 
@@ -64,10 +64,11 @@ class ImageLocality:
 
 
 def image_score(sum_bytes: int, container_count: int) -> int:
-    """Return 0 up to 23 MiB, then a score that grows linearly to 100 at 1,000 MiB per container.
+    """Return the score, from 0 to 100, of a node that has images of `sum_bytes`.
 
     `sum_bytes` is the sum of the images' scaled sizes in bytes, and `container_count` the number of
-    the pod's containers.
+    the pod's containers. The score is 0 up to 23 MiB, grows linearly, and reaches 100 at
+    1,000 MiB × `container_count`.
 
     upstream: calculatePriority
     """

@@ -157,7 +157,10 @@ class NodeAffinity:
         return self._enforced is None or node_selector_matches(self._enforced, labels, name)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether a node that matches was added, or a node has started to match."""
+        """Return whether `event` adds a matching node, or changes a node so that it matches.
+
+        A node matches if it meets addedAffinity, nodeSelector and required affinity.
+        """
         old, new = event.old, event.new
         spec = pod.shape.spec
         if not isinstance(new, Node) or not _matches(spec, new):

@@ -11,5 +11,8 @@ class PrioritySort:
     name = "PrioritySort"
 
     def sort_key(self, pod: PodInfo, timestamp: int) -> tuple[int, ...]:
-        """Return the sort key of `pod` in the queue; the pod with the smallest key comes first."""
+        """Return the sort key of `pod` in the queue; the pod with the smallest key comes first.
+
+        `timestamp` is the time at which the pod was queued.
+        """
         return (-pod.priority, timestamp)

@@ -75,9 +75,10 @@ class TaintToleration:
         return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether the pod tolerates a new or changed node, or has changed itself.
+        """Return whether `event` may make the pod schedulable.
 
-        A changed node counts only if the pod did not tolerate its former taints.
+        This is so if the pod tolerates the taints of a new node, or the new but not the former
+        taints of a changed node, or if the pod itself has changed.
         """
         old, new = event.old, event.new
         if not isinstance(new, Node):

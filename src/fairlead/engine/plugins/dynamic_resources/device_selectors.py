@@ -35,7 +35,11 @@ class DeviceSelectors:
         self._results: dict[tuple[str, bytes], bool | str] = {}
 
     def matches(self, expression: str, device: PoolDevice) -> bool:
-        """Return whether `expression` selects `device`. Raises CompileError and EvaluationError."""
+        """Return whether `expression` selects `device`.
+
+        Raises CompileError if `expression` does not compile, and EvaluationError if its evaluation
+        fails.
+        """
         key = (expression, device.make)
         result = self._results.get(key)
         if result is None:

@@ -7,8 +7,8 @@ special ResourceClaim. This claim exists only in memory until the pod is placed.
 claim in the API and writes its name into the pod's status.
 
 Each container gets its own request. An init container that is not restartable terminates before
-later containers start, so it uses their devices first. All init containers of this kind share one
-request for the devices that they need in addition.
+later containers start, so it first uses the devices that the later containers request. All init
+containers of this kind share one request for the devices that they need in addition.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
@@ -68,14 +68,17 @@ from fairlead.engine.state.resource_columns import FIRST_SCALAR, ResourceColumns
 NAME_IN_MEMORY: Final = "<extended-resources>"
 CANNOT_FIT: Final = unresolvable("cannot fit resource")
 STALE: Final = unresolvable("cannot schedule extended resource claim")
-_NAME_MAX: Final = 58  # without the suffix, which has 5 characters
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of the suffixes that generateName adds
+# The maximum length of a claim's name without its suffix, which has 5 characters.
+_NAME_MAX: Final = 58
+# The characters of the suffixes that generateName adds.
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 class SpecialClaim(Struct, frozen=True):
-    """The special claim of a pod on nodes where devices provide the same extended resources.
+    """The special claim of a pod for one set of extended resources that devices provide.
 
-    `mappings` contains the requests that each container uses.
+    All nodes that must provide this set of resources as devices share the object. `mappings`
+    contains the requests that each container uses.
     """
 
     claim: ResourceClaim
@@ -86,7 +89,10 @@ class ExtendedResourceRequests:
     """The extended resources of a pod; a DeviceClass is mapped to at least one of them."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
-        """Store the pod; `columns` maps its extended resources to their resource columns."""
+        """Store the pod; `columns` maps its extended resources to their resource columns.
+
+        `classes` maps extended resources to DeviceClasses.
+        """
         self._pod = pod
         self._columns = columns
         self._classes = classes
@@ -95,8 +101,8 @@ class ExtendedResourceRequests:
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim for the resources that `node` must provide as devices.
 
-        Returns None if the node lists all resources. Returns the status CANNOT_FIT if the node does
-        not list a resource, and no DeviceClass is mapped to it.
+        Returns None if there are no such resources. Returns the status CANNOT_FIT if the pod
+        requests a resource that the node does not list and to which no DeviceClass is mapped.
 
         upstream: filterExtendedResources
         """
@@ -153,7 +159,7 @@ def _special_claim(pod: Pod, names: Sequence[str], classes: ExtendedResources) -
 
 
 class _ResourceRequests:
-    """The requests of one resource by all containers, and the requests that each container uses."""
+    """The device requests for one resource, and which of these requests each container uses."""
 
     def __init__(self, pod: Pod, resource: str, class_name: str) -> None:
         self._resource = resource
@@ -212,8 +218,8 @@ class _ResourceRequests:
         """Return the largest request in `passing`, and map all its containers to this request.
 
         `passing` are the requests of the init containers that terminate before later containers
-        start. `self.mappings[first:]` are the mappings of these init containers; in each of them, a
-        request in `passing` is replaced by the largest one.
+        start. `self.mappings[first:]` are the mappings of these init containers; in each mapping, a
+        request in `passing` is replaced by the largest request. Returns None if `passing` is empty.
         """
         if not passing:
             return None

@@ -206,7 +206,7 @@ class _Claims:
         return None if self.extended is None else self.extended.claim_for(node)
 
     def selectors(self) -> list[tuple[int, NodeSelector]]:
-        """Return (index in `all`, node selector) of each claim allocated with a selector."""
+        """Return (index in `all`, node selector) for each allocation that has a node selector."""
         return [
             (i, claim.status.allocation.node_selector)
             for i, claim in enumerate(self.all)
@@ -237,7 +237,7 @@ class DynamicResources:
 
     @cached_property
     def _allocator(self) -> Allocator:
-        """The allocator, which is imported for the first pod with claims."""
+        """The allocator, which is imported when the first pod needs devices."""
         from fairlead.engine.plugins.dynamic_resources.allocator import Allocator  # noqa: PLC0415
 
         return Allocator(self._cluster)
@@ -299,7 +299,10 @@ class DynamicResources:
         return replace(claim, status=replace(claim.status, allocation=allocation))
 
     def _cannot_bind(self, claim: ResourceClaim) -> bool:
-        """Return whether a binding condition of an allocated claim failed or timed out."""
+        """Return whether a binding condition of `claim` failed or timed out.
+
+        Returns False if the allocation of `claim` has no binding conditions.
+        """
         if not has_binding_conditions(claim):
             return False
         try:
@@ -309,7 +312,7 @@ class DynamicResources:
         return not is_ready and has_timed_out(claim, self._timeout, self._cluster.now)
 
     def _special_claim(self, pod: PodInfo) -> ResourceClaim | None:
-        """Return the pod's special claim of an earlier attempt.
+        """Return the pod's special claim of an earlier attempt; None if there is none.
 
         upstream: findExtendedResourceClaim
         """
@@ -327,7 +330,7 @@ class DynamicResources:
         return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject nodes that cannot use the allocated devices or lack devices for pending claims."""
+        """Reject a node that cannot use the allocated devices or lacks devices to allocate."""
         claims = state.read(_Claims)
         special = claims.special_for(node)
         if isinstance(special, Status):
@@ -392,11 +395,11 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Return the commands that deallocate a claim because of which Filter rejected nodes.
+        """Return commands that deallocate a claim whose allocation made Filter reject nodes.
 
         A claim is deallocated only if no other pod uses it. If there are several such claims,
-        upstream picks one at random; Fairlead picks the first. If there is none, the commands
-        delete the special claim of an earlier attempt, if it exists.
+        upstream picks one at random; Fairlead picks the first. If there is no such claim, the
+        commands delete the special claim of an earlier attempt, if it exists.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -445,7 +448,10 @@ class DynamicResources:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Assume the allocations found for `node` in the device ledger."""
+        """Find allocations for `node`, and enter them as assumed into the device ledger.
+
+        Returns a rejection or an error if devices cannot be allocated on the node.
+        """
         claims = state.find(_Claims)
         if claims is None:
             return None
@@ -537,7 +543,11 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def _must_wait(self, claims: _Claims) -> bool:
-        """Return whether any binding condition of the claims is not True yet, or has failed."""
+        """Return whether the binding conditions of the claims must be checked before the binding.
+
+        This is so if a binding condition is not True yet or has failed, or if a newly assumed
+        allocation has binding conditions.
+        """
         if any(r.binding_conditions for one in claims.assumed for r in one.devices.results):
             return True
         try:
@@ -550,7 +560,8 @@ class DynamicResources:
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Return None if all binding conditions are True, and WAIT if one is not True yet.
 
-        Returns an ERROR status if a binding failure condition is True or the timeout has expired.
+        Also returns WAIT if the API does not show an allocation yet. Returns an ERROR status if a
+        binding failure condition is True or the timeout has expired.
 
         upstream: isPodReadyForBinding
         """
@@ -602,11 +613,12 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
     """Return whether `event` may make `pod` schedulable.
 
-    The addition or update of a claim counts only if all claims of the pod can be used. In addition,
-    the claim must have been deallocated, or it must be a claim of the pod that was added or whose
-    status changed. The deletion of a claim counts only for the pod's special claim, which upstream
-    deletes when a binding fails. A pod event counts if it concerns this pod and all its claims can
-    be used. All other events count.
+    The result is True for the following events:
+    - A claim of the pod was added, or its status changed, and all claims of the pod can be used.
+    - Any claim was deallocated, and all claims of the pod can be used.
+    - The pod's special claim was deleted; upstream deletes this claim when a binding fails.
+    - The pod itself changed, and all its claims can be used.
+    - Any event of another kind than claims and pods.
     """
     match event.old, event.new:
         case ResourceClaim() as gone, None:

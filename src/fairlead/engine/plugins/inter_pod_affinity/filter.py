@@ -12,7 +12,7 @@ upstream: interpodaffinity/filtering.go: Filter
 The result depends only on whether the count of each domain is positive. Most placements do not
 change the result. If the topology key is the hostname, a placement changes the result of at most
 one node. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse
-nearly all of them.
+nearly all cached results.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class IncomingPodTerms:
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the topology keys of the incoming pod's required terms that match `others`.
 
-        The result is (keys of affinity terms, keys of anti-affinity terms). Affinity terms count
-        only if all of them match.
+        The result is (keys of affinity terms, keys of anti-affinity terms). The first part is empty
+        unless all affinity terms match.
         """
         known = self._known.get(others)
         if known is None:
@@ -237,7 +237,7 @@ class CachedCodes:
 
     @property
     def is_usable(self) -> bool:
-        """Whether all counts in `sources` are still updated."""
+        """Whether all counts in `sources` are still kept up to date."""
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:
@@ -262,8 +262,8 @@ class CachedCodes:
     def _changed_rows(self) -> dict[int, None] | None:
         """Return the rows in domains that changed since the last call of `codes`.
 
-        Returns None if so many rows changed that computing all rows is faster, or if the log does
-        not contain all changes.
+        The keys of the result are the rows. Returns None if so many domains changed that computing
+        all rows is faster, or if a change log does not contain all changes.
         """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):

@@ -176,7 +176,7 @@ class InterPodAffinity:
         return state.read(AffinityState).reach()
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods.
+        """Return the effect of removing pods on the verdicts.
 
         A removal changes a verdict only if a term of the removed pod matches the incoming pod, or a
         term of the incoming pod matches the removed pod. A removal can make a node infeasible only
@@ -216,7 +216,11 @@ class InterPodAffinity:
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if the scored terms match no pods."""
+        """Return SKIP if no scored term matches.
+
+        The scored terms are those of `pod`, which may match placed pods, and those of placed pods,
+        which may match `pod`.
+        """
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP

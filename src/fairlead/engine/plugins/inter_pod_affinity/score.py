@@ -1,9 +1,10 @@
 """Scores nodes by the preferred pod affinity and anti-affinity (InterPodAffinity).
 
 The raw score is the sum of these weights over all domains of the node:
-- the pod's preferred terms, once for each placed pod that they match;
-- preferred terms of placed pods that match the incoming pod;
-- required affinity terms of placed pods that match the incoming pod.
+- for each preferred term of the incoming pod: its weight, once for each placed pod that it matches;
+- for each preferred term of a placed pod: its weight, if it matches the incoming pod;
+- for each required affinity term of a placed pod: hardPodAffinityWeight, if it matches the incoming
+  pod.
 Weights of anti-affinity terms count as negative. Normalisation maps the lowest raw score to 0 and
 the highest to 100 (interpodaffinity/scoring.go).
 """
@@ -25,7 +26,7 @@ class PreferenceState:
     __slots__ = ("_sums",)
 
     def __init__(self, table: NodeTable, counts: tuple[KeyedCounts, ...]) -> None:
-        """Use the weights in `counts`, which must be refreshed."""
+        """Use the weights in `counts`, which must be up to date."""
         self._sums: list[tuple[Ids, Ints]] = [
             (table.label_column(key).ids, one.sums)
             for keyed in counts

@@ -47,13 +47,13 @@ class UtilizationShapePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
 
 class RatioParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The strategy's field requestedToCapacityRatio."""
+    """The field `requestedToCapacityRatio` of the scoring strategy."""
 
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The field scoringStrategy; by default, cpu and memory are scored with weight 1."""
+    """The field `scoringStrategy`; by default, cpu and memory are scored with weight 1."""
 
     type: str = ""
     resources: tuple[ResourceSpec, ...] = ()

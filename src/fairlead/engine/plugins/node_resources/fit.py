@@ -115,11 +115,12 @@ class NodeResourcesFit:
     def _reasons(
         self, table: NodeTable, rows: Rows, wanted: list[tuple[int, int]]
     ) -> tuple[npt.NDArray[np.int64], list[Status]]:
-        """Return (codes, statuses) for the nodes at `rows`, which do not have room for the pod.
+        """Return (codes, statuses) for the nodes at `rows`, which the pod does not fit.
 
-        A node's code is the index of its status and at least 1. Nodes are first grouped by a bit
-        set: bit 0 means too many pods, bit 1 a request above allocatable, and bit 2 + i that the
-        i-th requested resource is insufficient.
+        `wanted` are the (column, amount) pairs of the requested resources. A node's code is the
+        index of its rejection in the statuses. It is at least 1, because index 0 is SUCCESS. Nodes
+        are first grouped by a bit set: bit 0 means too many pods, bit 1 a request above
+        allocatable, and bit 2 + i that the i-th requested resource is insufficient.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         for i, (column, amount) in enumerate(wanted):
@@ -247,8 +248,9 @@ class NodeResourcesFit:
     ) -> tuple[Ints, list[Status]]:
         """Return (codes, statuses) for the nodes at `rows`; code 0 means that the pod fits.
 
-        `wanted` is the result of `counted_requests`. `spare` has, for each of these resources, the
-        amount left on each node after the pod was added.
+        A code is an index into the statuses. `wanted` is the result of `counted_requests`. `spare`
+        has, for each of these resources, the amount left on each node after the pod was added.
+        `crowded` marks the nodes that would have too many pods.
         """
         bits = crowded.astype(np.int64)
         for i, ((column, amount), left) in enumerate(zip(wanted, spare, strict=True)):
@@ -260,10 +262,12 @@ class NodeResourcesFit:
         return (codes, statuses) if SUCCESS in statuses else (codes + 1, [SUCCESS, *statuses])
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` removes or shrinks a pod, or adds a node or room on a node.
+        """Return whether `event` may make the pod schedulable.
 
-        The node must be large enough for the pod. A change of a DeviceClass counts if the class is
-        newly mapped to a resource that the pod requests.
+        A removed pod always may. A pod that was scaled down may if it now requests less of a
+        resource that `pod` requests. A node may if `pod` would fit the empty node, and if the node
+        is new or has more of a requested resource than before. A DeviceClass may if it is newly
+        mapped to a requested resource.
         """
         old, new = event.old, event.new
         if isinstance(new, Node):
@@ -281,7 +285,9 @@ class NodeResourcesFit:
         return True
 
     def _is_provided_by(self, pod: PodInfo, old: object, new: DeviceClass) -> bool:
-        """Return whether the class is newly mapped to a resource that the pod requests.
+        """Return whether `new`, unlike `old`, is mapped to a resource that the pod requests.
+
+        `old` is the DeviceClass before the change; any other object means that `new` was added.
 
         upstream: isSchedulableAfterDeviceClassEvent
         """

@@ -156,16 +156,22 @@ class NodeVolumeLimits:
         return self._table.at(row).name
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods.
+        """Return the effect of removing pods on the verdicts.
 
-        A removal can only help, and only the removal of pods with volumes matters.
+        A removal can make a node feasible, but never infeasible. Only removing a pod with volumes
+        can change a verdict.
         """
         return RemovalEffect(has_volumes)
 
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` may make room for volumes, or concerns a claim of the pod."""
+        """Return whether `event` may make the pod schedulable.
+
+        A new or changed claim may if the pod uses it, a changed CSINode if a limit was raised or
+        added, a removed pod if it had volumes, and a removed VolumeAttachment if the pod may have
+        volumes of its driver. All other events may.
+        """
         old, new = event.old, event.new
         match old, new:
             case _, PersistentVolumeClaim():

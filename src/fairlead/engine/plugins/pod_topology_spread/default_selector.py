@@ -109,9 +109,9 @@ class DefaultSelectors:
     def _workload_requirements(
         self, namespace: str, owner: OwnerReference
     ) -> tuple[LabelSelectorRequirement, ...]:
-        """Return the requirements of the selector of the owner's workload.
+        """Return the requirements of the selector of the workload `owner`.
 
-        They may contradict the selectors of Services.
+        The requirements may contradict the selectors of Services.
         """
         kind = _WORKLOADS.get((owner.api_version, owner.kind))
         found = None if kind is None else self._related.get(kind, f"{namespace}/{owner.name}")

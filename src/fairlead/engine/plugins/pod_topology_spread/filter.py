@@ -79,10 +79,10 @@ class _HypotheticalSpread:
 class SpreadState:
     """The data that PreFilter computes for hard constraints.
 
-    A dry run updates it for pods that it adds or removes. The initial counts exclude terminating
-    pods, and all pods if the selector is empty. A pod that a dry run adds or removes counts
-    nevertheless if its namespace and labels match. As in upstream, a count can therefore become
-    negative (filtering.go: updateWithPod).
+    A dry run updates the counts for pods that it adds or removes. The initial counts exclude
+    terminating pods; if the selector is empty, the initial counts are 0. But a pod that a dry run
+    adds or removes always changes the counts if its namespace and labels match. As in upstream, a
+    count can therefore become negative (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")
@@ -151,7 +151,7 @@ class SpreadState:
 
 
 def spread_state(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
-    """Return the state for a pod with `labels` in `namespace`; `live` must be refreshed."""
+    """Return the state for a pod with `labels` in `namespace`; `live` must be up to date."""
     constraints = [
         _HypotheticalSpread(
             one, one.counts.hypothetical(), selector_matches(one.constraint.selector, labels)

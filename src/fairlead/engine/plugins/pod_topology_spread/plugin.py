@@ -49,7 +49,8 @@ from fairlead.engine.state.topology_counts import CountsCache
 _NO_ARGS: Final = PodTopologySpreadArgs()
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _SCOPES_MAX: Final = 1 << 14
-# Part of the cache key for pods with equal specs: their labels or default selectors.
+# A part of the cache key that distinguishes pods with equal specs: the values of the pod's
+# matchLabelKeys labels, or the key of its default selector.
 Variant = tuple[str | None, ...] | bytes
 EVENTS: Final = frozenset(
     {
@@ -91,7 +92,7 @@ class PodTopologySpread:
     # --- constraints -----------------------------------------------------------------------
 
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
-        """Return refreshed counts for the pod's constraints with `action`.
+        """Return refreshed counts for the pod's constraints with whenUnsatisfiable `action`.
 
         Returns None if the pod has no such constraints.
         """
@@ -115,7 +116,7 @@ class PodTopologySpread:
         """Return a key that is equal for shapes with the same constraints and eligible nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
-            # bounds the cache, since shapes are dropped and created again
+            # Shapes are dropped and created again, so the cache could grow without limit.
             if len(self._scopes) >= _SCOPES_MAX:
                 self._scopes.clear()
             spec = shape.spec
@@ -173,9 +174,10 @@ class PodTopologySpread:
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods.
+        """Return the effect of removing pods on the verdicts.
 
-        A removal can only help, and only the removal of pods that a constraint selects matters.
+        A removal can make a node feasible, but never infeasible. Only removing a pod that a
+        constraint selects can change a verdict.
 
         A removal lowers the count of the node's own domain at least as much as it lowers the lowest
         count of all domains. A node whose own domain has the lowest count accepts a pod, because
@@ -258,7 +260,11 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
 
 
 def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
-    """Return whether the node starts or stops counting, or changes its domain or taints."""
+    """Return whether the change of a node from `before` to `after` may change a verdict.
+
+    This is so if the node gained or lost the topology keys that the constraints require together,
+    or if it has all of these keys and its domain or its taints changed.
+    """
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True
     old, new = before.metadata.labels, after.metadata.labels

@@ -3,8 +3,8 @@
 The raw score is a sum over the constraints whose topology key the node has, rounded; lower is
 better. Each constraint adds count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains that
 contain feasible nodes count. For kubernetes.io/hostname, every feasible node is its own domain. A
-node that lacks a topology key scores 0, except with the system's default constraints: then its
-score is the sum over its other keys (podtopologyspread/scoring.go).
+node that lacks a topology key scores 0. But if the constraints are the system's defaults, the score
+of such a node is the sum over its other keys (podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SpreadScoreState:
     def __init__(self, live: SpreadCounts, rows: Rows) -> None:
         """Compute the amount that each domain adds to the score of the feasible `rows`.
 
-        `live` must be refreshed.
+        `live` must be up to date.
         """
         self._ignored = _without_key(live, rows)
         kept = rows if self._ignored is None else rows[~self._ignored]
@@ -65,7 +65,10 @@ class SpreadScoreState:
         return _rounded(total)
 
     def normalize(self, raw: Scores) -> Scores:
-        """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest."""
+        """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest.
+
+        Rows that lack a required topology key get 0 and are otherwise left out.
+        """
         if self._single is not None and raw is self._single[0]:
             _, domains, by_domain = self._single
             return _reverse(by_domain, int(raw.min()), int(raw.max())).take(domains)
@@ -99,7 +102,10 @@ def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
 
 
 def _added(one: ConstraintCounts, kept: Rows) -> Floats:
-    """Return the amount that each domain adds to the score."""
+    """Return the amount that each domain of the constraint `one` adds to the score.
+
+    `kept` are the feasible rows that lack no required topology key.
+    """
     constraint = one.constraint
     is_by_node = constraint.topology_key == HOSTNAME
     domains = len(kept) if is_by_node else one.number_of_domains(kept)
@@ -112,5 +118,6 @@ def _added(one: ConstraintCounts, kept: Rows) -> Floats:
 def _reverse(raw: Scores, lowest: int, highest: int) -> Scores:
     if not highest:
         return np.full_like(raw, SCORE_MAX)
-    # Far below 2^53, truncating the float quotient is exact, and much faster than integer division.
+    # For numbers far below 2^53, truncating the float quotient is exact. It is also much faster
+    # than integer division.
     return (SCORE_MAX * (highest + lowest - raw) / highest).astype(np.int64)

@@ -106,8 +106,9 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """Count for pods like `pod`.
+        """Count the pods that `constraints` select in the namespace of `pod`.
 
+        The node affinity and tolerations of `pod` determine which nodes count.
         If `requires_all_keys` is set, a node counts only if it has the topology keys of all
         `constraints`. For the topology key `node_key`, each node is a separate domain.
         """

@@ -58,7 +58,7 @@ class CheckNodePressure:
     def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
         """Reject nodes whose `condition`, such as MemoryPressure, is True.
 
-        If `only_best_effort` is set, the nodes reject only best-effort pods.
+        If `only_best_effort` is set, only best-effort pods are rejected.
         """
         self.name = f"CheckNode{condition}"
         self._condition = condition

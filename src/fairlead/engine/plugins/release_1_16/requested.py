@@ -26,7 +26,10 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sums(Protocol):
-    """Computes the requests of a pod or a node as (millicores, memory bytes) with defaults."""
+    """Computes the requests of a pod or a node as (millicores, memory bytes).
+
+    A container without a request counts with a default request.
+    """
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
         """Return the requests of `pod` as (millicores, memory bytes)."""
@@ -45,7 +48,7 @@ class NodeSums:
     """Reads the sums of requests that `NodeInfo` and the node table maintain."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the pod's requests with defaults, as (millicores, memory bytes)."""
+        """Return the pod's requests, including default requests, as (millicores, memory bytes)."""
         return pod.shape.nonzero_requests
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
@@ -111,7 +114,10 @@ def _most_many(used: Ints, offered: Ints) -> Ints:
 
 
 class _Balanced:
-    """Scores 10 if equal fractions of cpu and memory are used, 0 if cpu or memory is used up."""
+    """Scores 10 if equal fractions of cpu and memory are used, less the more they differ.
+
+    The score is 0 if cpu or memory is used up.
+    """
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
         cpu_fraction = cpu / (cpu_offered or 1)
@@ -141,7 +147,7 @@ class Requested:
     locality = Locality.ROW
 
     def __init__(self, name: str, rating: Rating, sums: Sums) -> None:
-        """Apply `rating` to the requests computed by `sums`; `name` is the priority's name."""
+        """Apply `rating` to the requests computed by `sums`; `name` is the plugin's name."""
         self.name = name
         self._rating = rating
         self._sums = sums
