@@ -44,7 +44,12 @@ _CLAIM_IN_USE: Final = 2
 
 
 class _ExclusiveUse:
-    """The pod's ReadWriteOncePod claims, their conflicting uses, and its exclusive disks."""
+    """The data that PreFilter computes for a pod.
+
+    `claims` are the names of the pod's ReadWriteOncePod claims. `uses` is the number of these
+    claims in use, updated for pods that a dry run adds or removes. `disks` are the pod's volumes
+    whose disks exclude a second user.
+    """
 
     __slots__ = ("claims", "disks", "uses")
 
@@ -58,9 +63,9 @@ class _ExclusiveUse:
         return _ExclusiveUse(self.claims, self.disks, self.uses)
 
     def move(self, pod: PodInfo, by: int) -> None:
-        """Count the claims of `pod`, which is added (1) or removed (-1).
+        """Update `uses` for `pod`, which is added (`by` is 1) or removed (`by` is -1).
 
-        As in upstream, the namespace is ignored.
+        As in upstream, claims are compared by name without their namespace.
         """
         self.uses += by * sum(name in self.claims for name in named_claims(pod.pod))
 
@@ -137,9 +142,10 @@ class VolumeRestrictions:
         return Verdicts(codes, _STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods.
+        """Return the effect of removing pods on the verdicts.
 
-        A removal can only help, and only the removal of pods with volumes matters.
+        A removal can make a node feasible, but never infeasible. Only removing a pod with volumes
+        can change a verdict.
         """
         return RemovalEffect(has_volumes)
 

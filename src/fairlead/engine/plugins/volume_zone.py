@@ -130,7 +130,7 @@ class VolumeZone:
         return topologies_of(volume)
 
     def _of_unbound(self, claim: PersistentVolumeClaim) -> list[VolumeTopology] | Status:
-        """Return no labels if the claim's class delays binding, otherwise a rejection."""
+        """Return [] if the claim's class delays binding, otherwise a rejection."""
         name = class_name(claim)
         if not name:
             return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
@@ -168,9 +168,9 @@ class VolumeZone:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        An added or changed claim counts only if the pod uses it. A changed volume counts if its
-        zone or region labels changed. A StorageClass counts if its volumeBindingMode is
-        WaitForFirstConsumer. All other events count.
+        The result is True for a new or changed claim only if the pod uses the claim. It is True for
+        a changed volume only if the volume's zone or region labels changed, and for a StorageClass
+        only if its volumeBindingMode is WaitForFirstConsumer. It is True for all other events.
         """
         old, new = event.old, event.new
         match new:

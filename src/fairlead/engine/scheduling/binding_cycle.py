@@ -72,8 +72,8 @@ class BindingRefused(Struct, frozen=True):
     """The result of a failed binding; the effects of `BindingCycles.begin` are reverted.
 
     `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting. In
-    upstream, both refusals are part of the scheduling cycle. `commands` take back what PreBind
-    wrote for the pod.
+    upstream, both refusals are part of the scheduling cycle. `commands` revert what PreBind wrote
+    for the pod.
     """
 
     binding: PodBinding
@@ -202,7 +202,7 @@ class BindingCycles:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Handle the outcome of a PreBind command; if it was the pod's last, bind the pod.
+        """Handle the outcome of a PreBind command; after the pod's last outcome, bind the pod.
 
         Returns the commands that bind the pod, or a BindingRefused if the preparation failed.
         Returns None if the outcome does not complete the preparation of a pod.

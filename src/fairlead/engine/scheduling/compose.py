@@ -62,7 +62,7 @@ class PluginHandle(Struct):
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
         """Start a trial (`engine.framework.trial`).
 
-        Raises AssertionError until all plugins are built.
+        Raises AssertionError if not all plugins are built yet.
         """
         assert self.framework is not None, "a trial calls plugins, which are not built yet"
         return self.framework.trial(state, pod)
@@ -72,10 +72,11 @@ class BuiltProfile(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
-    `meter` measures the steps of each cycle. `failures` and `placements` cache parts of earlier
-    cycles, which equal pods then share. They are None with extenders or a limited search for nodes,
-    because equal pods may then be decided differently. `is_in_tree` is set if the profile has no
-    extenders and no limited search, and all plugins are in-tree plugins.
+    `meter` measures the steps of each cycle. `failures` and `placements` cache results of earlier
+    cycles for pods with equal keys (`equivalence_key`, `EqualPods.key`). Both caches are None if
+    the profile has extenders or limits the search for nodes, because pods with equal keys may then
+    get different decisions. `is_in_tree` is set if the profile has no extenders and no limited
+    search, and all plugins are in-tree plugins.
     """
 
     framework: Framework
@@ -161,7 +162,7 @@ class _PluginBuilder(Struct, frozen=True):
         plugin = self._built(name)
         if name not in self.out_of_tree:
             return self.metered(plugin)
-        # Most schedulers have no such plugin, and imports take half the time of a small answer.
+        # Most schedulers have no such plugin, and these imports take half the time of a short run.
         from fairlead.engine.framework.user_plugin.guard import guarded  # noqa: PLC0415
         from fairlead.engine.framework.user_plugin.plugin_check import problem_of  # noqa: PLC0415
 

@@ -306,7 +306,11 @@ class Scheduler:
     def _continue_cycle(
         self, cycle: _Cycle, questions: Sequence[Command], now: Instant
     ) -> list[Command]:
-        """Return the next extender calls; if the cycle has decided and its time is over, end it."""
+        """Return `questions`, the next extender calls, if the cycle has not decided yet.
+
+        If the cycle has decided, it ends after the configured `cycle_time`. If that time is 0, end
+        the cycle now and return its commands; otherwise return [].
+        """
         if cycle.pending.decision is None:
             return list(questions)
         cycle.ends = now + self._config.cycle_time
@@ -351,9 +355,9 @@ class Scheduler:
     def _end_group_cycle(
         self, cycle: _Cycle, result: PodGroupResult, now: Instant
     ) -> list[Command]:
-        """Place or requeue each pod of the group; the next cycle waits for the last patch.
+        """Place or requeue each pod of the group; return the commands.
 
-        This is the last status patch of a failed pod or of the group.
+        The next cycle waits for the last status patch of a failed pod or of the group.
         """
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415 - as above
             group_condition,

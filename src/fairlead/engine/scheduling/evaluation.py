@@ -49,7 +49,7 @@ class PreemptionEvaluation(Struct):
 
 
 class RoomEvaluation(Struct, frozen=True):
-    """The room that the PostFilter plugin `by` would make on `node`.
+    """The evictions with which the PostFilter plugin `by` would make the pod fit on `node`.
 
     `victims` maps each pod to evict to its priority.
     """
@@ -66,7 +66,7 @@ class Evaluation(Struct):
     if a plugin or an extender failed, so that the cycle fails. `scores`, `totals` and `best` cover
     the feasible nodes; scores are normalised to 0..100 and not weighted. A node is chosen from
     `choices`; `via` is the reason: "nominated", "single" or "score". `room` is set if no node fits
-    and a PostFilter plugin would make room.
+    and a PostFilter plugin would evict pods to make one fit.
     """
 
     gated: Status | None = None

@@ -45,7 +45,7 @@ class NodeRotation:
         self._start = 0
 
     def narrow(self, found: Feasibility, percentage: int) -> None:
-        """Limit `found` to the feasible nodes needed, and move the start of the next search.
+        """Limit the number of feasible nodes in `found`; move the start of the next search.
 
         `percentage` is percentageOfNodesToScore, or ADAPTIVE.
         """

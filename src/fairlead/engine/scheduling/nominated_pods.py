@@ -49,8 +49,8 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `codes` has an entry per plan position, which is _NO_NOMINATION if no competing pod is nominated
-    to the node.
+    `codes` has a code of the plan for each plan position, or _NO_NOMINATION if no competing pod is
+    nominated to the node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
@@ -160,7 +160,8 @@ def _rejection_beside(
 ) -> Status | None:
     """Return the rejection of `node` together with `rivals`, None if `pod` fits.
 
-    The competing nominated pods `rivals` only take room: without them, the pod fits as well.
+    `rivals` are the competing pods that are nominated to `node`. They only use resources, so if
+    `pod` fits together with `rivals`, it also fits without `rivals`.
     """
     there = node.pods
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)
@@ -200,8 +201,8 @@ def best_beside_nominated(
 ) -> HighestTotals:
     """Return the HighestTotals of the nodes that accept `pod` with and without nominated pods.
 
-    No Filter that runs in `state` may depend on more than the node, `plan` must have all rows, and
-    `pod` itself must not be nominated.
+    Each Filter that runs in `state` must depend only on the node and its pods. `plan` must have all
+    rows, and `pod` itself must not be nominated.
     """
     verdicts = _kept(plans, plan, (pod.shape.id, pod.priority))
     verdicts.refresh(plans, pod, state)
@@ -248,8 +249,8 @@ def _leading_verdicts(
 ) -> tuple[Codes, list[str]]:
     """Return the rejections by the leading Filters, and the names of the nodes left to evaluate.
 
-    If a user's plugin may fail before the Filters run, there are no verdicts yet, and all nodes
-    with nominations are left to evaluate.
+    If AddPod of a plugin may fail, the leading Filters are not evaluated: no rejections are
+    returned, and all nodes with nominations are left to evaluate.
     """
     nominator = plans.framework.nominator
     if any(type_of(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):

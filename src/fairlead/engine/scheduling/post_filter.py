@@ -27,8 +27,8 @@ class PostFilterOutcome(Struct, frozen=True):
 
     `result` is the result of the plugin that succeeded or returned an ERROR. If no plugin did
     either, it is the result of the last plugin that set or cleared the nomination. `message` is the
-    ERROR's message, or joins the reasons if no plugin made room. `commands` are the commands of all
-    plugins that ran.
+    ERROR's message, or the joined reasons of the plugins if none succeeded. `commands` are the
+    commands of all plugins that ran.
     """
 
     status: Status

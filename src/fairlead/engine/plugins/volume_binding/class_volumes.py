@@ -41,7 +41,10 @@ Traits = tuple[str, str, frozenset[str]]
 
 
 class _Reach(Struct, frozen=True):
-    """Volumes at `positions` (ascending) that nodes at `rows` can reach; None means all rows."""
+    """The volumes at `positions` (ascending), which only the nodes at `rows` can reach.
+
+    If `rows` is None, all nodes can reach the volumes.
+    """
 
     rows: Mask | None
     positions: Ints
@@ -70,8 +73,8 @@ class ClassVolumes:
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
         """Return, for each row, the position of the smallest volume that fits `claim`, or NONE.
 
-        `taken` are earlier results for other claims of the same pod; their volumes are not chosen
-        again on the same row.
+        `taken` are the results of earlier calls for other claims of the same pod. A volume that one
+        of them chose on a row is not chosen again on this row.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)
@@ -155,7 +158,7 @@ class _RowsByLabel:
     def only(self, selector: NodeSelector) -> int | None:
         """Return the row if exactly one row matches `selector`, else None.
 
-        Selectors other than `key In [value]` are not examined and return None.
+        For a selector of another form than `key In [value]`, the result is always None.
         """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:
@@ -191,7 +194,10 @@ def size_of(obj: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def traits_of(volume: PersistentVolume) -> Traits:
-    """Return (volume mode, attributes class, access modes), which must match a claim."""
+    """Return (volume mode, attributes class, access modes) of `volume`.
+
+    A claim can use the volume only if these traits suit the claim.
+    """
     spec = volume.spec
     return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
 

@@ -168,9 +168,9 @@ class VolumeFinder:
     ) -> tuple[Ints, Mask]:
         """Choose on each row the first reserved volume that the pod has not taken yet.
 
-        `again` are the earlier choices for the same claim. Returns (choices, rows without a
-        reserved volume left); on these rows, other volumes are tried. A row that cannot reach the
-        chosen volume gets NONE.
+        `again` are the earlier choices for the same claim. Returns (choices, mask of the rows on
+        which no reserved volume is left); on the masked rows, the caller tries other volumes. If a
+        row cannot reach the volume chosen for it, its choice is NONE.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)
@@ -195,7 +195,7 @@ class VolumeFinder:
     ) -> None:
         """Flag the `pending` rows on which a claim must be provisioned but cannot be.
 
-        The first claim that fails on a row sets its flag.
+        The first claim that fails on a row sets the row's flag and ends its pending state.
         """
         for claim in tied:
             self._check_provision(claim, pending.copy(), pending, flags)

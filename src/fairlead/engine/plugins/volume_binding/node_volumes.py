@@ -1,6 +1,6 @@
 """NodeVolumes: the volumes that a pod's claims use or would get on each node.
 
-They are determined in these steps:
+The volumes are determined in these steps:
 
     1 bound claims      their volumes must be reachable
     2 tied claims       a claim that is being provisioned for a node fits only that node

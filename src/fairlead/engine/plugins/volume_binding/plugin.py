@@ -248,8 +248,11 @@ class VolumeBinding:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make the pod schedulable.
 
-    A new or changed claim counts only if the pod uses it. A changed StorageClass, CSINode,
-    CSIStorageCapacity or CSIDriver counts only if the change can help. All other events count.
+    The result is True for a new or changed claim only if the pod uses the claim. It is True for a
+    changed StorageClass only if allowedTopologies changed, for a changed CSINode only if the
+    migrated plugins changed, and for a changed CSIStorageCapacity only if its limit was raised or
+    newly set. It is True for a changed CSIDriver only if the driver no longer publishes its
+    capacity and the pod has an inline volume of the driver. It is True for all other events.
     """
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:

@@ -107,7 +107,10 @@ def _csi_of(source: Volume | PersistentVolumeSpec, labels: dict[str, str]) -> CS
 
 
 def _aws_handle(volume_id: str) -> str:
-    """Return the handle `vol-1` for the IDs `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`."""
+    """Return the handle `vol-1` for the IDs `vol-1`, `aws:///vol-1` and `aws://zone/vol-1`.
+
+    Raises TranslationError for an ID of another form.
+    """
     if not volume_id.startswith("aws://"):
         return volume_id
     match = _AWS_ID.fullmatch(volume_id)
@@ -156,7 +159,10 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """Return the (zone label, region label) that the volume uses, current or deprecated."""
+    """Return (zone label, region label): both current or both deprecated, as the volume uses them.
+
+    `terms` are the terms of the volume's node affinity, and `labels` its labels.
+    """
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (
         BETA_ZONE in keys or (ZONE not in labels and BETA_ZONE in labels)

@@ -94,7 +94,8 @@ class PodGroupResult(Struct):
             if isinstance(decision, Failure):
                 return decision
             return Failure(self.status.message, nominated_node=tried.node)
-        # Also if the pod needed preemption: its victims are removed, as in upstream.
+        # If the pod needed preemption, `failure` keeps the victims, so that they are removed, as in
+        # upstream.
         reasons = (GROUP_UNSCHEDULABLE, _held(pod) if tried.is_held else "")
         failure = decision if isinstance(decision, Failure) else Failure("")
         message = ", ".join(filter(None, reasons))
@@ -184,8 +185,8 @@ def _assume(
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
     """Assume the pod on the node of `decision`, and run Reserve and Permit.
 
-    The node may be one that needs preemption. Returns the attempt, and the assumption; it is None
-    if `decision` has no node or a plugin refused.
+    The node may be one that the pod fits only after preemption. Returns (attempt, assumption); the
+    assumption is None if `decision` has no node or a plugin refused.
     """
     place = _place(decision)
     if place is None:

@@ -126,9 +126,11 @@ def _select(
     verdict: Callable[[], Status],
     built: BuiltProfile,
 ) -> list[PreemptionVictim] | Status:
-    """Return the `victims` that cannot be reprieved, or a status if removing all does not help.
+    """Return the `victims` that cannot be reprieved.
 
-    `victims` and the returned list are sorted by importance.
+    Returns a status with the reason if the group would not fit without all `victims`. `victims` and
+    the returned list are sorted by importance. `verdict` tries to schedule the group in the current
+    state of the fork, and returns the resulting status.
     """
     for victim in victims:
         removal.remove(victim)

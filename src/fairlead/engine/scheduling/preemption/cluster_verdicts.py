@@ -109,10 +109,11 @@ class ClusterVerdicts(Struct, frozen=True):
         return status
 
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
-        """Return, for each of `rows`, whether it has a possible victim that an effect concerns.
+        """Return, for each of `rows`, whether removing a possible victim may change a verdict.
 
-        An effect gives the same answer for all loaded pods of one group of replicas. So only one
-        pod of each group is examined, and no PodInfo is made for the others.
+        The removal effects in `effects` decide this. An effect gives the same answer for all
+        loaded pods of one group of replicas. So only one pod of each group is examined, and no
+        PodInfo is made for the others.
         """
         verdicts: dict[PodInfo, bool] = {}
 
@@ -141,8 +142,8 @@ def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
     """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
 
-    This is the case if a Filter that depends on other nodes is no RemovalEffectPlugin, or if a
-    Filter besides NodeResourcesFit depends on the pods of a node.
+    Victims must be removed node by node if a Filter that depends on other nodes is no
+    RemovalEffectPlugin, or if a Filter besides NodeResourcesFit depends on the pods of a node.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]

@@ -83,7 +83,7 @@ class DefaultPreemption:
 
     @cached_property
     def _evaluator(self) -> Evaluator:
-        """The evaluator, which is imported for the first pod that may preempt."""
+        """The evaluator, which is imported when the first pod may preempt."""
         from fairlead.engine.scheduling.preemption.evaluator import Evaluator  # noqa: PLC0415
 
         return Evaluator(self._plans, self._policy)
@@ -97,8 +97,8 @@ class DefaultPreemption:
     def evaluates_every_node(self) -> bool:
         """Whether a search evaluates all nodes, and only by upstream's rules.
 
-        If so, and if the search finds no candidate, then the search for an equal pod in the same
-        state finds none either.
+        If this is True and a search finds no candidate, then a search for another pod with an equal
+        `equivalence_key` also finds none, as long as the cluster does not change.
         """
         return not self._args.are_set and not self._policy.eligibility
 

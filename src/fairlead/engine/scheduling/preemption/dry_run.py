@@ -237,7 +237,7 @@ class DryRuns:
         return kept.columns
 
     def _by_sums(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
-        """Return the cached columns as if no Filter depended on other nodes."""
+        """Return cached columns with the results as if no Filter depended on other nodes."""
         kept = self._entry((pod.shape.id, pod.priority))
         self._mark_changed(kept, table, frozenset(), is_local=True)
         return kept.columns
@@ -327,8 +327,8 @@ class DryRuns:
     def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; nodes without pods of lower priority are ruled out first.
 
-        This step is skipped for a few rows that are evaluated one by one, because each of these
-        evaluations first looks for pods of lower priority.
+        If there are only a few rows, which are evaluated one by one, this step may be skipped: each
+        of these evaluations first looks for pods of lower priority itself.
         """
         table = self._plans.framework.cluster.table
         if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:
@@ -364,7 +364,7 @@ class DryRuns:
             apart |= rows == own.row  # the cached sums may include the pod itself
         judged, at = rows[~apart], at[~apart]
         codes, needs_trial = verdicts.judge(pod, found, judged)
-        # A nominated pod may take the room of a node that has room now.
+        # A nominated pod may take the resources that a node has free now.
         has_room = (plan.codes[at] == 0) & ~self._has_nomination()[judged]
         needs_trial |= has_room & (codes == 0)  # the pod would fit, so something else rejected it
         for code in _distinct(codes[has_room & ~needs_trial]):
@@ -386,8 +386,8 @@ class DryRuns:
         self._evaluate_by_sums(
             fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]]
         )
-        # An ERROR (`_no_victim`) means that the pod fits without removing a pod: no resources are
-        # missing.
+        # An ERROR (`_no_victim`) means that the pod fits even if no pod is removed: no resources
+        # are missing.
         errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
         fits = by_sums.is_candidate[rows] | (errors[by_sums.refusals[rows]] & (codes != 0))
         accepted = rows[fits & (codes == 0)]
@@ -400,7 +400,7 @@ class DryRuns:
             columns.refuse(short[refusals == refusal], by_sums.statuses[refusal])
 
     def _own_node(self, pod: PodInfo) -> NodeInfo | None:
-        """Return the node to which `pod` itself is nominated."""
+        """Return the node to which `pod` itself is nominated; None if there is none."""
         framework = self._plans.framework
         return framework.cluster.table.find(framework.nominator.node_of(pod.uid))
 

@@ -131,8 +131,8 @@ class PreemptionExecution:
             return [self._outstanding[uid]]
         del self._outstanding[uid]
         if victim is self.victims[-1] and not victim.pod.spec.node_name:
-            # If its binding fails, its deletion is no event that wakes the preemptor. Upstream's
-            # preemptor then waits until another event.
+            # If the victim's binding fails, its deletion is not an event that wakes the preemptor.
+            # In upstream, the preemptor then waits for another event.
             self.erred = True
         return [self._event(victim), *self._advance()]
 

@@ -1,10 +1,10 @@
 """importance: the order of pods by importance, in which preemption reprieves them.
 
 The search for victims (`victims`) reprieves the pods that a disruption budget protects before the
-other pods, each group in this order. Three functions sort by the parts of the key themselves, so
-they must be changed together with `importance`: `victims._least_important`, and in `victim_columns`
-`_by_importance` and `VictimColumns._fill_loaded`. Plugins can replace the order (`policy_of`); then
-these functions are not used.
+other pods, each group in this order. Three functions sort by the parts of the key instead of
+calling `importance`, so they must be changed together with it: `victims._least_important`, and in
+`victim_columns` `_by_importance` and `VictimColumns._fill_loaded`. If a plugin replaces the order
+(`policy_of`), these functions are not used.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ class RankedPod(Protocol):
 
     @property
     def priority(self) -> int:
-        """The priority."""
+        """The priority of the pod."""
         ...
 
     @property
     def start(self) -> Instant:
-        """The time of its start."""
+        """The time at which the pod started."""
         ...
 
     @property
     def key(self) -> str:
-        """The namespace and name."""
+        """The pod's key, `namespace/name`."""
         ...
 
 

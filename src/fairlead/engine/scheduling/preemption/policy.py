@@ -53,8 +53,8 @@ def is_preempted(pod: PodInfo) -> bool:
 class PreemptionPolicy(Struct, frozen=True):
     """The rules for choosing and ordering victims and for rating candidates.
 
-    `order` is a sort key, most important pod first. Each of `eligibility` must accept a pod as a
-    victim. `rules` rate the candidates.
+    `order` is a sort key, most important pod first. A pod can be a victim only if all plugins in
+    `eligibility` accept it. `rules` rate the candidates.
 
     The other fields differ between upstream versions:
     - `waits_for`: whether a terminating pod of lower priority on the preemptor's nominated node
@@ -87,8 +87,8 @@ class PreemptionPolicy(Struct, frozen=True):
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
         """Return `victims` in the order in which they are evicted.
 
-        They are sorted by importance. With `groups_violating`, as in 1.19, their order is kept:
-        pods whose eviction violates a budget come first.
+        This is the order of importance. But if `groups_violating` is set, as in 1.19, the order of
+        `victims` is kept, in which pods whose eviction violates a budget come first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

@@ -228,7 +228,7 @@ class VictimColumns:
     def _facts_of(self, pods: Mapping[str, PodInfo]) -> Iterable[_Facts]:
         """Return the facts of each of `pods`, in order, without making PodInfos.
 
-        The loaded pods of a group differ in their keys and start times.
+        The loaded pods of a group differ only in their keys and start times.
         """
         if not isinstance(pods, LateDict):
             return pods.values()

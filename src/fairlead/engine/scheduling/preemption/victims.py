@@ -95,8 +95,8 @@ def select_victims_by_resources(
 
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node. The rivals are counted as placed pods. A preemptor that fits with the
-    rivals also fits without them, because the rivals only take room.
+    nominated to the node. The rivals are counted as placed pods. A preemptor that fits together
+    with the rivals also fits without the rivals, because they only use resources.
 
     Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
     preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods
@@ -144,9 +144,10 @@ def _select_among_equals(
     places: int,
     size: Sequence[int],
 ) -> Candidate | Status:
-    """Return the result if all pods in `lower` occupy `size` and no budget protects them.
+    """Return the result if all pods in `lower` need equal resources and no budget protects them.
 
-    Then as many pods stay as there is room for, and the least important pods are the victims.
+    `size` are the amounts of the resources that one pod needs. As many pods as fit into `spare` and
+    `places` stay, and the other pods, which are the least important, are the victims.
     """
     stay = min(
         [places, *(free // amount for free, amount in zip(spare, size, strict=True) if amount)]
