@@ -85,6 +85,6 @@ class GangScheduling:
 
 
 def _minimum(group: PodGroup) -> int:
-    """Return minCount of a gang, 0 for other policies."""
+    """Return minCount if the policy of `group` is gang, else 0."""
     policy = group.spec.scheduling_policy
     return policy.gang.min_count if policy is not None and policy.gang is not None else 0

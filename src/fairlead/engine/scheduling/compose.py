@@ -115,6 +115,9 @@ def build_profile(
 ) -> BuiltProfile:
     """Build everything that scheduling with `profile` needs; `meter` measures plugin durations.
 
+    `out_of_tree` maps the names of users' plugins to their factories. `shared` are the settings of
+    all profiles of the scheduler.
+
     Raises ProfileError for unknown plugin names, invalid arguments and invalid plugins.
     """
     shared = shared or Shared()

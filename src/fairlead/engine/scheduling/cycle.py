@@ -132,7 +132,10 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 def _placement(
     found: Feasibility, best: Positions, via: str, feasible: int, tie_break: TieBreak
 ) -> Placement:
-    """Choose one of the plan positions `best`."""
+    """Return the placement on the node that the tie-break picks from the plan positions `best`.
+
+    `via` and `feasible` become fields of the Placement.
+    """
     plan = found.plan
     chosen = int(best[tie_break.pick(len(best))])
     return Placement(plan.table.at(plan.row(chosen)), found.state, via, feasible, len(best))

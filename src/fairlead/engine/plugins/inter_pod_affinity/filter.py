@@ -42,16 +42,16 @@ REPELLED: Final = 2
 REPELLED_BY_EXISTING: Final = 3
 STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
-    # Removing pods does not add matching pods, so preemption cannot help here,
+    # Preemption cannot resolve this rejection, because removing pods does not add matching pods.
     unresolvable("node(s) didn't match pod affinity rules").by(NAME),
-    # but preemption can help in the next two cases.
+    # Preemption can resolve the next two rejections.
     unschedulable("node(s) didn't match pod anti-affinity rules").by(NAME),
     unschedulable("node(s) didn't satisfy existing pods anti-affinity rules").by(NAME),
 )
 Codes = npt.NDArray[np.int32]
 
 _CACHED_MAX: Final = 32
-# From this many changed rows on, recomputing all rows is cheaper (measured).
+# If at least this many domains have changed, recomputing all rows is faster (measured).
 _RECOMPUTE_ALL_FROM: Final = 16
 
 
@@ -161,7 +161,7 @@ class AffinityState:
         return bool(near or far) or any(True for _ in self.incoming.keys_repelling(terms))
 
     def locations(self) -> tuple[PodLocations, ...] | None:
-        """Return the locations of all counted pods; None if the locations are unknown."""
+        """Return the locations of all counted pods; None if a dry run has changed this state."""
         sources = self.sources()
         if sources is None:
             return None

@@ -191,8 +191,8 @@ class NodeResourcesFit:
 
         `gone` maps each shape to the number of pods of that shape to subtract.
 
-        Returns (resource columns that count for `pod`, amount left of each). A negative amount
-        means that `pod` does not fit.
+        Returns (columns of the requested resources to check, amount left of each). A negative
+        amount means that `pod` does not fit.
         """
         wanted: Sequence[tuple[int, int]] = pod.shape.wanted
         if self._extended or self._args.ignores_anything:

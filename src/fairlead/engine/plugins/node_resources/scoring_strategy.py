@@ -99,7 +99,10 @@ class RequestedToCapacityRatio:
         self._points = [(point.utilization, point.score * scale) for point in points]
 
     def __call__(self, used: int, offered: int) -> int:
-        """Return the score for utilisation `used` / `offered`, which counts as at most 100 %."""
+        """Return the score for the utilisation `used` / `offered`.
+
+        A utilisation above 100 % counts as 100 %.
+        """
         at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
         before_x, before_y = self._points[0]
         if at <= before_x:

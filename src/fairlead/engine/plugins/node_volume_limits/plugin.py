@@ -141,7 +141,8 @@ class NodeVolumeLimits:
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
         """Return verdicts in which nodes with limits get an error if their volumes are unknown.
 
-        An error fails the scheduling cycle.
+        `codes` are the verdicts on `rows` without these errors, and are overwritten. An error fails
+        the scheduling cycle.
         """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:

@@ -28,9 +28,9 @@ SKEWED: Final = 1
 LABEL_MISSING: Final = 2
 STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
-    # Removing pods from the domain may help,
+    # Removing pods from the domain may resolve this rejection.
     unschedulable(SPREAD_MISMATCH).by(NAME),
-    # but removing pods does not give a node the missing label.
+    # Removing pods does not give a node the missing label.
     unresolvable(f"{SPREAD_MISMATCH} (missing required label)").by(NAME),
 )
 
@@ -68,7 +68,7 @@ class _HypotheticalSpread:
         return by_domain.take(self._live.labels.take(rows))
 
     def _limit(self) -> int:
-        """Return the highest count that a domain may have to accept the pod."""
+        """Return the highest count at which a domain still accepts the pod."""
         constraint, present = self._live.constraint, self._live.present
         lowest = 0
         if len(present) >= max(constraint.min_domains, 1):

@@ -67,7 +67,7 @@ class SpreadScoreState:
     def normalize(self, raw: Scores) -> Scores:
         """Scale `raw`: the lowest becomes 100 and the highest becomes 100 × lowest ÷ highest.
 
-        Rows that lack a required topology key get 0 and are otherwise left out.
+        Rows that lack a required topology key get 0. They do not affect the lowest and highest.
         """
         if self._single is not None and raw is self._single[0]:
             _, domains, by_domain = self._single

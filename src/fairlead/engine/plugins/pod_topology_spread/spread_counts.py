@@ -59,7 +59,10 @@ class ConstraintCounts:
         self._number: tuple[Rows, int] | None = None
 
     def set_domains(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
-        """Store the domains that were computed from the nodes; `size` is the number of domains."""
+        """Store the domains that were computed from the nodes; `size` is the number of domains.
+
+        Returns the domains under which `counts` counts the pods of each row.
+        """
         self.labels, self.ids, self.included = labels, ids, included
         self._labels = self._number = None
         self.present = np.flatnonzero(np.bincount(included[included >= 0], minlength=size))

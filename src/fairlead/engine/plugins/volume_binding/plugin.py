@@ -101,9 +101,9 @@ EVENTS: Final = frozenset(
 
 
 class _Volumes:
-    """One pod's claims, and the volumes that the nodes have for them.
+    """One pod's claims, and the volumes that the claims can use on each node.
 
-    All dry runs of a scheduling cycle share the volumes, because these do not depend on pods.
+    All dry runs of a scheduling cycle share one object, because volumes do not depend on pods.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")
@@ -220,7 +220,10 @@ class VolumeBinding:
             found.decision = None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
-        """Return the commands that write the bindings; the pod then waits for its volumes."""
+        """Return the commands that write the bindings; the pod then waits for its volumes.
+
+        Returns None if no binding has been assumed.
+        """
         found = state.find(_Volumes)
         if found is None or found.decision is None:
             return None

@@ -192,7 +192,7 @@ def _bind(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
     }
     patch: dict[str, Any] = {"metadata": _versioned(volume), "spec": {"claimRef": reference}}
     if volume.spec.claim_ref is None:
-        # A volume that its creator pre-bound to this claim does not get the annotation.
+        # A volume that its creator pre-bound to this claim does not get this annotation.
         patch["metadata"]["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
     target = ObjectRef("PersistentVolume", "", volume.key, volume.metadata.uid)
     return PatchObject(target, patch)

@@ -39,7 +39,7 @@ class VolumeLookup:
 
 
 def class_name(obj: PersistentVolumeClaim | PersistentVolume) -> str:
-    """Return the name of the storage class, "" if none is set.
+    """Return the name of the storage class of `obj`, "" if none is set.
 
     upstream: component-helpers/storage/volume/helpers.go: GetPersistentVolumeClaimClass
     """

@@ -61,7 +61,7 @@ class CandidateColumns:
             self.refusals[row] = self._refusal(answer)
 
     def put_costs(self, rows: Rows, costs: Ints) -> None:
-        """Store that `rows` are candidates with `costs`, shape (rules, rows).
+        """Store that `rows` are candidates with `costs`, an array of shape (rules, rows).
 
         The victims of these candidates are determined on demand.
         """

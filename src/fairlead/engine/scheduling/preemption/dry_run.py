@@ -435,7 +435,10 @@ class DryRuns:
     def _evaluate(
         self, pod: PodInfo, found: Feasibility, fit: NodeResourcesFit | None, row: int
     ) -> Candidate | Status:
-        """Evaluate one row; without a trial if `fit` is the only Filter that depends on pods."""
+        """Evaluate one row.
+
+        If `fit` is given, it is the only Filter that depends on pods, and no trial is needed.
+        """
         framework = self._plans.framework
         node, budgets = framework.cluster.table.at(row), framework.cluster.budgets()
         if fit is None or found.plan.static_code(row):
@@ -445,12 +448,15 @@ class DryRuns:
 
 
 def _distinct(codes: Codes) -> list[int]:
-    """Return the distinct codes, ascending; `np.unique` would import a large module."""
+    """Return the distinct codes, ascending.
+
+    `np.unique` is not used, because it imports a large module.
+    """
     return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []
 
 
 def _positions(plan: ShapePlan, rows: Rows) -> Rows:
-    """Return the indexes in `plan.rows` of `rows`, all of which must be in it."""
+    """Return the index in `plan.rows` of each of `rows`; `plan.rows` must contain all `rows`."""
     return rows if plan.node_names is None else np.searchsorted(plan.rows, rows)
 
 

@@ -68,7 +68,7 @@ class PreemptionExecution:
     _phase: int = 0
     _phases: tuple[tuple[PodInfo, ...], ...] = field(init=False)
     _victim_of: dict[str, PodInfo] = field(init=False)  # keyed by uid
-    _condition: Condition = field(init=False)  # of each victim
+    _condition: Condition = field(init=False)  # each victim gets this condition
 
     def __post_init__(self) -> None:
         """Divide the pods into phases."""

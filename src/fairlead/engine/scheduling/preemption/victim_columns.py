@@ -193,7 +193,7 @@ class VictimColumns:
         return rows[~is_known[rows]]
 
     def _group_facts(self, groups: Sequence[LoadedGroup]) -> tuple[Rows, Ints, Ints, Kinds]:
-        """Return the row, priority, start and kind of each pod of `groups`."""
+        """Return (rows, priorities, starts, kinds) of the pods of `groups`, group by group."""
         sizes = [len(group.rows) for group in groups]
         pods = [group.replica for group in groups]
         starts = np.array([pod.start for pod in pods], np.int64).repeat(sizes)
@@ -210,10 +210,11 @@ class VictimColumns:
         )
 
     def _facts(self, nodes: Sequence[NodeInfo]) -> tuple[Ints, Ints, Kinds]:
-        """Return the priority, start and kind of each pod on `nodes`, one node after the other.
+        """Return (priorities, starts, kinds) of the pods on `nodes`, one node after the other.
 
-        The nodes are read in blocks whose pods fit into the processor's cache. This halves the
-        time. Pods whose PodInfos are not made yet are read from their groups of replicas.
+        A kind is the index of the pod's shape in `_kinds`. The nodes are read in blocks whose pods
+        fit into the processor's cache. This halves the time. Pods whose PodInfos are not made yet
+        are read from their groups of replicas.
         """
         priorities, starts, kinds = [], [], []
         for first in range(0, len(nodes), _NODES_PER_BLOCK):
