@@ -29,10 +29,11 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     **pod: Any,
 ) -> Pod:
-    """Return a pod of a batch scheduler that requests `cpu` and `memory` (nothing for `cpu` 0).
+    """Return a pod of a batch scheduler that requests `cpu` and `memory`.
 
-    Kube-batch's annotation makes it a member of `group`. `meta` has metadata by Python field names.
-    `pod` has further arguments of `make_pod`.
+    If `cpu` is 0, the pod has no requests. If `group` is not "", kube-batch's annotation makes the
+    pod a member of `group`. `meta` has metadata by Python field names. `pod` has further arguments
+    of `make_pod`.
     """
     made = make_pod(
         name,

@@ -34,8 +34,9 @@ class BatchScene:
     ) -> None:
         """Build the cluster and the scheduler from `configuration`, a YAML text.
 
-        `plugins` are classes, and `actions` are instances. `seed` decides between equal nodes.
-        Raises ValueError if the configuration cannot be used or names an unknown plugin or action.
+        `plugins` are classes, and `actions` are instances. `seed` decides between nodes with
+        equal scores. Raises ValueError if the configuration cannot be used or names an unknown
+        plugin or action.
         """
         own = Extensions(
             {getattr(plugin, "name"): plugin for plugin in plugins},  # noqa: B009 - any callable

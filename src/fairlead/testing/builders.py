@@ -28,8 +28,8 @@ def make_node(
     """Return a node; `allocatable` has amounts by resource name, which override the defaults.
 
     `devices` has amounts of resources whose names are not Python identifiers (nvidia.com/gpu). A
-    taint is `key=value:effect` or `key:effect`. `images` maps image names to sizes in bytes. With
-    `unschedulable`, the node is cordoned.
+    taint is `key=value:effect` or `key:effect`. `images` maps image names to sizes in bytes. If
+    `unschedulable` is set, the node is cordoned.
     """
     offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable, **(devices or {})}
     found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
@@ -68,8 +68,8 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
 
     `uid` defaults to `uid-` and the name. `requests` are those of its only container, by resource
     name, and `host_ports` are host ports of that container. `nominated` is the pod's nominated
-    node. With `terminating`, the pod has a deletionTimestamp. `spec` and `status` add fields by
-    JSON names, and override other arguments.
+    node. If `terminating` is set, the pod has a deletionTimestamp. `spec` and `status` add fields
+    by JSON names, and override other arguments.
     """
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["uid"] = f"uid-{name}" if uid is None else uid

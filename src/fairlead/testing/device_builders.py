@@ -146,8 +146,8 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> ResourceClaim:
     """Return a claim with `requests`, by default one request for a device of the class "gpu".
 
-    `made_for` is the uid of the pod for which the claim was generated, "" for none. With
-    `terminating`, the claim has a deletionTimestamp.
+    `made_for` is the uid of the pod for which the claim was generated, "" for none. If
+    `terminating` is set, the claim has a deletionTimestamp.
     """
     metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if made_for:

@@ -51,8 +51,8 @@ class PluginScene:
         """Build the profile with `plugins` (classes) and the cluster with `nodes`.
 
         `args` maps plugin names to arguments. Plugins that `profile` does not name run after the
-        plugins of the profile. `seed` decides between equal nodes. Raises ValueError (or its
-        subclass ProfileError) if a plugin cannot be used.
+        plugins of the profile. `seed` decides between nodes with equal scores. Raises ValueError
+        (or its subclass ProfileError) if a plugin cannot be used.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()
@@ -106,7 +106,7 @@ class PluginScene:
     def make_room(self, pod: Pod) -> PostFilterResult | None:
         """Return the result of the PostFilter plugins for `pod`.
 
-        Returns None if the pod fits on a node or no PostFilter plugin can help.
+        Returns None if the pod fits on a node, or if no PostFilter plugin returned a result.
         """
         decision = self.decide(pod)
         return decision.post_filter_result if isinstance(decision, Failure) else None

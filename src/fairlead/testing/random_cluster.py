@@ -81,9 +81,9 @@ def any_node(chance: Chance, name: str) -> Node:
 def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool = True) -> Pod:
     """Return a pod, which is placed on `node` if that is given.
 
-    The host port of a placed pod, if it has one, depends on its name in POD_NAMES, so that no two
-    pods of a node share a port. If `beyond_the_node` is False, the pod's rules depend only on the
-    evaluated node, not on other nodes.
+    The host port of a placed pod, if it has one, depends on the index of its name in POD_NAMES, so
+    that no two pods of a node share a port. If `beyond_the_node` is False, the pod's rules depend
+    only on the evaluated node, not on other nodes.
     """
     is_numbered = node and name in POD_NAMES
     port = _PORT + (POD_NAMES.index(name) if is_numbered else chance.below(2))

@@ -52,11 +52,12 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
     annotations: Mapping[str, str] | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolumeClaim:
-    """Return a claim for `volume`; `bound` completes the binding, and `node` is its selected node.
+    """Return a claim whose volumeName is `volume`, or an unbound claim if `volume` is "".
 
-    A `size` or class (`of_class`) of None is left out. `modes` are its access modes. `phase`
-    defaults to Bound or Pending, according to `bound`. With `terminating`, the claim has a
-    deletionTimestamp. `made_for` is the uid of the pod that owns it as an ephemeral volume.
+    If `bound` is set, the binding is complete. `phase` defaults to Bound or Pending, according to
+    `bound`. `node` is the claim's selected node. A `size` or class (`of_class`) of None is left
+    out. `modes` are the access modes. If `terminating` is set, the claim has a deletionTimestamp.
+    `made_for` is the uid of the pod that owns the claim as an ephemeral volume.
     """
     notes = dict(annotations or {})
     notes |= {"pv.kubernetes.io/bind-completed": "yes"} if bound else {}
@@ -159,10 +160,11 @@ def make_csi_node(
     topology_keys: Iterable[str] = (),
     **limits: int | None,
 ) -> CSINode:
-    """Return a CSINode; `limits` has volume limits by driver, with `_` for each dot of the name.
+    """Return a CSINode; `limits` has volume limits by driver.
 
-    A limit of None means no limit. `migrated` contains the names of the in-tree plugins that are
-    migrated to CSI on the node. Every driver gets the same `topology_keys`.
+    In the name of a driver, `_` stands for a dot. A limit of None means no limit. `migrated`
+    contains the names of the in-tree plugins that are migrated to CSI on the node. Every driver
+    gets the same `topology_keys`.
     """
     drivers = [
         {
@@ -179,7 +181,7 @@ def make_csi_node(
 
 
 def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
-    """Return a CSI driver; with `tells_capacity`, it publishes storage capacity."""
+    """Return a CSI driver, which publishes storage capacity if `tells_capacity` is set."""
     return decode_as(
         CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
     )
@@ -193,9 +195,10 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """Return a capacity of a StorageClass for the nodes that the label selector `topology` matches.
+    """Return the storage capacity of a StorageClass on the nodes that `topology` matches.
 
-    `capacity` and `maximum` (the maximum size of a volume) are quantities; None leaves them out.
+    `topology` is a label selector. `capacity` and `maximum` (the maximum size of a volume) are
+    quantities. An argument of None is left out.
     """
     obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
     obj["storageClassName"] = of_class

@@ -3,8 +3,8 @@
 The status of an owner, and the next step of its rollout, follow the changes of its pods. With
 thousands of pods that start one after the other, each change would cause a status that the next
 change makes obsolete. Upstream's controllers combine these changes, because a sync of a large owner
-takes time and one owner has one sync at a time. Here a sync takes no time, so the changes within an
-interval are combined, except the first.
+takes time and one owner has one sync at a time. Here a sync takes no time. So the first change is
+followed up immediately, and later changes within an interval are followed up together at its end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class FollowUpPace:
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
         """Follow up a large owner at most once per `interval` (ns); 0 means no limit.
 
-        `is_large` returns whether the owner with a key has so many pods that the limit applies.
+        `is_large(key)` returns whether the owner `key` has so many pods that the limit applies.
         """
         self._interval = interval
         self._is_large = is_large
@@ -45,7 +45,7 @@ class FollowUpPace:
         return due
 
     def next_due(self) -> Instant | None:
-        """Return the time at which an owner has waited long enough; None if no owner waits."""
+        """Return the time of the next follow-up of a waiting owner; None if no owner waits."""
         return min(self._waiting.values(), default=None)
 
     def forget(self, key: str) -> None:

@@ -61,7 +61,8 @@ def owner_event(
 
 def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
     """Return the event about a pod created for `owner`."""
-    # upstream: pkg/controller/controller_utils.go:createPods; stateful_pod_control.go has its own
+    # upstream: pkg/controller/controller_utils.go:createPods; for StatefulSets,
+    # pkg/controller/statefulset/stateful_pod_control.go:recordPodEvent
     if owner.kind == STATEFUL_SET:
         note = f"Create Pod {name} in StatefulSet {owner.name} successful"
         return owner_event(owner, "SuccessfulCreate", note)
@@ -81,7 +82,7 @@ _NAMESPACE_TERMINATING: Final = "because it is being terminated"
 
 
 def is_namespace_terminating(message: str) -> bool:
-    """Return whether `message` refuses a creation because its namespace is terminating."""
+    """Return whether `message` says that a creation failed because its namespace terminates."""
     # upstream: pkg/controller/controller_utils.go:createPods, HasStatusCause
     return message.endswith(_NAMESPACE_TERMINATING)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.api.text.integer import capped_integer
 
-# A higher percentage counts as this one, which is the highest number of an IntOrString (int32).
+# The highest number of an IntOrString (int32). A higher percentage counts as this percentage.
 PERCENT_MAX: Final = 2**31 - 1
 _PERCENT: Final = re.compile(r"([0-9]+)%")
 

@@ -156,7 +156,7 @@ class OwnerStatus(Struct):
             return []
         release_counted(rule.progress, pods)
         status = job_status(job, rule.progress, pods, now)
-        # Only the fields of JobStatus are compared; the other fields are written with them.
+        # Only fields of JobStatus are compared. A change of other fields alone is not written.
         is_written = msgspec.convert(status, JobStatus) == job.status != JobStatus()
         if not is_written:
             written = self.writer.write(pods.ref, as_json(job.status), status)

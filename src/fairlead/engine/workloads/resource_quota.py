@@ -57,7 +57,7 @@ class ResourceQuotas(Struct):
 
     start: Instant = 0
     _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
-    _changed: dict[str, None] = field(default_factory=dict)  # namespaces
+    _changed: dict[str, None] = field(default_factory=dict)  # namespaces to recount
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # namespaces
     # namespaces of terminating pods, by the time of the first periodic recount after the grace
     # period, then by pod key

@@ -86,7 +86,10 @@ class WorkQueue:
                 yield key
 
     def sent(self, key: Key, commands: Iterable[Write], now: Instant) -> None:
-        """Record the writes of a sync of `key` at `now`; report outcomes to `record_outcome`."""
+        """Record the writes `commands`, which a sync of `key` sent at `now`.
+
+        The caller must report the outcome of each write with `record_outcome`.
+        """
         targets = [command.target for command in commands]
         self._burst_limiter.record(key, now, len(targets))
         if targets:

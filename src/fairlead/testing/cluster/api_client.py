@@ -79,7 +79,7 @@ class ApiClient:
     ) -> Json:
         """Send a request; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request, and TypeError if it is a watch.
+        Raises RefusedError if the server refuses the request, and TypeError for a watch.
         """
         headers = {"content-type": content_type, "accept": "application/json"}
         sent = b"" if body is None else msgspec.json.encode(body)

@@ -398,7 +398,11 @@ class Auditor:
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
 
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
-        """Check the time between a write in `sent` and the previous taint write in `zone`."""
+        """Check that taint writes in `zone` are as far apart as its eviction rate requires.
+
+        `sent` are the times at which the write may have been sent. One of them must be far enough
+        from the previous taint write in the zone.
+        """
         rate, last = self._rates.get(zone, 0.0), self._last_taint_sent.get(zone)
         self._last_taint_sent[zone] = sent[0]
         if last is None or not rate:

@@ -76,11 +76,13 @@ class FinalState:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
     def has_lost_nodes(self, store: Store) -> bool:
-        """Return whether `store`, after a second process has run on it, lacks Nodes of this state.
+        """Return whether Nodes of this state are missing from `store`.
 
-        Cluster Autoscaler places the pods of a node in order, starting after the node where its
-        last search ended, and first tries the places that it found before. A new process starts
-        elsewhere, so it may find room for the pods of a node for which its predecessor found none.
+        The caller has run a second process on `store`, which may remove Nodes that the first
+        process kept. Cluster Autoscaler places the pods of a node in order, starting after the
+        node where its last search ended, and first tries the places that it found before. A new
+        process starts elsewhere, so it may find room for the pods of a node for which its
+        predecessor found none.
         upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
         """

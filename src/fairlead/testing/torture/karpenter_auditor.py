@@ -57,7 +57,7 @@ class KarpenterAuditor:
         self._pods = pods
         self._pods_on = pods_on
         self._pools: dict[str, Json] = {}
-        self._claims: dict[str, tuple[str, int]] = {}  # the NodePool and the cores
+        self._claims: dict[str, tuple[str, int]] = {}  # by name: (NodePool, cores)
         self._ending: set[str] = set()  # NodeClaims that are being deleted
         self._disrupted: set[str] = set()  # Nodes of which the disruption has begun
 

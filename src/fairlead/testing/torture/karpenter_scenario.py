@@ -2,8 +2,8 @@
 
 A NodePool has a limit and budgets, and removes nodes that are empty or underused. Clients change
 limits and budgets, let nodes drift, protect pods with do-not-disrupt, and delete NodeClaims and
-Nodes. They are drawn from a separate random source, so the other objects of a seed do not depend on
-them.
+Nodes. These objects and changes are drawn from a separate random source, so the other parts of a
+scenario do not depend on them.
 """
 
 from __future__ import annotations

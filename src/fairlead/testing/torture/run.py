@@ -110,7 +110,7 @@ class _Run:
         self._suspended_until: Instant = 0
         self._restless: Counter[str] = Counter()
         self._rest_from = self._end - REST
-        self._completed = 0  # pods of Jobs, which are finite work
+        self._completed = 0  # Succeeded pods, which belong to Jobs
 
     def run(self) -> Result:
         try:

@@ -67,7 +67,7 @@ def _kinds_of(resources: Iterable[str]) -> dict[tuple[str, str], Kind]:
 _KINDS: Final = _kinds_of(_RESOURCES)
 _ALL_KINDS: Final = _kinds_of((*_RESOURCES, *_WORKLOADS))
 
-_LINE: Final = re.compile(rb"\S[^\n]*")  # the rest of a line from its first character
+_LINE: Final = re.compile(rb"\S[^\n]*")  # a line from its first non-blank character on
 _T = TypeVar("_T")
 _NO_BODY: Final = msgspec.Raw(b"null")
 
@@ -117,9 +117,9 @@ class _NamedObject(msgspec.Struct):
 class AuditedWrite(Struct, frozen=True):
     """A successful write by `user`; `where` names its line in error messages.
 
-    `request` is the body of the request, a patch for the verb `patch`. `response` is the object
-    after the write; None if the response was not recorded or is not an object of `kind`. `deleted`
-    contains the objects in the response to deletecollection.
+    `request` is the body of the request; for the verb `patch`, it is the patch. `response` is the
+    object after the write; None if the response was not recorded or is not an object of `kind`.
+    `deleted` contains the objects in the response to deletecollection.
     """
 
     where: str
@@ -138,9 +138,9 @@ class AuditedWrite(Struct, frozen=True):
 def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> list[AuditedWrite]:
     """Return the writes in the log `data`, ordered by time; `source` names the log in errors.
 
-    `has_workloads` includes the writes of Deployments, DaemonSets, Jobs and CronJobs, and of the
-    subresource scale. Raises InputError for a line that is not an event, and for a level without
-    bodies.
+    If `has_workloads` is set, the result includes writes of Deployments, DaemonSets, Jobs and
+    CronJobs, and of the subresource scale. Raises InputError for a line that is not an event, and
+    for a level without bodies.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []

@@ -26,7 +26,10 @@ Identity = tuple[str, str, str]  # kind, namespace and name
 def with_generated_names(
     writes: Sequence[AuditedWrite], known: Collection[Identity]
 ) -> list[AuditedWrite]:
-    """Return `writes` with a name for each creation; `known` existed before the first write."""
+    """Return `writes`, in which every creation now has a name.
+
+    `known` identifies the objects that existed before the first write.
+    """
     found = list(writes)
     seen = set(known)
     unnamed: list[int] = []
@@ -75,7 +78,11 @@ def _named(creation: AuditedWrite, name: str) -> AuditedWrite:
 def _free_names(
     writes: Sequence[AuditedWrite], unnamed: Sequence[int], seen: set[Identity]
 ) -> Iterator[str]:
-    """Yield a new name for each of the creations `unnamed`."""
+    """Yield a new name for each creation without a name.
+
+    `unnamed` has the indexes of these creations in `writes`. No name of an object in `seen` is
+    used.
+    """
     numbers: dict[str, Iterator[int]] = defaultdict(partial(count, 1))
     for one in unnamed:
         creation, prefix = writes[one], _prefix(writes[one])

@@ -10,9 +10,9 @@ Request, the new object is computed from the old object and the request:
 
 The log does not contain the type of a patch. A list is applied as a JSON patch, and an object as a
 strategic merge patch, or as a JSON merge patch if the resource is a custom resource. At level
-Request, the log does not contain the name of a pod that was created with `generateName`: the pod
-gets its name from the first later write of a name with that prefix. A pod of a DaemonSet gets its
-name from a binding to its node.
+Request, the log does not contain the name of a pod that was created with `generateName`. The pod
+gets its name from the first later write to an unknown pod whose name begins with the prefix. A pod
+of a DaemonSet gets its name from a binding to its node.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ class RecordedCluster(Struct):
     _unnamed: list[Json] = field(default_factory=list)
 
     def load(self, snapshot: Snapshot) -> ObjectsLoaded:
-        """Add the objects of `snapshot` as the initial objects. Raises InputError."""
+        """Add the objects of `snapshot` as the initial objects.
+
+        Raises InputError if an object is invalid.
+        """
         for manifest in snapshot.manifests:
             view = manifest.view
             version = (
@@ -135,7 +138,7 @@ class RecordedCluster(Struct):
             new.setdefault("status", {"phase": "Pending"})
         name = meta.get("name") or write.name
         if name and self._store.find(write.kind, write.namespace, name) is not None:
-            return  # the snapshot has it
+            return  # the snapshot already contains the object
         if name:
             meta["name"] = name
             yield self._put(write, new, Operation.CREATE)
@@ -159,7 +162,10 @@ class RecordedCluster(Struct):
         yield from self._deleted(write, last)
 
     def _marked(self, pod: Json, write: AuditedWrite) -> Json:
-        """Return `pod` with the deletion timestamp of `write`. Raises InputError."""
+        """Return `pod` with the deletion timestamp and grace period of `write`.
+
+        Raises InputError if the grace period is too long.
+        """
         try:
             return _as_deleted(pod, write)
         except ValueError as cause:
@@ -198,7 +204,10 @@ class RecordedCluster(Struct):
         yield self._put(write, new)
 
     def _changed(self, write: AuditedWrite, old: Json) -> Json:
-        """Return `old` after the update or patch in `write`. Raises InputError."""
+        """Return `old` after the update or patch in `write`.
+
+        Raises InputError if the patch does not fit or the result is not an object.
+        """
         new: Any
         if write.verb == "update":
             new = write.request

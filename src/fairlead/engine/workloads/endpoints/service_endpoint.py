@@ -76,7 +76,10 @@ class Endpoint(Struct, frozen=True):
         return entry | ({"hints": hints} if hints else {})
 
     def _hints(self) -> Json:
-        """Return the zone and node whose clients should use the endpoint."""
+        """Return the hints of the endpoint: the zone or node whose clients should use it.
+
+        Returns {} if the Service does not prefer the same zone or node.
+        """
         # upstream: endpointslice/trafficdist/trafficdist.go:ReconcileHints
         hints: Json = {}
         if self.zone and self.distribution in PREFER_ZONE:
@@ -101,7 +104,7 @@ def is_selecting(service: Service) -> bool:
 
 
 def has_topology_hints(service: Service) -> bool:
-    """Return whether an annotation requests hints in proportion to the CPU of the zones."""
+    """Return whether an annotation of `service` requests hints in proportion to the zones' CPU."""
     notes = service.metadata.annotations
     return any(notes.get(key) in ("Auto", "auto") for key in TOPOLOGY_MODES)
 
@@ -109,8 +112,8 @@ def has_topology_hints(service: Service) -> bool:
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
     """Return the endpoint of `pod`, which `service` selects.
 
-    `zone` is the zone of its node, "" if unknown. Returns None if the pod has no address or has
-    finished.
+    `zone` is the zone of the pod's node, "" if unknown. Returns None if the pod has no address or
+    has finished.
     """
     # upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):
@@ -139,7 +142,7 @@ def _distribution(service: Service) -> str:
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
-    """Return subsets for an Endpoints object, grouped by ports.
+    """Return the subsets of an Endpoints object, one for each distinct set of ports.
 
     Terminating pods are left out, unless the Service publishes addresses that are not ready.
     """
@@ -183,7 +186,10 @@ def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, s
 
 
 def _number(port: ServicePort, pod: Pod) -> int:
-    """Return the number of a Service's port on `pod`, or 0 if the pod has no port of that name."""
+    """Return the number of the port of `pod` to which the Service's `port` leads.
+
+    Returns 0 if the target port is a name and the pod has no port of this name.
+    """
     # upstream: pkg/api/v1/pod/util.go:FindPort
     target = port.target_port
     if isinstance(target, str):

@@ -69,9 +69,9 @@ class _Share(Struct):
 class HintedSlices(Struct):
     """The slices of a Service in one sync.
 
-    `written` contains the endpoints of slices that the sync creates or updates, in the order of the
-    writes; hints are set in place. `unchanged` contains the endpoints of the other slices, by name.
-    If the hints of such a slice must change, the slice is moved to `rewritten`.
+    `written` contains the endpoints of slices that the sync creates or updates, in the order of
+    the writes; hints are set in place. `unchanged` contains the endpoints of the other slices, by
+    slice name. An unchanged slice whose hints must change is moved to `rewritten`.
     """
 
     written: list[Entries]
@@ -100,11 +100,15 @@ class HintedSlices(Struct):
 
 
 class TopologyHints(Struct):
-    """The CPU of each zone; for each Service with hints, the number of hints at each zone."""
+    """Computes hints from the CPU of each zone.
+
+    Stores the number of hints at each zone for each Service with hints.
+    """
 
     _nodes: dict[str, NodeShare] = field(default_factory=dict)
     _hints: dict[Key, dict[str, int]] = field(default_factory=dict)
-    _ratios: dict[str, float] = field(default_factory=dict)  # {} if they are not known
+    # Each zone's share of the CPU; {} if a node's zone or CPU is unknown, or if there is one zone.
+    _ratios: dict[str, float] = field(default_factory=dict)
 
     def see_node(self, node: Node) -> list[Key]:
         """Store a node; return the Services whose hints must be computed again."""
@@ -181,7 +185,12 @@ def _share_of(node: Node) -> NodeShare | None:
 
 
 def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> bool:
-    """Return whether a zone has too few of the hinted endpoints."""
+    """Return whether a Service's hints must be computed again because a zone is overloaded.
+
+    `hints` has the number of endpoints hinted at each zone, and `ratios` each zone's share of the
+    CPU. A zone is overloaded if it has too few endpoints for its share. If there are hints but
+    `ratios` is empty, the result is True.
+    """
     total = sum(hints.values())
     return bool(hints) and (
         not ratios
@@ -193,7 +202,10 @@ def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> boo
 
 
 def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str, int]:
-    """Set the hints of `slices`; return the number of hints at each zone. Raises HintsError."""
+    """Set the hints of `slices`; return the number of hints at each zone.
+
+    Raises HintsError if a ready endpoint has no zone.
+    """
     hints: dict[str, int] = {}
     for name in [*slices.unchanged]:
         found = _hints_of(slices.unchanged[name], hints, shares)
@@ -216,7 +228,12 @@ def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str
 def _hints_of(
     entries: Sequence[Json], hints: Mapping[str, int], shares: Mapping[str, _Share]
 ) -> dict[str, int] | None:
-    """Return the number of hints at each zone in a slice, or None if it cannot keep its hints."""
+    """Return the number of hints at each zone in a slice with the endpoints `entries`.
+
+    `hints` has the number of hints at each zone in the slices examined before. Returns None if the
+    slice cannot keep its hints: a ready endpoint lacks a hint or is hinted at a zone without a
+    share, or a zone would exceed its maximum.
+    """
     found: dict[str, int] = {}
     for one in entries:
         if not _is_ready(one):
@@ -233,7 +250,11 @@ def _hints_of(
 def _givers_and_receivers(
     shares: Mapping[str, _Share], hints: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Return (endpoints that each zone gives to others, endpoints that each zone receives)."""
+    """Return how many endpoints each zone gives to others, and how many each zone receives.
+
+    A zone that gives or receives none is left out. `hints` has the current number of hints at each
+    zone.
+    """
     differences = {zone: hints.get(zone, 0) - one.desired for zone, one in shares.items()}
     surplus = {zone: difference for zone, difference in differences.items() if difference > 0}
     lack = {zone: -difference for zone, difference in differences.items() if difference < 0}
@@ -255,7 +276,11 @@ def _givers_and_receivers(
 def _exchange(
     ready: Iterable[Json], hints: dict[str, int], givers: dict[str, int], receivers: dict[str, int]
 ) -> None:
-    """Hint endpoints in the zones `givers` at the zones `receivers`, and update `hints`."""
+    """Hint endpoints of the zones `givers` at the zones `receivers`.
+
+    `ready` are the ready endpoints. `givers` and `receivers` have numbers of endpoints by zone,
+    and `hints` has the number of hints at each zone. All three are updated.
+    """
     for one in ready:
         zone = one["zone"]
         if not receivers:

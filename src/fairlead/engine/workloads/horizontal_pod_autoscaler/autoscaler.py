@@ -346,9 +346,9 @@ class Autoscaler:
     ) -> int:
         """Return the number of consecutive syncs in `state` from `at` on, at most `limit`.
 
-        The sync at `at` must be in `state`. If a higher load never lowers the proposal, the syncs
-        in one state are consecutive within a part of the load curve. Bisection then finds the last
-        of them.
+        The sync at `at` must be in `state`. Syncs from `expiry` on, when a metric expires, are not
+        counted. If a higher load never lowers the proposal, the syncs in one state are consecutive
+        within a part of the load curve. Bisection then finds the last of these syncs.
         """
         if len(self._metrics) != 1:
             return 1
@@ -357,7 +357,7 @@ class Autoscaler:
             return 1
         ends = [end for end in (metric.curve.linear_until(at), expiry) if end is not None]
         period = self.config.sync_period
-        # The first `known` syncs are in the state; those from number `end` on are not considered.
+        # Invariant: the first `known` syncs are in the state, and at most `end` syncs are counted.
         known, end = 1, min([limit, *(-(-(one - at) // period) for one in ends)])
         while known < end:
             middle = (known + end) // 2
@@ -425,7 +425,10 @@ class _Evaluation(Struct):
 
 
 def _evaluate(metrics: tuple[Metric, ...], current: int, at: Instant) -> _Evaluation:
-    """Return the highest proposal of the metrics, with their statuses and failures."""
+    """Return the highest proposal of the metrics, and their statuses and failures at `at`.
+
+    `current` is the current number of replicas.
+    """
     highest, name, statuses, failures = 0, "", [], []
     for metric in metrics:
         try:
@@ -456,8 +459,9 @@ def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
 
 
 def _agreed(highest: int, failures: int, total: int, current: int) -> int:
-    """Return the highest proposal of the metrics, or FAILED if it must not be applied.
+    """Return `highest`, the highest proposal of the metrics, or FAILED if it must not be applied.
 
-    It is FAILED if all metrics failed, or if some metrics failed and the proposal is a scale-down.
+    `failures` is the number of failed metrics, out of `total`. The result is FAILED if all metrics
+    failed, or if some metrics failed and `highest` is less than `current`.
     """
     return FAILED if failures >= total or (failures and highest < current) else highest

@@ -140,7 +140,7 @@ class HorizontalPodAutoscalers:
 
     @property
     def autoscalers(self) -> Iterable[Autoscaler]:
-        """All autoscalers, by namespace."""
+        """All autoscalers, grouped by namespace."""
         for namespace in self._namespaces.values():
             yield from namespace.autoscalers.values()
 
@@ -197,7 +197,7 @@ class HorizontalPodAutoscalers:
         for namespace, name in self._queue.pop_due(now):
             one = self._namespace(namespace).autoscalers.get(name)
             if one is None or one.due is None or one.due > now:
-                continue  # deleted, or another entry has its next sync
+                continue  # deleted, or another queue entry is for its next sync
             if one.pending is not None:  # the previous scale patch is in flight
                 one.due = now + self._config.sync_period
             else:
@@ -226,7 +226,7 @@ class HorizontalPodAutoscalers:
                 namespace = self._namespace(one.metadata.namespace)
                 namespace.autoscalers.pop(one.metadata.name, None)
                 namespace.forget_selectors()
-                self._wake_all(namespace, now)  # its selector may have overlapped
+                self._wake_all(namespace, now)  # it may have selected pods of the others
             case _ if is_scale_target(one):
                 self._targets.forget(one)
                 self._wake_autoscalers_of(one, now)
@@ -311,7 +311,10 @@ class HorizontalPodAutoscalers:
     # --- syncs ---------------------------------------------------------------------------------
 
     def _register(self, one: Autoscaler, now: Instant, selector: LabelSelector) -> Rivals:
-        """Store the selector of the autoscaler `one`; return a function that returns its rivals."""
+        """Store `selector`, which selects the pods of the target of `one`.
+
+        Returns a function that returns the keys of all autoscalers that select a pod of `one`.
+        """
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:
             if one.selector is None:
@@ -321,7 +324,7 @@ class HorizontalPodAutoscalers:
             one.selector = selector
             one.pods = namespace.matching(selector)
             one.is_stale = True
-            self._wake_all(namespace, now)  # `one` may now select their pods, too
+            self._wake_all(namespace, now)  # `one` may now select pods of the others
         return partial(_rivals, one, namespace)
 
     def _handle_outcome(self, command: PatchObject, problem: str | None) -> list[Command]:

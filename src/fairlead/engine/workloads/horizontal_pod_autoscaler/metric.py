@@ -61,7 +61,7 @@ NO_TARGET: Final = (
 
 
 class FailedMetricError(Exception):
-    """Raised if a metric has no proposal.
+    """Raised if a metric cannot propose a number of replicas.
 
     `reason` and `problem` are the reason and message of the condition. `whole` is the complete
     error text.
@@ -77,7 +77,7 @@ class FailedMetricError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric with the pods that it evaluates, in `groups`.
+    """A metric with the pods that it evaluates, in `groups` (None if `problem` is set).
 
     `curve` is the load of the pods, None if no load is set for the resource. `problem` is the error
     text if the metric cannot be computed, else "".
@@ -171,7 +171,7 @@ class Metric:
         return groups.counted.pods == current
 
     def until(self) -> Iterator[Instant]:
-        """Yield the instant at which `groups` expire, if the groups are known and can expire."""
+        """Yield the instant at which `groups` expire; nothing if there is no such instant."""
         if self.groups is not None and self.groups.until is not None:
             yield self.groups.until
 

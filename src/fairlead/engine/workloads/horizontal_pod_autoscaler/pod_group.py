@@ -71,7 +71,7 @@ class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
     `serving` is the number of pods that share the load. `weight` is the number of these pods that
-    are counted. For a container metric, a pod counts with the container's part of its usage.
+    are counted. For a container metric, `weight` adds up the container's part of each pod's usage.
     `stated` is the usage of counted pods according to their annotations, in thousandths.
     `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
     is the error text if the requests are unknown, else "". The groups stay the same until the
@@ -100,10 +100,10 @@ class PodGroups(Struct):
 
 
 class MeteredResource(Struct, frozen=True):
-    """The resource of a metric: of the container `container`, or of whole pods.
+    """The resource whose usage a metric measures, in each pod or in one container of each pod.
 
-    `container` is "" for whole pods. `has_load` is set if the workload's load is known for this
-    resource.
+    `container` is the name of the container, "" for whole pods. `has_load` is set if the
+    workload's load is known for this resource.
     """
 
     name: str
@@ -116,8 +116,8 @@ class _Reading(Struct):
 
     `since` is the time of the last change of the condition Ready, and `started` is the start time
     of the pod; both are 0 if the metric does not depend on them. `part` is the metered container's
-    part of the pod's usage. `stated` is the usage in the pod's annotation. Both problems are error
-    texts, "" without an error.
+    part of the pod's usage. `stated` is the usage in the pod's annotation. `request_problem` and
+    `container_problem` are error texts, "" without an error.
     """
 
     pod: Pod

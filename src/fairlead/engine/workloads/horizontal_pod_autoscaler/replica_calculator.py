@@ -3,8 +3,8 @@
     ratio = usage / target; no change while the ratio is within the tolerance around 1
     replicas = ceil(ratio x counted pods)
 
-Missing and unready pods are then added with an assumed usage that makes the change smaller. The
-result is used only if it changes the replicas in the same direction.
+Missing and unready pods are then added with an assumed usage that makes the change smaller. If the
+result would change the replicas in the opposite direction, the replicas do not change.
 
 Example: target 50 %, 2 counted pods that use 90 % of their requests, 1 pod that is not ready, 3
 replicas. The ratio is 1.8. If the third pod counts with usage 0, the usage is 60 % and the ratio is
@@ -68,7 +68,8 @@ def utilization_proposal(
     if _counts_all(groups, ratio):
         replicas = current if tolerances.contain(ratio) else ceil(ratio * counted.pods)
     else:
-        # A missing pod counts with its requests, or with the target if that is higher.
+        # For a scale-down, a missing pod counts as if it used 100 % of its requests, or the
+        # target percentage if that is higher.
         fallback = max(100, target)
         missing = sum(requests * fallback // 100 for requests in groups.missing_requests)
         whole = _with_uncounted(groups, usage, ratio, missing)
@@ -111,7 +112,10 @@ def _counts_unready(groups: PodGroups, ratio: float) -> bool:
 
 
 def _counts_all(groups: PodGroups, ratio: float) -> bool:
-    """Return whether the proposal uses only the counted pods, without missing or unready pods."""
+    """Return whether the proposal depends on the counted pods alone.
+
+    It does not if there are missing pods, or if there are unready pods and `ratio` is above 1.
+    """
     return not groups.missing_requests and not _counts_unready(groups, ratio)
 
 
@@ -126,8 +130,9 @@ class _Sample(Struct):
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
     """Return the totals of the counted and missing pods, for a scale-up also of the unready pods.
 
-    The added pods make the change smaller. `missing_usage` is the assumed usage of all missing pods
-    for a scale-down; for a scale-up it is 0.
+    The added pods make the change smaller. `usage` is the usage of the counted pods.
+    `missing_usage` is the assumed usage of all missing pods for a scale-down; for a scale-up,
+    usage 0 is assumed instead. `ratio`, of the counted pods, is below 1 for a scale-down.
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:
@@ -141,10 +146,11 @@ def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: 
 
 
 def _agreed(ratio: float, new_ratio: float, pods: int, tolerances: Tolerances, current: int) -> int:
-    """Return the replicas for `new_ratio`, which includes all `pods`.
+    """Return the number of replicas that `new_ratio` proposes.
 
-    `ratio` includes only the counted pods. Returns `current` if `new_ratio` is within the
-    tolerances, or if the change would not have the direction that `ratio` indicates.
+    `new_ratio` is the ratio of usage to target over `pods` pods: counted, missing and unready
+    pods. `ratio` is the ratio over the counted pods alone. Returns `current` if `new_ratio` is
+    within the tolerances, or if the change would not have the direction that `ratio` indicates.
     """
     if tolerances.contain(new_ratio) or ratio < 1.0 < new_ratio or new_ratio < 1.0 < ratio:
         return current

@@ -64,7 +64,7 @@ class NormalizedReplicas(Struct, frozen=True):
     """The number of replicas after stabilization and limits.
 
     `able` and `limit` are (reason, message) of the conditions AbleToScale and ScalingLimited.
-    `is_limited` is the status of ScalingLimited.
+    `is_limited` is set if the status of ScalingLimited is True.
     """
 
     replicas: int
@@ -178,7 +178,7 @@ class ScaleHistory(Struct):
         return desired, WITHIN_RANGE
 
     def _limit(self, rules: ScalingRules, current: int, now: Instant, *, sign: int) -> int:
-        """Return the highest (`sign` 1) or lowest (`sign` -1) number that `rules` allow."""
+        """Return the highest number of replicas that `rules` allow; the lowest if `sign` is -1."""
         if rules.select_policy == "Disabled":
             return current
         takes_highest = (rules.select_policy == "Min") != (sign == 1)
@@ -188,7 +188,7 @@ class ScaleHistory(Struct):
             before = current - _change(self._scale_ups, cutoff) + _change(self._scale_downs, cutoff)
             if policy.type == "Pods":
                 proposed.append(before + sign * policy.value)
-            elif sign == 1:  # rounded up, or a small number would never grow
+            elif sign == 1:  # rounded up, so that a small number can grow
                 proposed.append(ceil(before * (1 + policy.value / 100)))
             else:
                 proposed.append(int(before * (1 - policy.value / 100)))

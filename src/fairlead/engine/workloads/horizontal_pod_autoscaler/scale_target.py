@@ -66,7 +66,7 @@ class ScaleTargets(Struct):
     _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)
 
     def see(self, workload: ScalableWorkload) -> bool:
-        """Store the scale of `workload`; return whether it changed."""
+        """Store the scale of `workload`; return whether the scale changed."""
         scale = _scale(workload)
         before = self._scales.get(scale.key)
         self._scales[scale.key] = scale

@@ -52,8 +52,8 @@ class StatusDraft(Struct):
         """Set the numbers of replicas and the metrics.
 
         If `desired` is None, the old desired number is kept. If `metrics` is None, the metrics are
-        removed. If `currentReplicas` is omitted and `current` is 0, it stays omitted. If
-        `currentMetrics` is null and `metrics` is None, it stays null.
+        removed, but a `currentMetrics` that is null stays null. If `current` is 0 and the old
+        status has no `currentReplicas`, the new status has none either.
         """
         if self.status.get("currentReplicas", 0) != current:
             self.status["currentReplicas"] = current

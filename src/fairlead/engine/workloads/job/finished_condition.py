@@ -48,15 +48,18 @@ def finished_condition(
 
 
 def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
-    """Return the time at which the Job exceeds activeDeadlineSeconds, None without a deadline."""
+    """Return the time at which the Job exceeds activeDeadlineSeconds.
+
+    Returns None if the Job has no activeDeadlineSeconds or has not started.
+    """
     limit, started = job.spec.active_deadline_seconds, progress.started_at
     return None if limit is None or started is None else started + seconds(limit)
 
 
 def _reported(job: Job) -> FinishedCondition | None:
-    """Return the interim condition in the Job's status, or None if it has none.
+    """Return the interim condition in the Job's status, or None if the status has none.
 
-    The status has one if the controller was restarted after writing it.
+    The status has an interim condition if the controller was restarted after writing it.
     """
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":

@@ -210,7 +210,7 @@ class JobProgress(Struct):
         return self.failed + further > limit
 
     def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
-        """Read the failures of the pod's index from its annotations, and add its own failure.
+        """Store the failures of the pod's index: those in the pod's annotations and the pod's own.
 
         upstream: indexed_job_utils.go: getNewIndexFailureCounts, isIndexFailed
         """
@@ -317,6 +317,6 @@ def index_of(pod: Pod) -> int | None:
 
 def replaces_failed_only(job: Job) -> bool:
     """Return whether a terminating pod is replaced only after it has finished."""
-    # upstream: pkg/apis/batch/v1/defaults.go: Failed where there is a failure policy
+    # upstream: pkg/apis/batch/v1/defaults.go: the default is Failed if podFailurePolicy is set
     policy = job.spec.pod_replacement_policy
     return policy == "Failed" or (not policy and job.spec.pod_failure_policy is not None)

@@ -86,7 +86,7 @@ class JobRule:
     def changed(self, job: Job) -> JobRule:
         """Return the rule for a newer version of the Job, with the same counts.
 
-        If the number of completions was reduced, the indexes beyond it no longer count.
+        If the number of completions was reduced, indexes that are not below it no longer count.
         """
         is_deleting = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
@@ -146,7 +146,10 @@ class JobRule:
 
     @property
     def deadline(self) -> Instant | None:
-        """Time at which the Job exceeds activeDeadlineSeconds, None if the Job has no deadline."""
+        """Time at which the Job exceeds activeDeadlineSeconds.
+
+        None if the Job has no activeDeadlineSeconds or has not started.
+        """
         return deadline_of(self.job, self.progress)
 
     def _start(self, now: Instant) -> None:

@@ -96,7 +96,7 @@ def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
-    """Return the events for conditions in `status` that the known `job` does not have."""
+    """Return the events for conditions that the new `status` adds to the status of `job`."""
     known = {(one.type, one.status) for one in job.status.conditions}
     events: list[Command] = []
     for one in status.get("conditions", ()):

@@ -62,7 +62,7 @@ class JobSyncSchedule(Struct):
         self.end(key)
 
     def waits_until(self, key: str, now: Instant) -> Instant | None:
-        """Return the time at which to sync a changed Job, or None if it must be synced now."""
+        """Return the time at which to sync the changed Job `key`, or None if it is due now."""
         if key in self._busy:
             return None
         due = self._due.setdefault(key, now + BATCH_PERIOD)
@@ -209,7 +209,7 @@ class EndedJobPods(Struct, frozen=True):
 
 
 def _is_held_after_end(pod: Pod) -> bool:
-    """Return whether `pod` has ended or is terminating, with a Job's tracking finalizer."""
+    """Return whether `pod` has the tracking finalizer, and has ended or is terminating."""
     if not is_held(pod) or pod_state(pod) is PodState.ACTIVE:
         return False
     owner = controller_of(pod.metadata)

@@ -73,10 +73,10 @@ class History(Struct):
             self.templates.pop(name, None)
 
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
-        """Set `update` to the revision of the owner's current template, a new one if needed.
+        """Set `update` to the revision of the owner's current template; create it if needed.
 
-        `pods` are the owner's pods, or others with the same labels. On the first call, also set
-        `current` and `first`.
+        `pods` are the owner's pods, or a sample in which all their labels occur. On the first
+        call, also set `current` and `first`.
         """
         self.owner = owner
         template = owner.spec.template
@@ -229,7 +229,7 @@ class Histories(Struct):
         return history
 
     def find(self, key: str) -> History | None:
-        """Return the history of the owner `key`, or None if it is unknown."""
+        """Return the history of the owner `key`, or None if the owner has no history."""
         return self._by_owner.get(key)
 
     def see(self, view: ControllerRevision) -> None:

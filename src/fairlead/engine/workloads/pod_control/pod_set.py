@@ -80,7 +80,7 @@ def ready_since(pod: Pod) -> Instant | None:
 
 
 def _ready_since(replicas: Replicas, index: int) -> Instant:
-    """Return `ready_since` of the pod `index` of `replicas`, which are ready."""
+    """Return the time at which pod number `index` of `replicas` became ready; all are ready."""
     return ready_since(replicas[index]) or 0
 
 
@@ -133,12 +133,12 @@ class ExpectedCreation(Struct, frozen=True):
 class PodSet:
     """The pods of one owner in `namespace`, and the writes in flight, keyed by pod name.
 
-    `siblings` are the pod sets of all ReplicaSets of the Deployment, by key, including this pod
-    set. `ended` contains the pods that ended since the last run of the rule, or is None if the rule
-    does not use it. `ready` maps each ready active pod to the time at which it became ready.
-    `proven` is set if the last creation succeeded; until then only one pod is created at a time
-    (slow start). `retry_at` is set while the owner is in backoff after a failure. `refusal` is the
-    last error message, until a creation succeeds.
+    `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including
+    this pod set. `ended` contains the pods that ended since the last run of the rule, or is None
+    if the rule does not use it. `ready` maps each ready active pod to the time at which it became
+    ready. `proven` is set if the last creation succeeded; until then only one pod is created at a
+    time (slow start). `retry_at` is set while the owner is in backoff after a failure. `refusal`
+    is the last error message, until a creation succeeds.
     """
 
     key: str
@@ -168,9 +168,10 @@ class PodSet:
 
     @property
     def by_slot(self) -> dict[str, dict[str, None]]:
-        """The names of the pods in each slot, built when it is first read after a load.
+        """The names of the pods in each slot.
 
-        Only the rules of owners with slots read it.
+        The dict is built when it is first read after a load, because only the rules of owners
+        with slots read it.
         """
         slots, self._slots = self._slots, None
         if slots is not None:
@@ -234,7 +235,7 @@ class PodSet:
         is_new = not self.pods or self._slots is not None
         self.pods.load(replicas.rows_by_name)
         self.active.load(replicas.rows_by_name)
-        if ready_since(replicas[0]) is not None:  # then all of them are ready
+        if ready_since(replicas[0]) is not None:  # then all pods in `replicas` are ready
             self.ready.load(replicas.rows_by_name)
         if is_new:
             self._slots = slots

@@ -60,7 +60,7 @@ class PodSets(Struct):
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
     watched: dict[str, None] = field(
         default_factory=dict
-    )  # owners to follow up even without `follows_all`
+    )  # owners to follow up even if `follows_all` is not set
     changed: dict[str, None] = field(default_factory=dict)  # owners to follow up
     _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
@@ -111,7 +111,7 @@ class PodSets(Struct):
                 pods.request_replacement(pod, rule.slot_of(pod))
 
     def mark_changed(self, key: str) -> None:
-        """Mark the owner `key` as changed, if changes of its pods are followed."""
+        """Mark the owner `key` as changed if `follows_all` is set or `watched` contains `key`."""
         if self.follows_all or key in self.watched:
             self.changed[key] = None
 
@@ -236,8 +236,9 @@ class PodSets(Struct):
     def _creations(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if pods.retry_at is not None or not plan.create:
             return []
-        # Every pod that exists, is being created or has succeeded was created for a reason. More
-        # creations than that are a loop: something deletes or orphans the pods immediately.
+        # At one instant, an owner needs at most `kept` creations: for the pods that it wants, has
+        # or is creating, and for those that succeeded. If there are many more creations, something
+        # deletes or orphans the pods immediately.
         kept = len(plan.create) + len(pods.active) + len(pods.creations_expected) + pods.succeeded
         if self._burst_limiter.is_exceeded(pods.key, now, kept + BURST_MAX):
             self._rest(pods, now)

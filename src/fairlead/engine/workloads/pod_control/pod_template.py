@@ -30,9 +30,9 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, Replacement
 from fairlead.engine.workloads.pod_control.rule import DesiredPod
 
 TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
-# The API server copies these from the node to the pod when it is bound (PodTopologyLabels).
+# The API server copies these labels of the node to a pod that is bound (PodTopologyLabels).
 BOUND_LABELS: Final = (ZONE, REGION)
-# Set by the scheduler, and by admission from the PriorityClass.
+# Pod fields that the scheduler sets, or that admission sets from the PriorityClass.
 RESOLVED_FIELDS: Final = ("nodeName", "priority", "preemptionPolicy")
 # Fields that the API server sets when they are absent.
 _DEFAULTED: Final = (
@@ -48,7 +48,8 @@ _DEFAULTED: Final = (
     ("core.v1.Probe", "successThreshold"),
     ("core.v1.Probe", "timeoutSeconds"),
 )
-# Also set by default, but from other fields; they have no effect in a simulation.
+# Labels and fields that controllers or the API server set, partly from other fields. They have no
+# effect in a simulation.
 IGNORED: Final = (
     TEMPLATE_HASH_LABEL,
     "creationTimestamp",
@@ -74,7 +75,7 @@ def pod_manifest(
 ) -> Json:
     """Return the manifest of the pod `name` from `template`, controlled by `owner`.
 
-    `replaces` is the name of the original pod that it replaces, or "". `prefix` is its
+    `replaces` is the name of the original pod that the new pod replaces, or "". `prefix` is its
     generateName, or "".
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
@@ -155,7 +156,7 @@ def same_template(left: Json, right: Json) -> bool:
     """Return whether two templates are equal except for nulls, defaults and IGNORED fields."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
     if _images(left) != _images(right):
-        return False  # usual for old revisions, and faster
+        return False  # the usual case for old revisions; checked first, because it is fast
     return _are_alike(_without_restart_default(left), _without_restart_default(right))
 
 
@@ -169,7 +170,11 @@ def _images(template: Json) -> list[Any]:
 
 
 def resembles(template: Json, pod: Pod) -> bool:
-    """Return whether `pod` resembles `template` in the fields that affect scheduling."""
+    """Return whether a pod created from `template` would be scheduled like `pod`.
+
+    Compares the names, images and resources of the containers, the node selectors and, if
+    `template` has a priority class, the priority classes.
+    """
     made = read_template(template)
     return made is not None and (
         [(one.name, one.image, one.resources) for one in made.spec.containers]
@@ -190,7 +195,7 @@ def read_template(template: Json) -> Pod | None:
 
 
 def _without_restart_default(template: Json) -> Json:
-    """Return `template` without the pod's restartPolicy if that is the default."""
+    """Return `template` without the pod's restartPolicy if it is Always, the default."""
     spec = template.get("spec", {})
     if spec.get("restartPolicy") != "Always":
         return template

@@ -132,10 +132,12 @@ def _by_time(
     times: tuple[Instant | None, Instant | None],
     now: Instant | None,
 ) -> int:
-    """Return a negative number if `one` is deleted before `other` because of `times`.
+    """Return a negative number if `one` is deleted before `other`, otherwise a positive number.
 
-    A pod without a time comes first. Newer pods come before older pods. If `now` is set, only the
-    binary logarithms of the ages are compared, and the uid decides between equal logarithms.
+    `times` are the times of `one` and `other` that are compared: when the pods became ready, or
+    when they were created. A pod without a time comes first. Newer pods come before older pods. If
+    `now` is set, only the binary logarithms of the ages are compared, and the uid decides between
+    equal logarithms.
     """
     first, second = times
     if first is None or second is None:

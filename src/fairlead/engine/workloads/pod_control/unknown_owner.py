@@ -1,4 +1,4 @@
-"""Rules for the pods of owners that are not among the known objects.
+"""Rules for the pods of owners that the cluster state lacks (unknown owners).
 
 A dump of nodes and pods lacks the owners of its pods. If a pod of an unknown owner is deleted, it
 gets one replacement with the same specification. Pods of unknown DaemonSets belong to their node
@@ -27,7 +27,7 @@ NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
 
 
 class UnknownOwnerRule(Struct, frozen=True):
-    """Replaces the pods of an unknown owner of this `kind`."""
+    """Replaces the pods of an unknown owner; `kind` is the kind of the owner."""
 
     reads_readiness: ClassVar[bool] = False
 
@@ -39,7 +39,10 @@ class UnknownOwnerRule(Struct, frozen=True):
         return self.kind == NAME_KEEPING_KIND
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the pod's name for a StatefulSet, otherwise "": any pod can replace the pod."""
+        """Return the pod's name if the owner is a StatefulSet, otherwise "".
+
+        A pod whose slot is "" can be replaced by a pod of any name.
+        """
         return pod.metadata.name if self.keeps_names else ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
@@ -139,5 +142,5 @@ def rule_for_unknown(kind: str) -> UnknownOwnerRule | NoOpRule:
 
 
 def is_unknown_owner(rule: OwnerRule) -> bool:
-    """Return whether `rule` is for an owner that is not among the known objects."""
+    """Return whether `rule` replaces the pods of an owner that the cluster state lacks."""
     return isinstance(rule, UnknownOwnerRule)

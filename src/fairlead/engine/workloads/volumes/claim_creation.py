@@ -48,7 +48,8 @@ class ClaimCreator:
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
         """Start without claims.
 
-        `index` must be updated before this object. `output` builds the events about created claims.
+        The caller must update `index` with each change before it passes the change to this object.
+        `output` builds the events about created claims.
         """
         self._index = index
         self._output = output

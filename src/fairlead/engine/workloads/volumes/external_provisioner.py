@@ -76,7 +76,7 @@ class ExternalProvisioner:
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next volume is provisioned or its creation is retried.
 
-        Returns None if there is none.
+        Returns None if no volume is scheduled.
         """
         return self._timers.next_due()
 

@@ -7,7 +7,7 @@ provisioner name. No driver needs to resize the file system on the node.
       └─ after a delay ─▶ the volume has the requested capacity
                             └──────────▶ the claim's status has the capacity of the volume
 
-The API server allows only claims to grow whose StorageClass has allowVolumeExpansion.
+The API server allows a claim to grow only if its StorageClass has allowVolumeExpansion.
 
 upstream: kubernetes-csi/external-resizer/pkg/controller/controller.go:pvcNeedResize, resizePVC,
 resizeVolume, markPVCResizeFinished
@@ -63,7 +63,11 @@ class ExternalResizer:
         self._timers: TimerQueue[str] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Begin the expansions that `stimulus` requires; return the writes that finish others."""
+        """Begin the expansions that `stimulus` requires, or finish expansions.
+
+        Returns the events about the expansions that begin, and the writes that copy the new
+        capacity of a volume to the status of its claim.
+        """
         match stimulus:
             case ObjectChanged(one):
                 self._index.see(one)

@@ -122,9 +122,10 @@ class VolumeIndex:
         return claim is None or claim.metadata.uid != reference.uid
 
     def best_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """Return the best free volume that satisfies `claim`, or None; nodes are ignored.
+        """Return the best free volume that satisfies `claim`, or None if there is none.
 
-        This is the smallest of the volumes with the fewest access modes.
+        The best volume is the smallest of the volumes with the fewest access modes. Whether a node
+        can access the volume is not checked.
         """
         # upstream: persistentvolume/index.go:findByClaim, allPossibleMatchingAccessModes
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
@@ -144,7 +145,10 @@ def claim_key(volume: PersistentVolume) -> str | None:
 
 
 def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the volume's claimRef refers to `claim`, not to a deleted one of its name."""
+    """Return whether the volume's claimRef refers to `claim`.
+
+    A claimRef with another uid refers to a deleted claim of the same name.
+    """
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -182,7 +186,7 @@ def _rank(volume: PersistentVolume) -> tuple[int, int, str]:
 
 
 def why_unsuitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
-    """Return why `claim` cannot be bound to `volume`, its volumeName; "" if it can be bound.
+    """Return why `claim` cannot be bound to the `volume` that its volumeName names, else "".
 
     upstream: pv_controller.go:checkVolumeSatisfyClaim
     """

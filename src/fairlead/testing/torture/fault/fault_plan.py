@@ -28,8 +28,8 @@ _REASONS: Final[tuple[FailureReason, ...]] = (
     FailureReason.INTERNAL_ERROR,
     FailureReason.TOO_MANY_REQUESTS,
 )
-# The server itself retries deletions and evictions after a conflict, and a Bind conflicts only with
-# another Bind.
+# Commands that are never refused with a conflict. The server itself retries deletions and
+# evictions after a conflict, and a Bind conflicts only with another Bind.
 _WITHOUT_CONFLICTS: Final = ("Bind", "CreateObject", "DeleteObject", "EvictPod")
 # (kind, weight): killing the process costs the most time, and is rare.
 _WEIGHTS: Final = (

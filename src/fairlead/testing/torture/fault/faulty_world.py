@@ -43,7 +43,7 @@ from fairlead.testing.torture.scenario import Fault, FaultKind
 from fairlead.worlds.local.admission_gateway import PendingCommand
 from fairlead.worlds.local.world import LocalWorld
 
-HOLD_MAX: Final[DurationNs] = seconds(5)  # as in worlds/cluster/world.py
+HOLD_MAX: Final[DurationNs] = seconds(5)  # same as HOLD_MAX in worlds/cluster/world.py
 COMMANDS_PER_INSTANT_MAX: Final = 20_000
 INJECTED: Final = "injected fault"
 
@@ -117,7 +117,7 @@ class FaultyWorld:
                 return []
 
     def next_event(self) -> Instant | None:
-        """Return the time of the next change, late command or held outcome; None without these."""
+        """Return the time of the next change, late command or held outcome, or None."""
         dues = (self._late.next_due(), self._script.next_due())
         due = min((one for one in dues if one is not None), default=None)
         return None if due is None else max(due, self.suspended_until)

@@ -114,9 +114,10 @@ def _honest(call: WebhookCall) -> WebhookAnswer:
 
 
 def _wrong(call: WebhookCall, number: int) -> DelayedAnswer:
-    """Return the next kind of wrong answer.
+    """Return a wrong answer to `call`; `number` counts the wrong answers.
 
-    The kinds are a timeout, a closed connection, an error, text, another uid, and a refusal.
+    Six kinds of wrong answers alternate: a timeout, a closed connection, an error, text that is
+    not JSON, another uid, and a refusal.
     """
     review: Json = msgspec.json.decode(call.body)
     match number % 6:

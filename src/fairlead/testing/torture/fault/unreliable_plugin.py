@@ -18,7 +18,7 @@ NAME: Final = "Unreliable"
 RAISES: Final = "raises"
 WAITS: Final = "waits"
 _EVERY: Final = 40  # calls
-_FILTER_EVERY: Final = 400  # it is called for each node
+_FILTER_EVERY: Final = 400  # calls; `filter` is called for each node
 _PATIENCE: Final = seconds(30)
 
 
