@@ -64,7 +64,7 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
     spec: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
 ) -> Pod:
-    """Return a pod with the phase Running on `node`, or with the phase Pending without a node.
+    """Return a Running pod on `node`, or a Pending pod without a node if `node` is "".
 
     `uid` defaults to `uid-` and the name. `requests` are those of its only container, by resource
     name, and `host_ports` are host ports of that container. `nominated` is the pod's nominated

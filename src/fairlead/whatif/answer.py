@@ -24,12 +24,11 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     """Both runs of a what-if, the effect of the change, and its verdict.
 
     `source` is the snapshot as the user named it. `releases` contains the Kubernetes releases of
-    both runs.
-    `scheduler_config` is the path of the scheduler's configuration file in the run without the
-    change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the user's
-    plugins in that run. `seeds` is the number of seeds with which the what-if ran, and `certainty`
-    says in how many of these runs each outcome occurs; () for one seed. `start_times` are the
-    simulated start times of pods that wait at the end; None if they are unknown.
+    both runs. `scheduler_config` is the path of the scheduler's configuration file in the run
+    without the change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the
+    user's plugins in that run. `seeds` is the number of seeds with which the what-if ran, and
+    `certainty` says in how many of these runs each outcome occurs; () for one seed. `start_times`
+    are the simulated start times of pods that wait at the end; None if they are unknown.
     """
 
     source: str

@@ -1,7 +1,7 @@
 """ControllerEnvironment: component variants for a served cluster and for a simulation.
 
 The rules of all controllers are the same everywhere. Two things depend on the world. This module
-selects the variants for them once, so that the rules contain no conditions about the world:
+selects the variants of both once, so that the rules contain no conditions about the world:
 
     clients                  API clients of a served cluster read status, events and revisions, so
                              they are written. No client reads a simulation, so null objects replace

@@ -127,7 +127,10 @@ class ResourceQuotas(Struct):
             self._changed[namespace] = None
 
     def _see_pod(self, pod: Pod, *, is_gone: bool = False) -> None:
-        """Plan the first periodic recount after the grace period of a terminating pod."""
+        """Plan the first periodic recount after the grace period of `pod`, if it is terminating.
+
+        `is_gone` is set if the pod was deleted; then its planned recount is dropped.
+        """
         meta, key = pod.metadata, pod.key
         grace_s = meta.deletion_grace_period_seconds
         before = self._recount_of.pop(key, None)

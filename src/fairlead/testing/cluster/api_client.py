@@ -44,7 +44,7 @@ class ApiClient:
         return self._thread.call(listing)
 
     def kind(self, name: str) -> Kind:
-        """Return the kind with this kind name, plural, singular, short name or `plural.group`.
+        """Return the kind whose name, plural, singular, short name or `plural.group` is `name`.
 
         Raises LookupError if the cluster does not serve such a kind.
         """

@@ -438,7 +438,7 @@ def _essence(obj: Json) -> Json:
     list; the order of the list has no meaning.
 
     The progress deadline of a Deployment may expire while the new process runs. So an unfinished
-    rollout before its deadline is equal to one after its deadline.
+    rollout before its deadline equals an unfinished rollout after its deadline.
 
     upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
     CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile

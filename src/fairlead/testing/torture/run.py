@@ -235,8 +235,8 @@ class _Run:
         """Wait until no object has changed for the duration REST, or a limit is reached.
 
         Jobs may wait for each other for hours. So a wait does not count against the limit RESTS_MAX
-        if pods completed during it, up to WORKING_RESTS_MAX waits in total. A scenario that was
-        shrunk may have lost the changes that suspend its CronJobs.
+        if pods completed during it. There are at most WORKING_RESTS_MAX waits in total, because a
+        scenario that was shrunk may have lost the changes that suspend its CronJobs.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):

@@ -1,6 +1,7 @@
 """Makes a failing scenario smaller: removes the parts that the failure does not need.
 
-Changes, faults and objects are removed in chunks, from all of them down to single ones. A removal
+Changes, faults and objects are removed in chunks: first all at once, then smaller and smaller
+chunks, and finally single changes, faults and objects. A removal
 is kept if the same law breaks in the same way (delta debugging; Zeller, Hildebrandt, 2002).
 """
 

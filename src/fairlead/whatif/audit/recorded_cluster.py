@@ -183,7 +183,10 @@ class RecordedCluster(Struct):
                 yield from self._deleted(write, item)
 
     def _deleted(self, write: AuditedWrite, last: Json) -> Iterator[Stimulus]:
-        """Yield the removal of `last`, or its update if a finalizer or a grace period keeps it."""
+        """Yield the removal of a deleted object, whose last version is `last`.
+
+        If a finalizer or a grace period keeps the object, yield its update to `last` instead.
+        """
         meta = last["metadata"]
         if meta.get("finalizers") or meta.get("deletionGracePeriodSeconds"):
             yield from self._replace(write, last)
@@ -191,7 +194,11 @@ class RecordedCluster(Struct):
             yield self._remove(write.kind, meta.get("namespace", ""), meta["name"])
 
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
-        """Yield the update to `new`, or its removal if it is deleted and has no finalizer left."""
+        """Yield the update of an object to `new`.
+
+        If `new` is deleted and no finalizer or grace period keeps it, yield the removal of the
+        object. Yield nothing if a newer version of the object is recorded.
+        """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
         if not self._note_version(key, str(meta.get("resourceVersion", ""))):

@@ -1,9 +1,9 @@
 """TopologyHints: the zones whose clients should use each endpoint of a Service in mode Auto.
 
 Each zone gets a share of the endpoints in proportion to the CPU of its ready nodes. An endpoint is
-first hinted at its own zone. Then zones with more endpoints than their share give some of them to
-zones with fewer endpoints. If a zone's clients would overload its endpoints by more than 20 %, the
-Service gets no hints.
+first hinted at its own zone. Then zones with more endpoints than their share give some endpoints
+to zones with fewer endpoints than their share. If a zone's clients would overload its endpoints by
+more than 20 %, the Service gets no hints.
 
 Example: zones a and b with equal CPU, 3 endpoints in a and 1 in b. The share of each zone is 2, so
 one endpoint in a is hinted at b.
@@ -59,7 +59,7 @@ class HintsError(ValueError):
 
 
 class _Share(Struct):
-    """The numbers of endpoints that a zone must have, may have, and should have (`desired`)."""
+    """The minimum, maximum and desired number of endpoints that are hinted at a zone."""
 
     minimum: int
     desired: float
@@ -263,7 +263,7 @@ def _givers_and_receivers(
     while surplus and lack:
         giver, receiver = max(surplus, key=surplus.__getitem__), max(lack, key=lack.__getitem__)
         amounts = surplus[giver], lack[receiver]
-        # Each step takes 1 from both, so this loop ends.
+        # Each step takes 1 from a surplus and 1 from a lack, so this loop ends.
         if min(amounts) < _GIVEN_MIN or max(amounts) < 1:
             break
         givers[giver] = givers.get(giver, 0) + 1

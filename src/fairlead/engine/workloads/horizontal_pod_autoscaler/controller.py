@@ -59,9 +59,9 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 class _Namespace(Struct):
     """The autoscalers and pods of a namespace, by name.
 
-    `selecting` caches the names of the autoscalers that select a set of labels. `by_labels` caches
-    the pods by their labels; it is None after a pod has changed. `generation` counts changes of
-    selectors.
+    `selecting` caches, for a set of pod labels, the names of the autoscalers that select it.
+    `by_labels` caches the pods by their labels; it is None after a pod has changed. `generation`
+    counts changes of selectors.
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)

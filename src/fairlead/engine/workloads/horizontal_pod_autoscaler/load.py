@@ -8,8 +8,8 @@ the same time are a step:
 The load is 1000 from 0 s to 60 s. At 60 s it jumps to 4000, then falls to 2000 until 120 s, and
 then stays at 2000 forever.
 
-With a period, the curve between 0 and the period repeats. Amounts are thousandths of a core for cpu
-and bytes for memory.
+If a period is set, the curve between 0 and the period repeats. Amounts are thousandths of a core
+for cpu and bytes for memory.
 
 On a live cluster, the annotation `fairlead.dev/load: cpu=4,memory=8Gi` of a workload sets a
 constant load.

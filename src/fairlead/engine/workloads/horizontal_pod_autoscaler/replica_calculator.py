@@ -56,7 +56,8 @@ def utilization_proposal(
     """Return the proposal for a target that is a percentage of the requests.
 
     `usage` is the usage of the counted pods in thousandths. `target` is the percentage. `current`
-    is the current number of replicas. Raises MetricError if no pod counts or requests are unknown.
+    is the current number of replicas. Raises MetricError if no pod is counted or requests are
+    unknown.
     """
     counted = groups.counted
     if not counted.pods:
@@ -84,7 +85,7 @@ def average_proposal(
     """Return the proposal for a target that is an amount per pod.
 
     `usage` is the usage of the counted pods, and `target` is the amount, both in thousandths.
-    `current` is the current number of replicas. Raises MetricError if no pod counts.
+    `current` is the current number of replicas. Raises MetricError if no pod is counted.
     """
     counted = groups.counted
     if not counted.pods:

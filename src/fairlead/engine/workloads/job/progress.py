@@ -146,7 +146,7 @@ class JobProgress(Struct):
         return progress
 
     def count_ended(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
-        """Count the pods that have ended since the last call.
+        """Count the pods in `ends`, which have ended since the last call.
 
         Pods that the Job deleted, and tracked pods without the finalizer, are not counted.
         """

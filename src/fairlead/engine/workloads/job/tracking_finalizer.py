@@ -137,7 +137,7 @@ class JobOrphans(Struct):
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next refused write is repeated, or None."""
+        """Return the time at which the next refused write is repeated; None if there is none."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

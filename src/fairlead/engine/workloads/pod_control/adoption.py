@@ -94,7 +94,7 @@ class Adoption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next refused patch is retried, or None."""
+        """Return the time at which the next refused patch is retried, or None if there is none."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -6,7 +6,8 @@ revisions but no ControllerRevision objects.
 
 A snapshot may lack ControllerRevisions, and the name of a revision cannot be computed from its
 template. In this case, the revision of the template is taken from the owner's status or the labels
-of its pods, so that no rollout starts. Pods without the label belong to the first revision.
+of the owner's pods, so that no rollout starts. Pods without the label belong to the first
+revision.
 
 upstream: pkg/controller/history/controller_history.go,
 pkg/controller/statefulset/stateful_set_control.go:getStatefulSetRevisions, truncateHistory,

@@ -317,7 +317,10 @@ class PodSets(Struct):
             self.run_at(key, due)
 
     def next_retry(self) -> Instant | None:
-        """Return the time of the next retry of an owner or scheduled run of a rule, or None."""
+        """Return the time of the next retry of an owner or scheduled run of a rule.
+
+        Returns None if neither is scheduled.
+        """
         return earliest(self._retries.next_due(), self._runs.next_due())
 
     def retry(self, now: Instant) -> list[Command]:

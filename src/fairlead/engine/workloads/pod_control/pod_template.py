@@ -281,7 +281,7 @@ class SimulatedPodFactory:
 
 
 def class_name(spec: PodSpec) -> str:
-    """Return the priority class for a pod with `spec`, or "" if it needs no class.
+    """Return the name of the priority class for a pod with `spec`, or "" if it needs none.
 
     A pod with a priority but no class gets the name of a generated class.
     """

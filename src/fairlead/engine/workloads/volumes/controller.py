@@ -140,7 +140,7 @@ class Volumes:
         return tuple(self._creator.claims_for(pod)) if pod.spec.volumes else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next step or retry is due, or None."""
+        """Return the time at which the next step or retry is due, or None if there is none."""
         return earliest(
             self._timers.next_due(), self._volume_timers.next_due(), self._claim_timers.next_due()
         )

@@ -51,7 +51,7 @@ class FaultPlan:
     """Chooses faults for commands; `injected` lists the chosen faults."""
 
     def __init__(self, scenario: TortureScenario) -> None:
-        """Use the faults that `scenario` lists; without a list, draw faults from its seed."""
+        """Use the faults that `scenario` lists; if it has no list, draw faults from its seed."""
         listed = scenario.faults or ()
         self._listed = {(one.command, one.target, one.nth): one for one in listed}
         self._draws = scenario.faults is None
