@@ -1,6 +1,6 @@
 """Engine: takes stimuli and returns commands.
 
-    1. the state applies the stimulus; later, only the scheduler's assumptions change it
+    1. the state applies the stimulus; later, only the scheduler's assumptions change the state
     2. every controller that needs the stimulus, in order, returns commands
     3. each command is tagged with the controller that issued it
 
@@ -32,7 +32,7 @@ _NEVER: Final[Instant] = (1 << 63) - 1  # stored for a controller whose `next_de
 
 
 class _Member:
-    """A controller of an engine, and its place in the engine's list of deadlines."""
+    """A controller of an engine; `place` is its index in the engine's list of deadlines."""
 
     __slots__ = ("alone", "controller", "handle_pod", "interest", "issuer", "place")
 
@@ -62,11 +62,11 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in this order.
+        """Pass stimuli to `controllers` in the given order.
 
-        If several controllers have due work, the first of them works first, even if its deadline is
-        later. A controller with an attribute `interest` gets only the stimuli that the interest
-        includes.
+        If the deadlines of several controllers have come, the first controller in this order works
+        first, even if its deadline is later than the others. A controller with an attribute
+        `interest` gets only the stimuli that the interest includes.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -79,10 +79,11 @@ class Engine:
         self._touched: dict[_Group, None] = {self._everyone: None}
         always = [member for member in self._members if not member.interest.keeps_deadline]
         self._always_touched = {_Group(tuple(always)): None} if always else {}
-        # There are few topics, because a topic consists only of classes and a kind.
+        # The members that need a stimulus, by its topic. There are few topics, because a topic
+        # consists only of classes and a kind.
         self._concerned: dict[Topic, _Group] = {}
-        # Members by the class of a command that succeeded; None if they also depend on the kind of
-        # the object that the command wrote.
+        # The members that need the success of a command, by the class of the command; None if the
+        # members also depend on the kind of the object that the command wrote.
         self._concerned_by_success: dict[type, _Group | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
@@ -130,7 +131,7 @@ class Engine:
         return issued
 
     def _selected(self, stimulus: Stimulus) -> _Group:
-        """Return the members that need `stimulus`, and cache them where possible."""
+        """Return the members that need `stimulus`; the result is cached by class or topic."""
         if type(stimulus) is CommandSucceeded:
             command = type(stimulus.command)
             if command not in self._concerned_by_success:
@@ -143,7 +144,7 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the members that need the success of any command of this class.
 
-        Returns None if they also depend on the kind of the object that the command wrote.
+        Returns None if the members also depend on the kind of the object that the command wrote.
         """
         command = type(stimulus.command)
         if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members):
@@ -166,7 +167,10 @@ class Engine:
         return None if found == _NEVER else found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
-        """Let the first controller with due work do one unit of its work; return the commands."""
+        """Let the first controller whose deadline has come do one unit of work.
+
+        Returns the controller's commands, [] if no deadline has come.
+        """
         self.cluster.now = now
         for place, due in enumerate(self._current_deadlines()):
             if due <= now:
@@ -174,9 +178,9 @@ class Engine:
         return []
 
     def handle_overdue(self, now: Instant) -> list[Issued]:
-        """Let every controller with due work do one unit of its work; return the commands.
+        """Let every controller whose deadline has come do one unit of work; return the commands.
 
-        Worlds call this method if the first controllers always have due work, because
+        Worlds call this method if the first controllers always have work, because
         `handle_deadline` would then never reach the other controllers.
         """
         self.cluster.now = now

@@ -2,8 +2,9 @@
 
 The backend stores the objects with which it was created, and the nodes that it receives later. It
 answers for one pod at a time: which of the given nodes fit, how they score, and whether the pod
-would fit a node without certain pods. It returns no commands and stores nothing about the pods that
-it evaluates. `percentageOfNodesToScore` and extenders in its own configuration have no effect here.
+would fit a node if certain pods were removed. It returns no commands and stores nothing about the
+pods that it evaluates. `percentageOfNodesToScore` and `extenders` in the scheduler configuration of
+the backend have no effect.
 """
 
 from __future__ import annotations
@@ -56,8 +57,9 @@ class ExtenderBackend:
         self._cluster.apply(ObjectChanged(node))
 
     def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
-        """Return, by node, the status that rejects `pod`; None if the pod fits the node.
+        """Return, for each of `nodes`, the status that rejects `pod`, or None if the pod fits.
 
+        The status of a node that the backend does not have is UNKNOWN.
         Raises ExtenderBackendError if a plugin fails.
         """
         evaluation, table = self._evaluation_of(pod), self._cluster.table
@@ -78,9 +80,9 @@ class ExtenderBackend:
     def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
         """Return a score from 0 to `score_max` for each of `nodes`.
 
-        The score is 0 for a node that is unknown or that `pod` does not fit. `score_max`
-        corresponds to the highest total that the plugins could give. Raises ExtenderBackendError if
-        a plugin fails.
+        The score is 0 for a node that `pod` does not fit or that the backend does not have.
+        `score_max` is the score of a node that gets the highest score from every plugin. Raises
+        ExtenderBackendError if a plugin fails.
         """
         scores = dict.fromkeys(nodes, 0)
         evaluation = self._evaluation_of(pod)
@@ -93,8 +95,8 @@ class ExtenderBackend:
         """Return the nodes that `pod` fits after the removal of certain pods.
 
         `candidates` maps each node to the uids of the pods to remove from it. The result also
-        contains the nodes in `candidates` that are unknown. Raises ExtenderBackendError if a plugin
-        fails.
+        contains the nodes in `candidates` that the backend does not have. Raises
+        ExtenderBackendError if a plugin fails.
         """
         evaluation, table = self._evaluation_of(pod), self._cluster.table
         if evaluation is None:
@@ -107,7 +109,7 @@ class ExtenderBackend:
         ]
 
     def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
-        """Return `pod` with the profile that applies to it; None if there are no nodes."""
+        """Return `pod` with the profile for its schedulerName; None if the backend has no nodes."""
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
             # The caller is scheduling the pod, so a binding that is stored here is outdated.
@@ -119,21 +121,22 @@ class ExtenderBackend:
 
 
 class _PodEvaluation(Struct, frozen=True):
-    """A pod, and the built profile with the plugins that evaluate the pod."""
+    """A pod, and the built profile whose plugins evaluate the pod."""
 
     built: BuiltProfile
     pod: PodInfo
 
     def found(self) -> Feasibility:
-        """Run the filters on all nodes. Raises ExtenderBackendError."""
+        """Run the Filters on all nodes. Raises ExtenderBackendError if a plugin fails."""
         found = find_nodes_that_fit(self.built.plans, self.pod)
         _demand(found.error())
         return found
 
     def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
-        """Return the total score of each feasible node, as a ratio of the highest possible total.
+        """Return the total score of each feasible node in `nodes`, keyed by name.
 
-        Raises ExtenderBackendError.
+        The scores are ratios of the highest possible total, from 0 to 1. Raises
+        ExtenderBackendError if a plugin fails.
         """
         found = self.found()
         table, plan = found.plan.table, found.plan
@@ -152,7 +155,7 @@ class _PodEvaluation(Struct, frozen=True):
     def has_room(self, found: Feasibility, node: NodeInfo, uids: Sequence[str]) -> bool:
         """Return whether the pod fits `node` after the removal of the pods with the given `uids`.
 
-        Raises ExtenderBackendError.
+        `found` is the result of the method `found`. Raises ExtenderBackendError if a plugin fails.
         """
         if found.rejected is not None or _is_excluded(found, node):
             return False

@@ -14,8 +14,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class Candidate(Struct, frozen=True):
     """A node on which the pod would fit if `victims` were removed.
 
-    There is at least one victim. The victims are sorted by descending importance; in 1.19, victims
-    whose removal violates a disruption budget come first. `pdb_violations` is the number of victims
+    There is at least one victim. The victims are sorted by descending importance. Under the rules
+    of kube-scheduler 1.19, victims whose removal violates a disruption budget come first.
+    `pdb_violations` is the number of victims
     whose removal violates a budget.
     """
 
@@ -30,7 +31,10 @@ class Candidate(Struct, frozen=True):
 
     @property
     def priority_sum(self) -> int:
-        """The sum of priority + 2^31 over the victims; the offset makes fewer victims cost less."""
+        """The sum of (priority + 2^31) over the victims.
+
+        The offset makes all terms positive, so that fewer victims have a lower sum.
+        """
         return sum([victim.priority + (1 << 31) for victim in self.victims])
 
     @property
@@ -41,9 +45,10 @@ class Candidate(Struct, frozen=True):
 
 
 class CandidateRule(Struct, frozen=True):
-    """One of the ordered rules; each keeps only the candidates with the lowest `cost`.
+    """One of the ordered rules that choose a candidate.
 
-    `name` is shown to users if this rule decides. A cost is an integer of at most 64 bits and
+    Each rule keeps only the candidates with the lowest `cost`. `name` is shown to users if this
+    rule decides. A cost is an integer of at most 64 bits and
     depends only on the candidate.
     """
 

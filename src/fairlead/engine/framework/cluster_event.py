@@ -94,7 +94,9 @@ class EventKind(Enum):
 
 
 class ClusterEvent(Struct, frozen=True):
-    """One change; `old` and `new` are the object before and after it, None if there is none.
+    """One change; `old` and `new` are the object before and after the change.
+
+    `old` is None if the object was added, `new` is None if it was deleted.
 
     If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).
@@ -202,7 +204,7 @@ def _states(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions}
 
 
-# object was added, updated, deleted
+# The kinds of the events for an object that was added, updated and deleted.
 _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]]] = {
     PersistentVolume: (EventKind.VOLUME_ADD, EventKind.VOLUME_UPDATE, EventKind.VOLUME_DELETE),
     PersistentVolumeClaim: (
@@ -262,7 +264,10 @@ def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
 
 
 def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-    """Yield the events for a change of a pod that has a node; a deletion request yields none."""
+    """Yield the events for a change of a pod that is on a node.
+
+    A deletion request for the pod yields no event.
+    """
     if old.labels != new.labels:
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
     if old.shape is not new.shape and _scaled_down(old, new):

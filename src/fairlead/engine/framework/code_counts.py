@@ -31,7 +31,7 @@ class CodeCounts:
     """Counts and lists the codes (numbers of verdicts) that the caller passes to each query."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
-        """Start without counts; codes are indexes of `statuses`, which may grow later."""
+        """Start without counts; codes are indexes into `statuses`, which may grow later."""
         self._statuses = statuses
         self._rows: Rows = np.zeros(0, np.int64)
         self._codes: Codes = np.zeros(0, np.int32)
@@ -50,8 +50,8 @@ class CodeCounts:
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
-        `codes[i]` is the code for `rows[i]`. The result is the same array as the last time if it
-        has the same rows.
+        `codes[i]` is the code for `rows[i]`. If the rows of the result are the same as in the last
+        call, the result is the same array object.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

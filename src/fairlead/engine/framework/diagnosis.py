@@ -46,7 +46,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
         """Yield (verdict, number of nodes) for each distinct rejection."""
         return iter(self._counts)
 
-    @cached_property  # the event and the list of plugins need them
+    @cached_property  # used for the text of the event and for the list of plugins
     def _counts(self) -> list[tuple[Status, int]]:
         if self.pre_filter is not None:
             return [(self.pre_filter, self.table.count)]

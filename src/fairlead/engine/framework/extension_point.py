@@ -41,7 +41,8 @@ METHODS: Final[tuple[Method, ...]] = (
     Method("sort_key", "QueueSort", interface.QueueSortPlugin),
     Method("concerns", "PreFilter", interface.ShapeRelevance, makes_plugin=False),
     Method("pre_filter", "PreFilter", interface.PreFilterPlugin),
-    # Without the counterpart, the PreFilter data would be wrong after the first dry run.
+    # `add_pod` and `remove_pod` need each other: with only one of them, the PreFilter data would be
+    # wrong after the first dry run.
     Method(
         "add_pod", "PreFilterExtensionAddPod", interface.PreFilterExtensions,
         makes_plugin=False, needs_one_of=(("pre_filter",), ("remove_pod",)),
@@ -136,9 +137,9 @@ def wrap_methods(
 def original_of(plugin: object) -> object:
     """Return the plugin that `plugin` wraps, or `plugin` itself if it wraps none.
 
-    Two wrappers count: the wrapper that measures a plugin (`Meter.measured`), and a batch
-    scheduler's PartialPlugin, which has only some methods of a plugin. The wrapper that guards a
-    user's plugin does not count, so it is returned unchanged.
+    Two kinds of wrappers are removed: the wrapper that measures a plugin (`Meter.measured`), and a
+    batch scheduler's PartialPlugin, which has only some methods of a plugin. The wrapper that
+    guards a user's plugin is not removed, so it is returned unchanged.
     """
     return getattr(plugin, "wrapped", plugin)
 

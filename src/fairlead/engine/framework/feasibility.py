@@ -46,7 +46,10 @@ class Feasibility(Struct, eq=False):
 
     @property
     def statuses(self) -> list[Status]:
-        """The statuses to which `codes` refers: the plan's statuses, then this cycle's."""
+        """The statuses to which `codes` refers.
+
+        These are the plan's statuses, followed by the statuses that `judge` added in this cycle.
+        """
         return self._verdicts or self.plan.statuses
 
     @property
@@ -59,7 +62,7 @@ class Feasibility(Struct, eq=False):
         if self.rejected is not None:
             return np.zeros(0, np.int64)
         if self.is_cached and self.plan.node_names is None:
-            rows = self.plan.rows  # each row is at its own position
+            rows = self.plan.rows  # the position of each row is the row itself
             if self.count() == len(rows):
                 return rows
         return np.flatnonzero(self.codes == 0)
@@ -95,7 +98,7 @@ class Feasibility(Struct, eq=False):
         """Limit the feasible nodes to `positions`; set the `verdicts` on nodes that are rejected.
 
         `verdicts` is keyed by position. A node that was feasible until now, and is in neither
-        `positions` nor `verdicts`, counts as if it did not exist.
+        `positions` nor `verdicts`, is excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE
@@ -150,7 +153,8 @@ def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibil
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     """Run the uncached PreFilter plugins in configured order; stop at the first rejection.
 
-    A cached rejection takes effect when its plugin's turn comes.
+    If the plan has a cached rejection by one of the other PreFilter plugins, that rejection takes
+    effect at the plugin's place in the configured order.
     """
     plan, framework = found.plan, plans.framework
     split, rejected = plan.split, plan.rejected

@@ -190,7 +190,10 @@ class Shortlist(Protocol):
         ...
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Choose one of `candidates`, or return the error of a failed extender (a Status)."""
+        """Choose one of `candidates`, the candidates that the extenders have kept.
+
+        If an extender failed, `candidates` is its error, and the result has this error as status.
+        """
         ...
 
 
@@ -198,8 +201,8 @@ class PostFilterResult(Struct, frozen=True):
     """The result of a PostFilter.
 
     - `status`: SUCCESS if the PostFilter makes room for the pod
-    - `nominated_node`: the node on which it makes room; "" clears an earlier nomination, and None
-      keeps it
+    - `nominated_node`: the node on which the PostFilter makes room; "" clears an earlier
+      nomination, and None keeps it
     - `victims`: the pods to remove, the least important last
     - `pdb_violations`: the number of victims whose removal violates a disruption budget, None if
       this number is not known
@@ -221,7 +224,10 @@ class PostFilterResult(Struct, frozen=True):
 
 @runtime_checkable
 class PostFilterPlugin(Plugin, Protocol):
-    """A plugin that tries to make room if no node fits; the first success ends the search."""
+    """A plugin that tries to make room for a pod if no node fits.
+
+    After the first success, no further PostFilter plugin is called.
+    """
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -293,8 +299,8 @@ class ReservePlugin(Plugin, Protocol):
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the placement of `pod` on `node`; `unreserve` reverts it.
 
-        If a plugin rejects the placement, `unreserve` of every Reserve plugin is called, including
-        this plugin.
+        If any Reserve plugin rejects the placement, `unreserve` of all Reserve plugins is called,
+        even of the plugin that rejected it.
         """
         ...
 
@@ -334,10 +340,10 @@ class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
     All `commands` are sent immediately. All of them except RecordEvent must succeed. Then the
-    plugin's `is_prepared` is called every `interval` (ns) while it returns WAIT. If it still does
-    so `timeout` (ns) after the last command succeeded, the placement fails with the message
-    `on_timeout`. If another pod preempts the pod in the meantime, the placement fails with the
-    message `on_cancel`.
+    plugin's `is_prepared` is called every `interval` (ns) while it returns WAIT. If it still
+    returns WAIT `timeout` (ns) after the last command succeeded, the placement fails with the
+    message `on_timeout`. If another pod preempts the pod in the meantime, the placement fails with
+    the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

@@ -126,7 +126,7 @@ class PreparingPods:
         return self._checks.next_due()
 
     def check(self, now: Instant) -> Iterator[PreparationResult]:
-        """Call `is_prepared` of every plugin that is due.
+        """Call `is_prepared` of every plugin whose next check is due at `now`.
 
         Yields the result for each pod that is now prepared, was rejected, or has timed out.
         """
@@ -167,7 +167,10 @@ class PreparingPods:
 
 
 def pre_bind_refusal(plugin: str, status: Status) -> Status:
-    """Return the status for a pod that a PreBind plugin rejected; an error names the plugin."""
+    """Return the status for a pod that the PreBind plugin `plugin` rejected with `status`.
+
+    If `status` is an error, the message of the result names the plugin.
+    """
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)

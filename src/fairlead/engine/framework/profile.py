@@ -4,9 +4,9 @@ A plugin that is enabled everywhere (multiPoint) runs at each extension point th
 a single point, a profile may disable plugins, reorder them, or enable further plugins. The
 resulting order at that point is:
 
-    1  plugins enabled everywhere that are named here again, in the order named here
-    2  the other plugins enabled everywhere, in their own order, except plugins disabled here
-    3  plugins named here only
+    1  plugins that are enabled everywhere and again at the point, in the order of the point
+    2  other plugins enabled everywhere, in the order of multiPoint, unless disabled at the point
+    3  plugins enabled only at the point, in the order of the point
 
 upstream: framework/runtime/framework.go: updatePluginList, expandMultiPointPlugins
 """
@@ -53,8 +53,8 @@ class Profile(Struct, frozen=True):
     `plugins` are (name, score weight) pairs in order, and `args` is pluginConfig by plugin name.
     Each plugin runs at every extension point that it implements, and scores if its weight is not 0.
     `points` overrides single extension points (`Filter`, `Score`, …). `node_percentage` ends the
-    search for nodes once this percentage of all nodes was found feasible. 0 means upstream's
-    adaptive percentage, and None means that all nodes are evaluated.
+    search for nodes as soon as this percentage of all nodes has been found feasible. 0 means
+    upstream's adaptive percentage, and None means that all nodes are evaluated.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER

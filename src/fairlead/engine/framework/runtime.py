@@ -152,7 +152,7 @@ class Framework:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
             return crashed(plugin, cause)
-        if answer is SKIP:  # by far the most frequent answer of plugins that are not cached
+        if answer is SKIP:  # by far the most frequent result of plugins that are not cached
             state.skipped_filters[plugin.name] = None
             return None
         if not isinstance(answer, Status):
@@ -196,7 +196,7 @@ class Framework:
     ) -> Status | None:
         """Return the first rejection of `pod` on `node`, None if the pod fits.
 
-        With `points`, only these Filters run.
+        If `points` is given, only these Filters run.
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
         skipped = state.skipped_filters
@@ -235,7 +235,10 @@ class Framework:
             return self.run_filters(supposed, pod, node)
 
     def moved_pod_trackers(self, state: CycleState) -> list[PreFilterExtensions]:
-        """Return the plugins that need run_add_pod and run_remove_pod for moved pods."""
+        """Return the plugins whose PreFilter data `run_add_pod` and `run_remove_pod` update.
+
+        Plugins that returned SKIP in this cycle are left out.
+        """
         skipped = state.skipped_filters
         return [plugin for plugin in self._extensions if plugin.name not in skipped]
 

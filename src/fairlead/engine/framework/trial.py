@@ -7,7 +7,7 @@
 
 A trial can move pods on several nodes. The trial updates the plugins' PreFilter data (AddPod,
 RemovePod), so a verdict on one node takes into account the pods removed from another node.
-upstream: as in default_preemption.go: SelectVictimsOnNode
+upstream: default_preemption.go: SelectVictimsOnNode
 """
 
 from __future__ import annotations

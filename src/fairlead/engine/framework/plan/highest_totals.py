@@ -5,8 +5,9 @@ total of only one row. So the positions of the highest total are kept as a list.
 pod log names since the last call are checked against this list. All totals are searched again only
 if the list becomes empty, if many rows changed, or after `reset`.
 
-Invariant after `find`: `_searched`, or `_positions` if that is None, contains exactly the positions
-of the maximum of the totals, ascending, and `_highest` is that maximum. While `find` enters the
+Invariant after `find`: one list contains exactly the positions of the maximum of the totals,
+ascending, and `_highest` is that maximum. The list is `_searched`; if `_searched` is None, the list
+is `_positions`. While `find` enters the
 changed rows one by one, rows that are not entered yet count with their old totals. In this sense,
 the list contains exactly the positions whose total is `_highest`, and no total is higher, unless
 the list has become empty.
@@ -40,14 +41,14 @@ class HighestTotals:
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
         """Use `log` to find rows whose pods changed; other changes of totals need a `reset`.
 
-        If `mask` is given, only positions where it is True count; it must not change.
+        If `mask` is given, positions where it is False are ignored. The mask must not change.
         """
         self._log = log
         self.mask = mask
         self._read = 0
         self._highest = 0
         self._positions = _nowhere()
-        self._searched: Rows | None = None  # the result of a search that is not in the list yet
+        self._searched: Rows | None = None  # a result not copied to `_positions` yet
 
     def reset(self) -> None:
         """Make the next `find` search all totals."""

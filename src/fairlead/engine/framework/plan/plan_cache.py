@@ -17,10 +17,10 @@ from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Shape
 
-_NODES_TIMES_PLANS_MAX: Final = 20_000_000  # an entry has about 30 bytes
+_NODES_TIMES_PLANS_MAX: Final = 20_000_000  # about 30 bytes for each node and plan
 _PLANS_MIN: Final = 64
-_SHAPES_MANY: Final = 4  # from this number on, the plans in use share a matrix
-_PLANS_MAX: Final = 4_096  # the shape and plugin state of a plan take another 5 KB
+_SHAPES_MANY: Final = 4  # with at least this many other plans, a plan joins a matrix
+_PLANS_MAX: Final = 4_096  # for each plan, its shape and plugin state take another 5 KB
 
 
 class PlanCache:
@@ -42,7 +42,7 @@ class PlanCache:
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """Return the updated plan for the `Shape` of `pod`."""
+        """Return the plan for the `Shape` of `pod`, up to date; it is created if there is none."""
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -61,7 +61,8 @@ class PlanCache:
     def kept_plan(self, pod: PodInfo) -> ShapePlan | None:
         """Return the plan for the `Shape` of `pod` without updating it for changed pods.
 
-        Returns None if there is none, or if nodes have changed since its last update.
+        Returns None if there is no such plan, or if Node objects have changed since its last
+        update.
         """
         plan = self._plans.get(pod.shape.id)
         return plan if plan is not None and plan.has_current_nodes else None

@@ -4,7 +4,7 @@ A shape is the part of a pod's spec that scheduling reads; each shape has a plan
 which caches the plugins' results for every node. A row is the place of a node in the NodeTable. A
 placement makes the results for one row stale in every plan. Without a matrix, each plan would
 evaluate that row when the next pod of its shape is scheduled. This takes about 5 µs per shape and
-placement. Here plans with the same ROW plugins are the members of one matrix, and these plugins
+placement. With a matrix, plans with the same ROW plugins are its members, and these plugins
 evaluate a node for all members together (`filter_shapes`, `score_shapes`). This takes about 20 µs
 for up to a hundred members.
 
@@ -39,7 +39,8 @@ from fairlead.engine.state.shape import Shape
 from fairlead.engine.state.shape_columns import ShapeColumns
 
 Codes = npt.NDArray[np.int32]
-# For each member, the weighted sum of its scores for a node, and whether it fits; None if all fit.
+# For one node: the weighted sum of the scores for each member, and whether the member's shape fits
+# the node (None instead of the mask if all shapes fit).
 _Evaluated = tuple[Scores, Mask | None]
 
 # With fewer members than this, evaluating them one by one is as fast.
@@ -225,7 +226,7 @@ class PlanMatrix:
 
     def _redo(self, row: int) -> None:
         if not self._table.alive[row]:
-            return  # the node log names the row, too
+            return  # the node log also names this row
         if len(self.plans) < _MEMBERS_FEW or not self._redo_shapes(row):
             self._is_refused[row] = True  # a member may reject the node
             for plan in self.plans:

@@ -88,7 +88,11 @@ class RowEvaluator:
     def run_filters(
         self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
     ) -> None:
-        """Run `filters` on feasible positions; write the codes of rejections to `codes`."""
+        """Run `filters` at `positions`; write the codes of rejections to `codes`.
+
+        `codes[i]` is the code for `positions[i]`, and must be 0 if the node is feasible so far. The
+        Filters run only on nodes with the code 0.
+        """
         for point in filters:
             if not np.count_nonzero(codes):
                 codes[:] = self.run_filter(point, self._state, pod, self.rows_at(positions))
@@ -99,7 +103,7 @@ class RowEvaluator:
             codes[open_at] = self.run_filter(point, self._state, pod, self.rows[positions[open_at]])
 
     def run_filter(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        """Return the verdicts of one plugin on `rows`, as codes of this evaluator."""
+        """Return the verdicts of one plugin, as one code of this evaluator for each of `rows`."""
         try:
             verdicts = point.many(state, pod, self._table, rows)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
@@ -184,14 +188,14 @@ class RowEvaluator:
         return total
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
-        """Return the raw scores of one plugin for the nodes at `positions`.
+        """Return one raw score of one plugin for each of `positions`.
 
         Where the plugin fails or its score is out of range, the score is 0 and the error is added
         to `broken`, by position.
         """
         try:
             found = self.raw_scores(point, pod, positions)
-        except Exception:  # noqa: BLE001 - calling it row by row finds the failing row
+        except Exception:  # noqa: BLE001 - the calls for single rows find the failing row
             found = None
         is_raw = point.normalization is not Normalization.NONE
         if found is not None and (is_raw or is_in_range(found)):
@@ -203,5 +207,8 @@ class RowEvaluator:
         return np.fromiter(one_by_one, np.int64, len(positions))
 
     def raw_scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return the raw scores of one plugin for the nodes at `positions`."""
+        """Return one raw score of one plugin for each of `positions`, without any check.
+
+        Exceptions of the plugin are not caught.
+        """
         return point.many(self._state, pod, self._table, self.rows_at(positions))

@@ -58,7 +58,7 @@ _COLUMNS_FROM: Final = 12
 # The code of a row that was rejected by the matrix, until `refresh` finds the reason.
 _UNEXPLAINED: Final = 1 << 30
 
-_SUMS_MAX: Final = 256  # some 50 KB, as much as the other results of a plan for 5,000 nodes
+_SUMS_MAX: Final = 256  # about 50 KB, as much as all other results of a plan for 5,000 nodes
 
 _ONLY: Final = array("i", [0])  # the positions of a plan with one node
 
@@ -224,7 +224,9 @@ class ShapePlan:
         return np.flatnonzero(self.total == self.total.max())
 
     def count_feasible(self, mask: Mask | None = None) -> int:
-        """Return the number of feasible nodes; with `mask`, only at positions where it is True.
+        """Return the number of feasible nodes.
+
+        If `mask` is given, nodes at positions where it is False are not counted.
 
         The array `mask` must not be changed after the call, because the result is cached for it.
         """
@@ -346,10 +348,11 @@ class ShapePlan:
 
     @cached_property
     def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The results cached by the sums of nodes, built on first use; None without a cache.
+        """The cached results of ROW plugins for nodes with equal sums (`SumsCache`).
 
-        There is no cache if a plugin reads more than the sums. A plan that is limited by node names
-        has no cache either, because it has few nodes, which rarely have equal sums.
+        Each result is (code, weighted sum of the scores). None if a ROW plugin reads more than the
+        sums. Also None for a plan that is limited by node names: it has few nodes, which rarely
+        have equal sums.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)
@@ -378,7 +381,7 @@ class ShapePlan:
         self.total[position] = self.static.score[position] + score
 
     def _evaluate(self, pod: PodInfo, node: NodeInfo, position: int) -> tuple[int, int]:
-        """Return (code, weighted sum of the scores) by the ROW plugins for `node`."""
+        """Return (code, weighted sum of the scores) of the ROW plugins for `node`."""
         status = first_rejection(self.row_filters, self.state, pod, node)
         if status is not None:
             return self.code(status), 0
@@ -427,7 +430,7 @@ class ShapePlan:
             )
 
     def _own_codes(self, codes: Codes) -> Codes:
-        """Return the codes of NODE plugins as codes of this plan, in a new array."""
+        """Return `codes`, which are codes of `static`, as codes of this plan in a new array."""
         if not np.count_nonzero(codes):
             return codes.copy()
         statuses = self.static.statuses
@@ -438,5 +441,8 @@ class ShapePlan:
         return self._from_static[codes]
 
     def raw_scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return the raw scores of one plugin for the nodes at `positions`."""
+        """Return one raw score of one plugin for each of `positions`.
+
+        Exceptions of the plugin are not caught.
+        """
         return self._evaluator.raw_scores(point, pod, positions)

@@ -38,7 +38,7 @@ NO_NODE: Final = -1
 class StaticPoints(Struct, frozen=True):
     """The NODE plugins that run for pods of one `Shape`.
 
-    The raw scores of `normalized` are normalized over the feasible nodes.
+    `normalized` are the Score plugins whose raw scores are normalized over the feasible nodes.
     """
 
     filters: Sequence[FilterPoint]
@@ -49,8 +49,8 @@ class StaticPoints(Struct, frozen=True):
 class StaticResults:
     """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
 
-    The results include the changes in the node log before `position`. `version` changes when the
-    results of all nodes were recomputed, not only of changed nodes.
+    The results include the changes in the node log before `position`. `version` changes each
+    time that the results of all nodes are recomputed, instead of the results of changed nodes.
     """
 
     def __init__(
@@ -82,7 +82,10 @@ class StaticResults:
         return self._evaluator.rows
 
     def refresh(self, pod: PodInfo) -> None:
-        """Recompute the rows whose Node objects changed; `pod` is any pod of a shape."""
+        """Recompute the rows whose Node objects changed.
+
+        `pod` is any pod of a shape that shares these results.
+        """
         log, table = self._table.node_log, self._table
         if log.position == self.position:
             return

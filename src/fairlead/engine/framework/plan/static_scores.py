@@ -26,8 +26,8 @@ class StaticScores:
     def __init__(self, width: int) -> None:
         """Start without members, for `width` nodes."""
         self._scores: Scores = np.zeros((0, width), np.int64)
-        self._statics: list[StaticResults | None] = []  # by index of `_scores`
-        self._positions: list[int] = []  # in the node log, by index of `_scores`
+        self._statics: list[StaticResults | None] = []  # the source of each array in `_scores`
+        self._positions: list[int] = []  # position in the node log of each of `_statics`
         self._index: Rows = np.zeros(16, np.int64)
         self._count = 0
 
@@ -54,7 +54,7 @@ class StaticScores:
         return at
 
     def remove(self, member: int) -> None:
-        """Remove `member`; the last member takes its number."""
+        """Remove `member`, the index of a member; the last member gets this index."""
         at = int(self._index[member])
         self._count -= 1
         self._index[member] = self._index[self._count]

@@ -33,7 +33,10 @@ class SumsCache(Generic[Result]):
         self._results: dict[tuple[int, ...], Result] = {}
 
     def find(self, node: NodeInfo) -> Result | None:
-        """Return the result for the current sums of `node`; if it is None, call `keep` next."""
+        """Return the result for the current sums of `node`, None if there is none yet.
+
+        After None, the caller computes the result and calls `keep`.
+        """
         if self._epoch != self._table.resource_epoch:
             self._results.clear()
             self._epoch = self._table.resource_epoch

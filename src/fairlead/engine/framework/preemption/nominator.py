@@ -13,8 +13,8 @@ class Nominator:
     """The nominated pods of each node, in order of their last nomination.
 
     `log` contains the names of nodes whose nominations changed, so that caches can drop their
-    verdicts. A new version of a pod is not logged if Filters cannot tell it from the previous
-    version.
+    verdicts. When a nominated pod gets a new version that Filters cannot distinguish from the
+    previous version, its node is not logged.
     """
 
     def __init__(self) -> None:

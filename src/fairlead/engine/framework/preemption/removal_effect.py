@@ -22,10 +22,10 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemovalEffect(Struct, frozen=True):
     """The pods whose removal from a node can change the verdict of a Filter on that node.
 
-    `concerns` returns whether a placed pod is one of them. It may read only facts that all loaded
-    pods of a group share (`Representatives`). `locations` contain at least the rows of all these
-    pods; None means that these pods may be on any row. If `may_harm` is not set, a node that the
-    Filter accepts remains acceptable when any of its pods are removed.
+    `concerns` returns whether a placed pod is one of these pods. It may read only facts that are
+    equal for all loaded pods of a group (`Representatives`). `locations` contain at least the rows
+    on which these pods are; None means that the pods may be on any row. If `may_harm` is
+    not set, a node that the Filter accepts remains acceptable when any of its pods are removed.
     """
 
     concerns: Callable[[PodInfo], bool]

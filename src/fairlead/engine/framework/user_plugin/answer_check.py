@@ -36,7 +36,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Check = Callable[[tuple[Any, ...], Any], Any]
 
-# 100 × this fits into 64 bits, which scaling to 0..100 requires.
+# 100 × RAW_SCORE_MAX fits into 64 bits, as scaling to 0..100 requires.
 RAW_SCORE_MAX: Final = 1 << 53
 _SHOWN_MAX: Final = 60
 _USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
@@ -53,6 +53,7 @@ def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
     """Return a check for a status result.
 
     The check accepts None, a Status whose code is in _USUAL or `codes`, and instances of `others`.
+    `wanted` describes the accepted values in the error message.
     """
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:

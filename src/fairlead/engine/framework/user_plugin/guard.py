@@ -85,7 +85,7 @@ def _checked(plugin: str, method: str, bound_method: BoundMethod) -> BoundMethod
         try:
             answer = bound_method(*arguments)
         except KeyboardInterrupt:
-            raise  # the user ends the program
+            raise  # the user has interrupted the program
         except BaseException as cause:
             raise fault_of(plugin, method, cause) from cause
         try:

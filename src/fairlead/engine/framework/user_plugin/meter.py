@@ -49,7 +49,7 @@ class Meter:
         """Start with all counts at 0."""
         self._stopwatch = stopwatch
         self._times: dict[tuple[str, str], PluginTime] = {}
-        self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}  # at the unit's begin
+        self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}  # when the unit began
         self._taken_inside: DurationNs = 0
         self._steps: dict[str, DurationNs] = {}
         self._step_began: DurationNs = 0
@@ -77,7 +77,7 @@ class Meter:
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def begin_unit(self) -> None:
-        """Note that a unit of work begins, for `unit_times`."""
+        """Start a new unit of work: `unit_times` returns the calls from now on."""
         self._before.clear()
 
     def unit_times(self) -> list[PluginTime]:

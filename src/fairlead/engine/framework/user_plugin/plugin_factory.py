@@ -98,7 +98,10 @@ def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
 
 
 def _field_names(form: Any) -> tuple[str, ...] | None:
-    """Return the field names of `form` in configuration, None if it has no fixed fields."""
+    """Return the names that the fields of the type `form` have in a configuration.
+
+    Returns None if the type has no fixed fields.
+    """
     if dataclasses.is_dataclass(form):
         return tuple(field.name for field in dataclasses.fields(form))
     return getattr(form, "__struct_encode_fields__", None)
@@ -116,9 +119,9 @@ def _refusal(message: str) -> str:
 def with_plugin(profile: Profile, name: str, plugin: type, weight: int) -> Profile:
     """Return `profile` with the class `plugin` added under `name` and with score weight `weight`.
 
-    The plugin runs after the profile's own plugins, at every extension point that it implements.
-    There are two exceptions. A QueueSort plugin replaces PrioritySort, because the queue has only
-    one order. DefaultBinder stays last, because it binds every pod.
+    The plugin runs after the plugins that the profile already has, at every extension point that it
+    implements. There are two exceptions. A QueueSort plugin replaces PrioritySort, because the
+    queue has only one order. DefaultBinder stays last, because it binds every pod.
     """
     sorts_queue = hasattr(plugin, "sort_key")
     others = [one for one in profile.plugins if not (sorts_queue and one[0] == QUEUE_SORT)]
