@@ -160,7 +160,7 @@ class Displacement(Struct, frozen=True):
 
 
 class Cycle(Struct, frozen=True):
-    """Displacements that lead back to the first workload.
+    """A chain of displacements that ends at the workload with which it starts.
 
     The newest displacement, which closes the cycle, is last.
     """
@@ -288,9 +288,9 @@ class NominationHistory:
     def nominated(self, pod: str, node: str) -> int:
         """Record the nomination of `pod` to `node`.
 
-        Return the number of wasted nominations to report. It is the number of successive
-        nominations that the pod did not use, if that number is a multiple of `wasted_after`,
-        otherwise 0.
+        If the pod was already nominated, the earlier nomination is wasted. Return the number of
+        wasted nominations to report: the number of successive nominations that the pod did not use
+        if this number has reached a multiple of `wasted_after`, otherwise 0.
         """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node
@@ -300,9 +300,8 @@ class NominationHistory:
     def placed(self, pod: str, node: str) -> int:
         """Record the placement of `pod` on `node`.
 
-        Return the number of wasted nominations to report, which is computed as in `nominated`.
-
-        A nomination to another node counts as wasted.
+        If the pod was nominated to another node, the nomination is wasted. Return the number of
+        wasted nominations to report, by the rule of `nominated`.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

@@ -16,8 +16,7 @@ class Candidate(Struct, frozen=True):
 
     There is at least one victim. The victims are sorted by descending importance. Under the rules
     of kube-scheduler 1.19, victims whose removal violates a disruption budget come first.
-    `pdb_violations` is the number of victims
-    whose removal violates a budget.
+    `pdb_violations` is the number of victims whose removal violates a budget.
     """
 
     node: NodeInfo
@@ -48,8 +47,7 @@ class CandidateRule(Struct, frozen=True):
     """One of the ordered rules that choose a candidate.
 
     Each rule keeps only the candidates with the lowest `cost`. `name` is shown to users if this
-    rule decides. A cost is an integer of at most 64 bits and
-    depends only on the candidate.
+    rule decides. A cost is an integer of at most 64 bits and depends only on the candidate.
     """
 
     name: str

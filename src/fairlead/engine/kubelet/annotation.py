@@ -1,7 +1,7 @@
 """Annotations of pods that set durations for simulated kubelets.
 
 `fairlead.dev/run-duration` is the time for which a pod runs before it succeeds.
-`fairlead.dev/ready-delay` is the time from its start until it becomes ready.
+`fairlead.dev/ready-delay` is the time from the pod's start until the pod becomes ready.
 `fairlead.dev/stop-duration` is the time that the pod takes to stop. All values are Go durations;
 the run duration may be `forever`. `fairlead.api.kubelet_behaviour` documents the annotation
 `fairlead.dev/kubelet` of nodes.
@@ -37,7 +37,8 @@ def ready_delay(pod: Pod) -> DurationNs | None:
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
     """Return the problems of the pod's annotations.
 
-    An invalid annotation counts as missing, but an invalid run duration means `forever`.
+    Each problem is a text for users; the result is () if all annotations are valid. An invalid
+    annotation is ignored as if it were missing, but an invalid run duration means `forever`.
     """
     annotations = pod.metadata.annotations
     if annotations.keys().isdisjoint(_DURATIONS):

@@ -32,18 +32,18 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     """Settings of all simulated kubelets. Durations are in ns.
 
     `start_delay` is the time from the binding until the pod is Running. `ready_delay` is the time
-    from then until the pod is ready. `stop` determines when the containers of a terminating pod
+    from Running until the pod is ready. `stop` determines when the containers of a terminating pod
     end; they end at the latest after the pod's grace period. `removal_delay` is the time from the
     end of the containers until the object is deleted.
 
-    Two functions override these times for a pod, unless they return None: `start_delays` returns
-    the start delay, and `removal_delays` the whole time from the deletion request to the removal.
-    If `tends_pods` is False, another program starts and stops pods.
+    Two functions override these times for a pod: `start_delays` returns the start delay, and
+    `removal_delays` the whole time from the deletion request to the removal. If a function returns
+    None, the times above apply. If `tends_pods` is False, another program starts and stops pods.
 
     A pod runs for the first of these times that is not None: `input_duration` (only for pods that
-    end with their stdin, see `reads_to_the_end`), the result of `run_durations`, and `job_duration`
-    (only for pods with restartPolicy Never or OnFailure). If all of them are None, the pod runs
-    forever.
+    end when their stdin ends, see `reads_to_the_end`), the result of `run_durations`, and
+    `job_duration` (only for pods with restartPolicy Never or OnFailure). If all of them are None,
+    the pod runs forever.
 
     A pod's annotations can set its run duration, ready delay and stop duration
     (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the

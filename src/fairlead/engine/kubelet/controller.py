@@ -63,8 +63,8 @@ class Kubelets:
     ) -> None:
         """Start without nodes; evictions are reported to `reporter`.
 
-        In `cluster`, the kubelets check whether a pod fits its node. Without it, they admit all
-        pods.
+        The kubelets use the state `cluster` to check whether a pod fits its node. If `cluster` is
+        None, they admit all pods.
         """
         config = config or KubeletConfig()
         self._nodes = config.nodes
@@ -130,9 +130,11 @@ class Kubelets:
         return self._workers.awaiting_volumes()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Run the heartbeats or the pressure checks that are due; if none are due, act on one pod.
+        """Do one kind of work that is due at `now`, and return its commands.
 
-        Pods are handled one by one, so that the effects of each pod settle before the next pod.
+        If heartbeats are due, run all of them; otherwise, if pressure checks are due, run all of
+        them; otherwise act on one pod. Pods are handled one by one, so that the effects of each act
+        are observed before the next act.
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:
@@ -145,7 +147,10 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load leases first, then nodes, which continue their leases, then pods."""
+        """Load leases, then nodes, then pods.
+
+        Leases come first, because a loaded node continues the renewals of its lease.
+        """
         commands: list[Command] = []
         for lease in (one for one in loaded.others if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)

@@ -60,10 +60,10 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 class Threshold(Struct, frozen=True):
     """A threshold that is crossed while too little of a resource is available.
 
-    The limit is `amount` (whole units), or `share` of the node's capacity if that is not None.
-    `grace` is the time in ns for which the threshold must be crossed before pods are evicted; 0 for
-    a hard threshold. `reclaim` is the additional amount that must be available before the shortage
-    ends.
+    If `share` is not None, the limit is this share of the node's capacity, otherwise `amount` (in
+    whole units). `grace` is the time in ns for which the threshold must be crossed before pods are
+    evicted; 0 for a hard threshold. `reclaim` is the additional amount that must be available
+    before the shortage ends.
     """
 
     signal: Signal
@@ -73,15 +73,16 @@ class Threshold(Struct, frozen=True):
     reclaim: int = 0
 
     def value(self, capacity: int) -> int:
-        """Return the amount that must be available, in whole units."""
+        """Return how much of `capacity` must be available, both in whole units."""
         return self.amount if self.share is None else int(capacity * self.share)
 
 
 class EvictionConfig(Struct, frozen=True, kw_only=True):
     """The kubelet's eviction thresholds and their delays.
 
-    `pressure_transition` is the time in ns for which a pressure is still reported after it was last
-    observed. `max_pod_grace_s` limits the grace period of pods evicted by a soft threshold.
+    `pressure_transition` is the time in ns for which a pressure is still reported after the
+    pressure was last observed. `max_pod_grace_s` limits the grace period of pods evicted by a soft
+    threshold.
     """
 
     thresholds: tuple[Threshold, ...] = (

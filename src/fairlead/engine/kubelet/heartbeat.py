@@ -51,7 +51,7 @@ LEASE_DURATION_S: Final = 40
 
 
 class Resumption(Struct, frozen=True):
-    """A kubelet that has resumed. `was_down` is False if its machine ran during the pause."""
+    """A kubelet that has resumed. `was_down` is False if only the kubelet had paused."""
 
     node: str
     was_down: bool
@@ -148,12 +148,12 @@ class Heartbeats(Struct):
     def next_due(self) -> Instant | None:
         """Return the time at which the next node flaps, posts conditions or renews its lease.
 
-        Returns None if no node is due to act.
+        Returns None if nothing is scheduled for any node.
         """
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Return the commands of all kubelets that are due at `now`."""
+        """Let all kubelets act that are due at `now`; return their commands."""
         return [c for kubelet in self._timers.pop_due(now) for c in self._act(kubelet, now)]
 
     def _act(self, kubelet: KubeletState, now: Instant) -> list[Command]:
@@ -235,7 +235,10 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now) + post(kubelet.node, kubelet.conditions, now)
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Stop the heartbeats of a kubelet. Its lease then shows the last renewal."""
+        """Stop the heartbeats of a kubelet; return the write after which its lease has no renewals.
+
+        The lease then states the time of the last renewal.
+        """
         kubelet.is_reporting, kubelet.posts_at = False, None
         lease = self._leases.get(kubelet.name)
         known = kubelet.renewals or (None if lease is None else known_renewals(lease))
@@ -245,7 +248,7 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now)
 
     def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Change the renewal period of a kubelet, starting from its last renewal."""
+        """Apply a changed renewal period, which counts from the last renewal; return the writes."""
         every = self._period(kubelet)
         if kubelet.renewals is None or kubelet.renewals.every == every:
             return []
@@ -253,9 +256,9 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now)
 
     def _post_change(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Post changed conditions immediately.
+        """Return the commands that post changed conditions immediately.
 
-        If the kubelet is slow, post them at the next renewal.
+        If the kubelet is slow, schedule the post for the next renewal instead, and return [].
         """
         if kubelet.behaviour.mode is Mode.SLOW:
             self._schedule_post(kubelet, now)

@@ -29,13 +29,15 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    `annotation` is the last value of the node's annotation. `base` are the conditions that the
-    kubelet found on the node at first. They are posted unless the annotation, or a pressure in
-    `measured`, which node-pressure eviction has found, replaces one of them. Each of the last four
-    fields is a time, or None if nothing is scheduled. At `flaps_at` the node starts or stops
-    reporting. At `posts_at` the kubelet posts its conditions again if the Node has other
-    conditions. At `retries_at` it repeats a refused lease write. At `renews_at` it writes the next
-    renewal, if each renewal is written.
+    `annotation` is the last value of the node's annotation. `base` are the conditions with which
+    the kubelet found the node. `measured` are the pressures that node-pressure eviction has found.
+    The kubelet posts the conditions in `base`, except those that the annotation or `measured`
+    replaces.
+
+    Each of the last four fields is a time, or None if nothing is scheduled. At `flaps_at` the node
+    starts or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has
+    different ones. At `retries_at` the kubelet repeats a refused lease write. At `renews_at` it
+    writes the next renewal; this field is used only if each renewal is written.
     """
 
     node: Node
@@ -71,7 +73,7 @@ def read_behaviour(
 ) -> tuple[KubeletBehaviour, list[Command]]:
     """Return (the behaviour that the annotation of `node` specifies, warning events).
 
-    If the annotation is invalid, the behaviour is `otherwise`, with one warning.
+    If the annotation is invalid, the result is `otherwise` and one warning.
     """
     try:
         return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []

@@ -40,10 +40,10 @@ class MirrorPods:
             missing.pop(pod.key, None)
 
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
-        """Return the command that creates a deleted static pod again.
+        """Return the command that creates the deleted `pod` again, if it is a static pod.
 
-        If the kubelet of the pod does not work (`is_reporting` is False), the pod is only recorded
-        until the kubelet resumes.
+        If the kubelet of the pod does not work (`is_reporting` is False), return [] and record the
+        pod until the kubelet resumes.
         """
         if not is_static(pod) or not pod.spec.node_name:
             return []

@@ -99,7 +99,7 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Conditions:
-    """Return `conditions` with the conditions that `reports` state in place of the old ones."""
+    """Return `conditions`, where the conditions in `reports` replace those of the same type."""
     return {**conditions, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 

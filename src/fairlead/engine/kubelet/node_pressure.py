@@ -12,7 +12,8 @@ The pods to evict are ordered by three criteria:
     2 pods with a lower priority come first
     3 pods whose usage exceeds their request by a larger amount come first
 
-Process ids cannot be requested, so for them only priority and usage count.
+Process ids cannot be requested, so for a shortage of process ids the order depends only on priority
+and usage.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize, helpers.go:rankMemoryPressure,
 rankDiskPressureFunc, rankPIDPressure, evictionMessage;
@@ -60,9 +61,10 @@ Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 class _NodeState(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
-    `since` is the time at which each threshold was first crossed, `seen` the time at which each
-    pressure was last observed. `leaving` maps evicted pods to (the end of the grace period,
-    message).
+    `users` are the pods that use resources, by pod key. `since` is the time at which each threshold
+    was first crossed, `seen` the time at which each pressure was last observed, `crossed` the
+    pressures found by the last check. `leaving` maps the keys of evicted pods to (the end of the
+    grace period, message).
     """
 
     name: str
@@ -159,7 +161,7 @@ class NodePressure:
     # --- checks --------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return the time at which the next kubelet checks its node.
+        """Return the time of the next check of a node by its kubelet.
 
         Returns None if no check is scheduled.
         """
@@ -206,12 +208,12 @@ class NodePressure:
     def _pressures(
         self, state: _NodeState, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """Return the pressures of a node: resources that are, or recently were, short."""
+        """Return the pressures to report: those of `short`, and those that ended only recently."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
                 state.seen[report] = now
-            elif report in state.crossed:  # skipped checks would have observed it, too
+            elif report in state.crossed:  # the checks that were skipped would have observed it
                 state.seen[report] = max(state.seen[report], now - SYNC_PERIOD)
         state.crossed = tuple(report for report in Report if report in crossed)
         period = self._config.pressure_transition
@@ -261,8 +263,8 @@ class NodePressure:
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
         """Return the grace period in ns for evicting `pod`: one second for a hard threshold.
 
-        For a soft threshold, it is the pod's own grace period, limited by `max_pod_grace_s`, but at
-        least one second.
+        For a soft threshold, the result is the grace period in the pod's specification, limited by
+        `max_pod_grace_s`, but at least one second.
         """
         # upstream: immediateEvictionGracePeriodSeconds,
         # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
@@ -272,7 +274,7 @@ class NodePressure:
 
 
 def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
-    """Return the sort key of a threshold: memory comes first."""
+    """Return the sort key of a crossed threshold; thresholds for memory come first."""
     return list(Signal).index(crossed[0].signal)
 
 

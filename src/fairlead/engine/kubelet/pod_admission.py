@@ -112,8 +112,8 @@ def admit(
     """Return whether the kubelet of `node` admits `pod`, and which pods it ends first.
 
     The usage of `node` already includes `pod`. `find_others` returns the unfinished pods that the
-    kubelet has admitted before; it is called only if they matter. `resources` are the names of the
-    resources by column.
+    kubelet has admitted before; it is called only if the decision depends on these pods.
+    `resources[column]` is the name of the resource in `column`.
     """
     rejection = _pressure_rejection(pod.pod, node.node)
     if rejection is not None:
@@ -131,10 +131,10 @@ def admit(
 
 
 def _has_room(pod: PodInfo, node: NodeInfo) -> bool:
-    """Return whether `node` has enough for all pods that are counted on it, including `pod`.
+    """Return whether `node` has enough resources for all pods on it, including `pod`.
 
-    Pods that the kubelet does not know yet are counted, too. So the result may be False although
-    `pod` fits.
+    The pods on `node` include pods that the kubelet has not admitted yet. So the result may be
+    False although `pod` fits.
     """
     return len(node.pods) <= node.allowed_pods and all(
         node.requested_of(column) <= node.allocatable_of(column) for column, _ in pod.shape.wanted
@@ -176,7 +176,7 @@ def _insufficient(
 
 
 def _amount(pod: PodInfo, column: int) -> int:
-    """Return the amount of a resource that the placed `pod` occupies."""
+    """Return the amount that the placed `pod` occupies of the resource in `column`."""
     if column == _POD_COUNT:
         return 1
     return next((amount for taken, amount in pod.shape.load if taken == column), 0)
@@ -238,7 +238,8 @@ def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> l
     best_effort, burstable, guaranteed = (by_class[name] for name in QOS_CLASSES)
     if _without(lacking, (*best_effort, *burstable, *guaranteed)):
         return None
-    # Each class only frees what the other classes cannot free, the most important class first.
+    # First Guaranteed pods are chosen, to free only what all other pods cannot free. Then
+    # Burstable pods are chosen, to free only what BestEffort pods and the chosen pods cannot free.
     last = _closest(guaranteed, _without(lacking, (*best_effort, *burstable)))
     middle = _closest(burstable, _without(lacking, (*best_effort, *last)))
     first = _closest(best_effort, _without(lacking, (*middle, *last)))
@@ -278,7 +279,7 @@ def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
                 at = i
         chosen.append(left[at])
         lacking = _without(lacking, (left[at],))
-        # as upstream, which moves the last pod to the place of the chosen one
+        # The last pod takes the place of the chosen pod, as in upstream; this affects later ties.
         left[at] = left[-1]
         left.pop()
     return chosen

@@ -10,9 +10,9 @@ observed a changed specification (OBSERVE). A pod becomes ready some time after 
 whenever another controller marks it not ready. A pod that is not admitted fails instead of starting
 (REJECT, `pod_admission`).
 
-Each pod waits for at most one act. These functions compute the act and its time; they have no
-state. Containers that have ended are not restarted: a pod with a known run duration ends after that
-time.
+Each pod waits for at most one act. The functions of this module compute the act and its time; they
+have no state. Containers that have ended are not restarted: a pod with a run duration ends when
+this time is over.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return the act that ends the running `pod` unless it is deleted; None if it runs forever.
+    """Return the act that ends the running `pod`; None if the pod runs until it is deleted.
 
     `started_at` is the time at which the pod began to run.
     """
@@ -198,7 +198,8 @@ def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Ins
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
 
-    The grace period is that of the pod's specification, but at least one second.
+    The time depends on the grace period in the pod's specification. A grace period of less than one
+    second is raised to one second.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
     grace = max(GRACE_MIN, granted_grace(pod))

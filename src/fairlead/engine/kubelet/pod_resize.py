@@ -1,9 +1,10 @@
-"""Finds the resizes of pods in place, and describes those that a kubelet defers.
+"""Finds in-place resizes of pods, and describes the resizes that a kubelet defers.
 
-A resize changes the requests in a pod's spec. The kubelet allocates them if they fit its node, by
-the rules for a new pod (`pod_admission`). Otherwise it defers the resize: the containers keep what
-is allocated to them, the pod has the condition PodResizePending, and the kubelet tries again when
-pods of the node change. A resize that can never fit is refused by the API server.
+A resize changes the requests in a pod's spec. The kubelet allocates the new requests if they fit
+its node, by the rules for a new pod (`pod_admission`). Otherwise it defers the resize: the
+containers keep what is allocated to them, the pod has the condition PodResizePending, and the
+kubelet tries again when pods of the node change. A resize that can never fit is refused by the API
+server.
 
 upstream: pkg/kubelet/allocation/allocation_manager.go:handlePodResourcesResize, canResizePod;
 pkg/kubelet/events/pod_resize.go:PodResizePendingMsg
@@ -29,7 +30,7 @@ RESIZE_DEFERRED: Final = "ResizeDeferred"  # the reason of the event
 
 
 def is_resize(pod: Pod) -> bool:
-    """Return whether the containers of the running `pod` request other amounts than they have."""
+    """Return whether containers of the running `pod` request more or less than is allocated."""
     return allocated_pod(pod).spec != pod.spec
 
 

@@ -112,7 +112,7 @@ def running(ref: ObjectRef, pod: Pod, accepted_at: Instant, ready: Readiness | N
 def made_ready(ref: ObjectRef, ready: Readiness, deferral: Condition | None) -> PatchStatus:
     """Return the status patch of a pod after all its containers have become ready.
 
-    `deferral` is the condition of its deferred resize, None if it has none.
+    `deferral` is the condition of the pod's deferred resize, None if the pod has none.
     """
     return PatchStatus(ref, conditions=(*ready, *_present(deferral)))
 
@@ -123,7 +123,7 @@ def observed(
     """Return the status patch after a change of the running `pod`.
 
     `ready` are the readiness conditions if the containers are ready, otherwise None. `deferral` is
-    the condition of its deferred resize, None if it has none.
+    the condition of the pod's deferred resize, None if the pod has none.
     """
     readiness_now = ready or _not_ready(pod.spec.containers)
     conditions = (*_STARTED, *readiness_now, *_present(deferral))

@@ -6,10 +6,11 @@ happens on its node. Outdated timers are dropped when they expire. So the amount
 the number of changes, not on the number of nodes or pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
-rejection after the start delay of the pod. Otherwise, a controller that replaces failed pods
-immediately would create an endless number of pods at one instant. A resize of a running pod is
-decided when the kubelet observes it, and if it is deferred (`pod_resize`), again when pods of the
-node have changed: one pod at a time, pods of higher priority first.
+rejection only after the start delay of the pod. If it reported at once, a controller that replaces
+failed pods immediately would create an endless number of pods at one instant. A kubelet decides
+about the resize of a running pod when it observes the resize. It decides about deferred resizes
+(`pod_resize`) again when pods of the node have changed: one pod at a time, pods of higher priority
+first.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
 kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
@@ -129,8 +130,8 @@ class _Timer(Struct, frozen=True):
 class PodWorkers(Struct):
     """The workers of bound pods. `is_reporting` returns whether the kubelet of a node works.
 
-    `cluster` is the state in which kubelets check whether a pod fits its node. Without it, they
-    admit all pods.
+    The kubelets use the state `cluster` to check whether a pod fits its node. If `cluster` is None,
+    they admit all pods.
     """
 
     config: KubeletConfig
@@ -149,7 +150,8 @@ class PodWorkers(Struct):
     _frozen: dict[str, list[_Timer]] = field(default_factory=dict)
     # Pods that a kubelet has not seen because it does not work, by node.
     _unseen: dict[str, list[_PodWorker]] = field(default_factory=dict)
-    # Workers of pods that start or stop, by pod key; some of them have acted already.
+    # Workers of pods whose next act is not END, by pod key. If a worker has no pending act, its
+    # act was sent already.
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
     # Workers whose pods wait for a volume, by pod key, by the key of the pod that holds the volume.
     _awaiting: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
@@ -158,7 +160,7 @@ class PodWorkers(Struct):
     _volumes: SingleNodeVolumes | None = None
 
     def __post_init__(self) -> None:
-        """Delay pods whose volume is attached to another node, if the cluster is known."""
+        """If `cluster` is set, delay pods whose volume is attached to another node."""
         if self.cluster is not None:
             self._volumes = SingleNodeVolumes(self.cluster)
 
@@ -171,7 +173,7 @@ class PodWorkers(Struct):
     def is_waiting(self) -> bool:
         """Return whether a working kubelet waits for a pod to start, become ready or stop.
 
-        Pods that will end by themselves, as pods of Jobs do, do not count.
+        Running pods that will end by themselves, such as pods of Jobs, are ignored.
         """
         return any(
             worker.pending is not None and self.is_reporting(worker.node)
@@ -198,8 +200,8 @@ class PodWorkers(Struct):
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
         """Load the settled pods among the first loaded objects; return the other pods.
 
-        If there were pods before `loaded`, return all of its pods. The caller must pass the
-        returned pods to `see`.
+        If pods were loaded or seen before, all pods of `loaded` are returned. The caller must pass
+        the returned pods to `see`.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
@@ -214,7 +216,7 @@ class PodWorkers(Struct):
         """Return the pods of `replicas` that are not settled or have no node."""
         if not replicas[0].spec.node_name:
             return replicas
-        if self.config.run_durations is not None:  # replicas may have different durations
+        if self.config.run_durations is not None:  # durations may differ among the pods
             return [pod for pod in replicas if not is_settled(pod, self.config)]
         return () if is_settled(replicas[0], self.config) else replicas
 
@@ -394,7 +396,7 @@ class PodWorkers(Struct):
         return self._preempt(worker, decision.victims, now)
 
     def _decide(self, worker: _PodWorker) -> Admission:
-        """Return whether the pod fits its node with the requests in its spec."""
+        """Return whether the kubelet admits the pod with the requests in the pod's spec."""
         if self.cluster is None:
             return ADMITTED
         node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)
@@ -498,14 +500,17 @@ class PodWorkers(Struct):
                 return
 
     def _is_room_for_resize(self, worker: _PodWorker) -> bool:
-        """Return whether the resize of the pod is deferred, and fits now."""
+        """Return whether the running pod has a deferred resize that fits its node now."""
         pod = worker.pod
         if worker.deferral is None or pod.status.phase != "Running" or is_terminating(pod):
             return False
         return self._decide(worker).rejection is None
 
     def _observe(self, worker: _PodWorker, now: Instant) -> list[Command]:
-        """Report a changed spec of the pod; a resize that does not fit is deferred."""
+        """Return the commands that report a changed spec of the pod.
+
+        A resize that does not fit is deferred, with an event.
+        """
         decision = self._decide(worker) if is_resize(worker.pod) else ADMITTED
         commands = self._preempt(worker, decision.victims, now)
         why, before = decision.rejection, worker.deferral
@@ -633,7 +638,7 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
 
 
 def _was_ready(worker: _PodWorker) -> bool:
-    """Return whether the pod is ready, or was until another controller marked it not ready."""
+    """Return whether the pod is ready, or was ready until another controller changed that."""
     if worker.ready_at is not None:
         return True
     found = condition(worker.pod, "Ready")
@@ -641,7 +646,10 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
-    """Return whether the pod already waits for this act. A removal is never postponed."""
+    """Return whether the pod already waits for the act `due`.
+
+    Also returns True if `due` is a later removal than `pending`: a removal is never postponed.
+    """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False
@@ -653,7 +661,7 @@ def _is_by_kubelet(command: PatchStatus | DeleteObject, sent: Due) -> bool:
 
 
 def _awaits_admission(pod: Pod) -> bool:
-    """Return whether the kubelet of the pod's node decides about `pod` when it first sees it."""
+    """Return whether the kubelet of the pod's node has to decide whether it admits `pod`."""
     status = pod.status
     is_new = status.phase in STARTABLE_PHASES and not status.start_time
     return is_new and not is_terminating(pod) and not is_static(pod)

@@ -42,7 +42,7 @@ class SingleNodeVolumes(Struct):
     """The claims in `cluster` whose volume is attached to one node at a time."""
 
     cluster: Cluster
-    _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim, after a lost pod
+    _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim, after `lose`
 
     def holder_of(self, pod: Pod) -> PodInfo | None:
         """Return a started pod on another node that uses a volume of `pod`; None if none does."""
@@ -52,7 +52,10 @@ class SingleNodeVolumes(Struct):
         return next((one for one in others if _holds(one, claims, pod)), None)
 
     def free_at(self, pod: Pod) -> Instant:
-        """Return the time at which lost nodes no longer hold volumes of `pod`; 0 if none does."""
+        """Return the time at which all volumes of `pod` are detached from lost nodes.
+
+        Returns 0 if none of these volumes was attached to a lost node.
+        """
         if not self._detached_at:
             return 0
         return max((self._detached_at.get(key, 0) for key in self.claims_of(pod)), default=0)
@@ -84,7 +87,7 @@ class SingleNodeVolumes(Struct):
 
 
 def _holds(other: PodInfo, claims: Collection[str], pod: Pod) -> bool:
-    """Return whether `other` has started on another node than `pod` with one of `claims`."""
+    """Return whether `other` runs on another node than `pod` and uses one of `claims`."""
     spec, namespace = other.pod.spec, other.namespace
     if spec.node_name == pod.spec.node_name or other.pod.status.phase != "Running":
         return False

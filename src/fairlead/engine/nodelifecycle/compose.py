@@ -16,8 +16,8 @@ def node_controllers(
 ) -> tuple[Controller, ...]:
     """Return the node controllers in the order in which they handle stimuli.
 
-    The controllers start at `start`. Without the taint manager (`--enable-taint-manager=false`),
-    NoExecute taints evict no pods.
+    The controllers start at `start`. If the taint manager is disabled
+    (`--enable-taint-manager=false`), NoExecute taints evict no pods.
     """
     lifecycle = NodeLifecycle(config, reporter, start)
     collector = PodGarbageCollector(config, reporter, start)

@@ -43,19 +43,18 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     Options without an upstream flag:
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
-    the previous pass. With any small positive value, a node without heartbeats becomes Unknown in
-    the pass 50 s after the pass that noticed its last heartbeat (with the default grace period of
-    50 s). If passes took no time, this would take 55 s, because after exactly 50 s the grace period
-    is not yet exceeded.
+    the previous pass. Example with the default grace period of 50 s: with any small positive
+    `pass_cost`, a node without heartbeats becomes Unknown in the pass 50 s after the pass that
+    noticed its last heartbeat. With a `pass_cost` of 0, the node becomes Unknown only after 55 s,
+    because after exactly 50 s the grace period is not yet exceeded.
 
     `eviction_offset` is the delay from the controller's start to the first processing of the
     eviction queues, which is then repeated every 100 ms. `gc_offset` is the delay from the start to
     the first pod garbage collection, which is then repeated every 20 s.
 
-    If `is_taking_over` is True, the first list of nodes counts as already known, as if a controller
-    with this state had been running before. Otherwise the controller behaves as after a restart:
-    every node gets a new grace period, and NoExecute taints are removed and then added again at the
-    zone's rate.
+    If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
+    processed these nodes. Otherwise the controller behaves as after a restart: every node gets a
+    new grace period, and NoExecute taints are removed and then added again at the zone's rate.
     """
 
     profile: VersionProfile = V1_36

@@ -107,9 +107,9 @@ class NodeLifecycle:
         return self._see_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next pass, queue processing or retry that may find something.
+        """Return the time of the next pass, queue processing or retry that may cause a change.
 
-        Returns None if there is none.
+        Returns None if only a stimulus can cause a change.
         """
         found = self._shared.examinations.next_pass()
         for due in (self._next_attempt, self._late_bound_pods.next_due()):
@@ -130,11 +130,11 @@ class NodeLifecycle:
         return commands
 
     def monitor_node_health(self, now: Instant) -> list[Command]:
-        """Run one monitor pass."""
+        """Run one monitor pass at `now`; return its commands."""
         return self._monitor.run(now)
 
     def process_queues(self, now: Instant) -> list[Command]:
-        """Process the queued nodes for which a token is available."""
+        """Taint or empty the queued nodes whose zone has a token; return the commands."""
         commands: list[Command] = []
         eviction = self._shared.eviction
         last_pass = self._shared.passes.before(now)
@@ -202,7 +202,7 @@ class NodeLifecycle:
             try:
                 renewals = renewals_of(lease)
             except ValueError:
-                return  # unreadable, so no heartbeat
+                return  # a lease that cannot be parsed is not a heartbeat
             self._renew(lease.metadata.name, now).renewals = renewals
 
     def _renew(self, name: str, now: Instant) -> NodeRecord:

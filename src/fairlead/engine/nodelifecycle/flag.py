@@ -37,8 +37,8 @@ class FlagError(ValueError):
 class _Flag(Struct, frozen=True):
     """The configuration field that a flag sets, and the parser of its value.
 
-    `parse` raises ValueError for an invalid value. If `is_old` is set, the flag is rejected unless
-    the profile has pod eviction (`has_pod_eviction`).
+    `parse` raises ValueError for an invalid value. If `is_old` is set, the flag is accepted only
+    for a profile with `has_pod_eviction`.
     """
 
     field: str
@@ -111,7 +111,7 @@ FLAGS: Final[Mapping[str, _Flag]] = {
     "enable-taint-manager": _Flag("enable_taint_manager", _switch, is_old=True),
     "terminated-pod-gc-threshold": _Flag("terminated_pod_gc_threshold", _count),
 }
-# Feature gates of 1.16 that affect these controllers.
+# Feature gates of 1.16 that affect the node lifecycle controllers.
 TAINT_BASED_EVICTIONS: Final = "TaintBasedEvictions"
 GATES: Final = (TAINT_BASED_EVICTIONS, *GATED_FIELDS)
 

@@ -7,7 +7,8 @@
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
 not ready immediately. The node's event and the marking of its pods follow when its conditions have
-been written. Both are dropped if the Ready condition has changed by then, or if the write fails.
+been written. If the Ready condition has changed by then, or if the write fails, there is no event
+and no pod is marked.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -123,7 +124,7 @@ class Monitor:
         return [event, *self._shared.eviction.on_ready(node, zone, now)]
 
     def _unregister(self, record: NodeRecord, node: Node) -> list[Command]:
-        """Remove a deleted node. As in upstream, its queue entry still consumes a token."""
+        """Remove a deleted node. As in upstream, its queue entry still uses up a token."""
         name = node.metadata.name
         record.registered = None
         self._stop_requeuing(name)
@@ -186,8 +187,8 @@ class Monitor:
         """Save the health in `edit`, after the conditions in `edit` were written.
 
         If Ready was True before, return the event NodeNotReady and the writes that mark the node's
-        pods as not ready. If a pass has resumed evictions in the meantime and set a new `probe`,
-        that probe is kept.
+        pods as not ready. The `probe` of the saved health is kept, because a pass may have set it
+        to a newer time when it resumed evictions.
         """
         record = self._shared.nodes[name]
         if record.health is not None:
@@ -232,7 +233,7 @@ class Monitor:
             if wait is not None and wait >= examinations.last_pass:
                 dues.append(passes.after(wait))
         if found.health_if_unknown is not None:
-            dues = []  # the write of its conditions will queue it again
+            dues = []  # the write of the conditions will queue the node again
         examinations.schedule(name, min((due for due in dues if due is not None), default=None))
 
     # --- 3 zones -------------------------------------------------------------------------------

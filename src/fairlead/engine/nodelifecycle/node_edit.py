@@ -140,8 +140,8 @@ class CopyLabels(Struct, frozen=True):
 class MarkUnknown(Struct, frozen=True):
     """Sets `conditions` to Unknown, unless Ready has changed since the decision.
 
-    `ready` is the Ready condition at the time of the decision (None: missing). `health` replaces
-    the node's saved health once the write has succeeded.
+    `ready` is the Ready condition on which the decision was based (None: missing). `health`
+    replaces the node's saved health once the write has succeeded.
     """
 
     conditions: tuple[Condition, ...]
@@ -168,7 +168,7 @@ def node_ref(node: Node) -> ObjectRef:
 
 
 def has_no_execute(node: Node, key: str) -> bool:
-    """Return whether `node` has a NoExecute taint with this key."""
+    """Return whether `node` has a NoExecute taint with the key `key`."""
     return any(_is(taint, key, NO_EXECUTE) for taint in node.spec.taints)
 
 

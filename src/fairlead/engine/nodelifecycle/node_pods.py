@@ -16,7 +16,7 @@ class NodePods:
     def __init__(self) -> None:
         self._by_node: dict[str, Mapping[str, Pod]] = {}
         self._known: dict[str, Pod] = {}
-        self._own: dict[str, dict[str, Pod]] = {}  # values of `_by_node` that are not shared
+        self._own: dict[str, dict[str, Pod]] = {}  # values of `_by_node` that this index may change
 
     def load(self, loaded: ObjectsLoaded) -> None:
         """Store the pods that were loaded at the start."""
@@ -24,7 +24,8 @@ class NodePods:
             for pod in loaded.bound.values():
                 self.put(pod)
             return
-        # Other indexes share the pods of each node; they are copied when one of them changes.
+        # Other indexes share the dictionary of each node; it is copied before this index changes
+        # it.
         self._by_node = dict(loaded.bound_pods)
         self._known = loaded.bound.copy()
 
@@ -57,11 +58,11 @@ class NodePods:
             del self._by_node[pod.spec.node_name], self._own[pod.spec.node_name]
 
     def _pods_of(self, node: str) -> dict[str, Pod]:
-        """Return the pods on `node`, to be changed."""
+        """Return the pods on `node`, as a dictionary that the caller may change."""
         own = self._own.get(node)
         if own is None:
             there = self._by_node.get(node, {})
-            # a copy of a LateDict has rows, so that no other pod on the node needs to be created
+            # The copy of a LateDict stays lazy: pods that were not read yet are not created.
             own = there.copy() if isinstance(there, LateDict) else dict(there)
             self._by_node[node] = self._own[node] = own
         return own
@@ -76,7 +77,7 @@ class NodePods:
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """Return the sorted names of the nodes that have pods. The Node object need not exist."""
+        """Return the sorted names of nodes to which pods are bound; a Node need not exist."""
         return sorted(self._by_node)
 
 

@@ -35,7 +35,8 @@ LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
 class EditOutcome(Struct, frozen=True):
     """The outcome of an edit.
 
-    `failure` is None on success. `is_over` is False if the edit will be retried.
+    `node` is the name of the node. `failure` is None on success. `is_over` is False if the edit
+    will be retried.
     """
 
     node: str
@@ -80,9 +81,9 @@ class NodeWriter:
         return pending is not None and any(isinstance(one, MarkUnknown) for one in pending.edits)
 
     def see_node(self, name: str, now: Instant) -> list[Command]:
-        """Return the command of the next pending edit, if no command of the node is in flight.
+        """Return the command of the next pending edit; [] if a command for the node is in flight.
 
-        Call this after a new node version or a command outcome.
+        Call this method after a new node version or a command outcome.
         """
         pending = self._pending.get(name)
         return self._go_on(name, now) if pending is not None and pending.sent is None else []
@@ -92,7 +93,9 @@ class NodeWriter:
         self._pending.pop(name, None)
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> EditOutcome | None:
-        """Return the edit that `outcome` completes; None if its command is not from this writer.
+        """Return the result of the edit to which `outcome` belongs.
+
+        Returns None if this writer did not send the command of `outcome`, or has dropped its edit.
 
         Call `see_node` afterwards to continue with pending edits.
         """

@@ -7,8 +7,8 @@ Each pass (every 20 s) collects, in this order:
     orphaned        pods whose node has been missing for the quarantine period
     unscheduled     terminating pods that were never bound
 
-Each of these pods is set to Failed, unless it had finished, and deleted with grace period 0. Passes
-that cannot find anything are skipped.
+Each of these pods is set to Failed, unless it has already finished, and is then deleted with grace
+period 0. Passes that cannot find anything are skipped.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """
@@ -76,9 +76,9 @@ class PodGarbageCollector:
         self._pods = NodePods()
         self._terminated: dict[str, Pod] = {}
         self._terminating: dict[str, Pod] = {}
-        self._nodes: dict[str, bool] = {}  # existing nodes -> whether they are out of service
+        self._nodes: dict[str, bool] = {}  # existing node -> whether the node is out of service
         self._missing: dict[str, None] = {}  # nodes that pods reference and that may not exist
-        self._quarantine: dict[str, Instant] = {}  # missing nodes -> end of their quarantine
+        self._quarantine: dict[str, Instant] = {}  # missing node -> end of its quarantine
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record a change of the cluster. Pods are deleted only in passes."""
@@ -118,7 +118,7 @@ class PodGarbageCollector:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
-        """Load objects: nodes before pods, so that no node of a pod seems to be missing."""
+        """Load nodes, then pods, so that no node of a pod seems to be missing."""
         for one in loaded.others:
             if isinstance(one, Node):
                 self._see(one, now)
@@ -182,7 +182,7 @@ class PodGarbageCollector:
     # --- a pass --------------------------------------------------------------------------------
 
     def _deleted_nodes(self, now: Instant) -> list[str]:
-        """Return nodes that pods reference and that were missing for the quarantine period."""
+        """Return the names of nodes that have pods but were missing for the quarantine period."""
         missing = sorted(
             name for name in self._missing if name not in self._nodes and self._pods.on(name)
         )
@@ -231,7 +231,10 @@ class PodGarbageCollector:
 
 
 def _age(pod: Pod) -> tuple[bool, Instant, str, str]:
-    """Return a sort key: evicted pods come first, then the oldest. Names make the order total."""
+    """Return a sort key: evicted pods come first, older pods before newer pods.
+
+    Pods of the same age are ordered by namespace and name.
+    """
     meta = pod.metadata
     created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
     is_evicted = (pod.status.phase, pod.status.reason) == EVICTED

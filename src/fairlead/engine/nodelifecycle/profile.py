@@ -33,9 +33,9 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
     - `label_copies`: pairs (source, copy) of node labels that are kept equal
     - `excludes_labelled`: nodes with the label exclude-disruption do not count for the zone's state
     - `excludes_masters`: nodes whose names end in `master`, or in `master-` and three characters,
-    do not count for the zone's state
-    - `taints_by_current`: a pass taints by the Ready condition that it has just written; if False,
-      by the Ready condition that it has read
+      do not count for the zone's state
+    - `taints_by_current`: a pass taints a node according to the Ready status after the pass; if
+      False, according to the Ready status before the pass
     - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing
     - `marks_late_bound_pods`: a pod that is bound to a not-ready node is marked not ready
     - `reports_unready_pods`: a pod that is marked not ready gets an event
@@ -137,7 +137,10 @@ GATED_FIELDS: Final = {
 
 
 def gated(profile: VersionProfile, gates: Mapping[str, bool]) -> VersionProfile:
-    """Return `profile` changed by the feature gates in `gates`. Unrelated gates are ignored."""
+    """Return `profile`, changed by the feature gates `gates`.
+
+    Gates that set no field of a profile are ignored.
+    """
     fields: dict[str, Any] = {
         GATED_FIELDS[name]: value for name, value in gates.items() if name in GATED_FIELDS
     }

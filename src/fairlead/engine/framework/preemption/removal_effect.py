@@ -24,8 +24,8 @@ class RemovalEffect(Struct, frozen=True):
 
     `concerns` returns whether a placed pod is one of these pods. It may read only facts that are
     equal for all loaded pods of a group (`Representatives`). `locations` contain at least the rows
-    on which these pods are; None means that the pods may be on any row. If `may_harm` is
-    not set, a node that the Filter accepts remains acceptable when any of its pods are removed.
+    on which these pods are; None means that the pods may be on any row. If `may_harm` is not set,
+    a node that the Filter accepts remains acceptable when any of its pods are removed.
     """
 
     concerns: Callable[[PodInfo], bool]

@@ -22,8 +22,8 @@ from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 class Observation(Struct, frozen=True):
     """The state of a node in the pass at `now`.
 
-    `status` is the Ready status on which the mode acts. `last_pass` is the time of the previous
-    pass.
+    `status` is the Ready status on which the mode acts. `last_pass` is the time of the pass before
+    `now`.
     """
 
     node: Node

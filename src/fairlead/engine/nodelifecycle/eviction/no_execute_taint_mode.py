@@ -61,7 +61,10 @@ class NoExecuteTaintMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Replace the taint not-ready by unreachable or vice versa, or queue the untainted node."""
+        """Queue the node if it has no taint; if it has the opposite taint, swap the taints.
+
+        Returns the writes that swap the taints.
+        """
         key = TAINT_OF_STATUS[seen.status]
         queue = self._queues[seen.zone]
         if has_no_execute(seen.node, OPPOSITE_TAINT[key]):
@@ -75,7 +78,7 @@ class NoExecuteTaintMode:
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove the node from its queue, and remove its not-ready and unreachable taints."""
+        """Remove the node from its queue; return the writes that remove both taints."""
         name = node.metadata.name
         self._queues[zone].remove(name)
         edits = tuple(

@@ -26,7 +26,7 @@ from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
 from fairlead.engine.nodelifecycle.well_known import FALSE, NODE_CONTROLLER, UNKNOWN
 from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 
-# Reason and message of upstream's pkg/util/node/node.go:
+# Reason and message of upstream's pkg/util/node/node.go.
 NODE_LOST: Final = "NodeLost"
 NODE_LOST_MESSAGE: Final = "Node {node} which was running pod {pod} is unresponsive"
 WHY: Final = "node lost"

@@ -102,17 +102,18 @@ class TaintEviction:
     ) -> None:
         """Start without objects.
 
-        If `is_taking_over` is set, the first list of objects counts as already known: timers count
-        from the time at which the taints were added, and a terminating pod gets no new timer.
+        If `is_taking_over` is set, the controller treats the first list of objects as if it had
+        already processed them: timers count from the time at which the taints were added, and a
+        terminating pod gets no new timer.
         """
         self._profile = profile
         self._reporter = reporter
         self._is_taking_over = is_taking_over
         self._pods = NodePods()
         self._taints: dict[str, tuple[Taint, ...]] = {}  # NoExecute taints of existing nodes
-        self._timers: dict[str, _Timer] = {}  # by pod
+        self._timers: dict[str, _Timer] = {}  # by pod key
         self._due: TimerQueue[_Timer] = TimerQueue()
-        self._remembered: dict[str, None] = {}  # pods evicted by a timer (1.16)
+        self._remembered: dict[str, None] = {}  # keys of pods evicted by a timer (1.16)
         self._tries: dict[ObjectRef, _Try] = {}
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
@@ -142,7 +143,7 @@ class TaintEviction:
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next toleration expires or a deletion is retried.
 
-        Returns None if there is none.
+        Returns None if neither is pending.
         """
         return earliest(self._due.next_due(), self._retries.next_due())
 
@@ -218,9 +219,9 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Start a timer that evicts the pod in `limit_s` seconds; if that is 0, evict it now.
+        """Start a timer that evicts the pod in `limit_s` seconds; if `limit_s` is 0, evict it now.
 
-        A timer that is already running stays, unless it was started at this instant.
+        A timer that was started before `now` stays instead, and the pod is not evicted now.
         """
         if self._is_taking_over and is_terminating(pod):
             return []
@@ -298,7 +299,7 @@ class TaintEviction:
 
 
 def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:
-    """Return the time since which `pod` and all `taints` exist.
+    """Return the time since which the pod and all of `taints` have existed.
 
     A timestamp that is missing or invalid counts as `now`.
     """

@@ -24,7 +24,7 @@ class ExaminationQueue:
         self._planned: dict[str, Instant] = {}
         self._queued: dict[
             str, Instant
-        ] = {}  # the timer of each name, never later than its schedule
+        ] = {}  # the timer of each name, at or before its time in `_planned`
         self._timers: TimerQueue[str] = TimerQueue()
 
     def add(self, name: str, now: Instant) -> None:

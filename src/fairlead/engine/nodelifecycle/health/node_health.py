@@ -52,7 +52,7 @@ class NodeHealth(Struct, frozen=True):
     `probe` is the time of the pass that noticed the last heartbeat, `ready_since` the time of the
     pass that noticed the last change of Ready. `ready`, `heartbeat` and `transition` are the status
     and times of the saved Ready condition ("" if there was none). `lease` is the last known
-    renewal; if it is None, the next pass counts any renewal as new.
+    renewal; if it is None, the next pass treats any renewal as a new heartbeat.
     """
 
     probe: Instant
@@ -68,8 +68,8 @@ class Examination(Struct, frozen=True):
 
     `health` is the new saved health. `observed` is the Ready status before the pass, `current` the
     status after it (None: no Ready condition). `unknown_conditions` are the conditions to set to
-    Unknown, none if Ready does not change. After they are written, `health_if_unknown` becomes the
-    saved health.
+    Unknown; there are none if Ready does not change. After these conditions have been written,
+    `health_if_unknown` becomes the saved health.
     """
 
     health: NodeHealth
@@ -110,9 +110,9 @@ def _with_status(
 ) -> NodeHealth:
     """Return `health` updated from the status of `node`.
 
-    Whenever the saved condition is replaced, the saved lease is cleared, so that the next pass
-    counts an old renewal as a new heartbeat. This is upstream's behaviour; it is visible when lease
-    renewals stop.
+    Whenever the saved Ready condition is replaced, the saved lease is cleared, so that the next
+    pass treats an old renewal as a new heartbeat. This is upstream's behaviour; it is visible when
+    lease renewals stop.
     """
     if ready is None:
         if health is None:
@@ -157,9 +157,9 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """Return `health` as it is after the passes up to `last_pass`; None if `health` is None.
+    """Return `health`, updated by the passes up to `last_pass`; None if `health` is None.
 
-    These passes must have observed no changes except regular lease renewals.
+    These passes must have observed no changes except the lease renewals `renewals`.
     """
     if health is None or health.lease is None or renewals is None:
         return health
@@ -176,7 +176,7 @@ def next_examination(
     passes: Period,
     config: NodeLifecycleConfig,
 ) -> Instant | None:
-    """Return the time of the first pass that could find a change if no object is written before.
+    """Return the time of the first pass that could find a change, if no object changes until then.
 
     Returns None if no pass could find a change. `health` is the saved health after the last pass. A
     node that is Unknown stays Unknown until its kubelet posts a status. A lease never expires if

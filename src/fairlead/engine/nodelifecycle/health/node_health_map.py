@@ -20,9 +20,9 @@ from fairlead.engine.nodelifecycle.period import Period
 class NodeRecord(Struct):
     """The state recorded for one node name, which outlives the Node object.
 
-    `node` is the newest Node, None if it does not exist. `renewals` are the renewals of its lease.
-    `registered` is the Node as found by the pass that registered it. `health` includes all passes
-    up to `through`.
+    `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
+    lease. `registered` is the Node as found by the pass that registered it. `health` is the saved
+    health after all passes up to `through`.
     """
 
     through: Instant
@@ -66,9 +66,9 @@ class NodeHealthMap:
                 yield name, record, record.node
 
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
-        """Update the node's record as if all passes up to `last_pass` had seen its lease renewals.
+        """Update the record of `name` as if all passes up to `last_pass` had run; return it.
 
-        Returns the record.
+        The skipped passes would have noticed only the renewals of the node's lease.
         """
         record = self[name]
         if last_pass > record.through:

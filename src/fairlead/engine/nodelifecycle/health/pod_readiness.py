@@ -35,7 +35,7 @@ class NotReadyMarker:
     def __init__(self, *, reports: bool) -> None:
         """If `reports` is set, an event is recorded for each marked pod."""
         self._reports = reports
-        self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # -> (patch, node name)
+        self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # pod -> (patch, node name)
         self.nodes_to_retry: dict[
             str, None
         ] = {}  # names of nodes with pods that could not be marked
@@ -88,9 +88,9 @@ DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
 class LateBoundPods:
     """Marks pods that are bound to a node that is already not ready.
 
-    The node's health after the last pass decides. Nodes that no pass has examined are ignored. A
-    pod on a deleted node is checked again with exponential backoff, in case the node is created
-    again.
+    Whether a node is ready is taken from its saved health after the last pass. Nodes that no pass
+    has examined are ignored. A pod on a deleted node is checked again with exponential backoff, in
+    case the node is created again.
     """
 
     def __init__(

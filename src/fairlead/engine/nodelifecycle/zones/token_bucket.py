@@ -1,10 +1,12 @@
-"""Token bucket with exactly client-go's arithmetic; eviction gaps of exactly 10.0 s depend on it.
+"""TokenBucket: limits a rate with exactly client-go's arithmetic.
+
+The time between two evictions depends on this arithmetic, as the example below shows.
 
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
 all other numbers are float64. As a float32, the rate 0.1 is slightly higher than 0.1, and the rate
-0.01 slightly lower than 0.01. A token is requested every 100 ms. So the next token is available
-after exactly 10.0 s at a rate of 0.1, and after 100.1 s at a rate of 0.01. A shortage of less than
-a nanosecond is ignored.
+0.01 slightly lower than 0.01. A token is requested every 100 ms. So after a token was taken, the
+next request that succeeds is 10.0 s later at a rate of 0.1, and 100.1 s later at a rate of 0.01. A
+shortage of less than a nanosecond is ignored.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
 """
@@ -20,7 +22,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.period import Period
 
 BURST: Final = 1.0
-# Waits longer than int64 nanoseconds are infinite (rate.go:InfDuration).
+# A wait of more nanoseconds than fit into an int64 counts as infinite (rate.go:InfDuration).
 WAIT_MAX_NS: Final = float(2**63 - 1)
 
 
@@ -104,9 +106,9 @@ class TokenBucket:
 class NeverLimiter:
     """A limiter that never has a token.
 
-    The rate that it reports decides whether it can be replaced. Upstream's limiter reports 1. If
-    the configured rate is 1, too, the rate seems unchanged, and the zone stays stopped forever
-    (flowcontrol.NewFakeNeverRateLimiter).
+    A limiter is replaced only if the new rate differs from the rate that it reports. Upstream's
+    limiter reports the rate 1. If the new rate is also 1, the rate seems unchanged, the limiter is
+    not replaced, and evictions stay stopped forever (flowcontrol.NewFakeNeverRateLimiter).
     """
 
     def __init__(self, rate: float) -> None:

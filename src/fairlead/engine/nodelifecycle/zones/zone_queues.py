@@ -84,8 +84,8 @@ class ZoneQueues:
     def next_attempt(self, now: Instant) -> Instant | None:
         """Return the first time at which the rate limiter of a queue with entries has a token.
 
-        Only the times at or after `now` at which the queues are processed count. Returns None if
-        there is no such time.
+        Only times at or after `now` at which the queues are processed are considered. Returns None
+        if there is no such time.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [
@@ -98,10 +98,10 @@ class ZoneQueues:
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
         """Yield (zone, name) for each due entry, if the rate limiter of its zone has a token.
 
-        `last_pass` is the time of the last monitor pass, at which requeued entries are due. Before
-        the caller continues the iteration, it must finish the entry or retry it; both use up the
-        token. If the first entry of a zone is not due yet, it uses up a token too, and the
-        iteration continues with the next zone.
+        `last_pass` is the time of the last monitor pass, at which requeued entries are due. Each
+        entry that is yielded uses up a token. Before the caller continues the iteration, it must
+        call `finish` or `retry` for the entry. If the first entry of a zone is not due yet, it uses
+        up a token too, but is not yielded, and the iteration continues with the next zone.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -121,7 +121,7 @@ class RateLimitedQueue:
         self.limiter = limiter
         self._timed: list[tuple[Instant, str]] = []
         self._requeued: list[str] = []
-        self._due: dict[str, Instant | None] = {}  # every known name; None while it is requeued
+        self._due: dict[str, Instant | None] = {}  # by known name; None for a requeued entry
         self._waiting: set[str] = set()  # never iterated
 
     def __len__(self) -> int:
@@ -148,12 +148,12 @@ class RateLimitedQueue:
             self._put_in(name, last_requeued)
 
     def add(self, name: str, now: Instant) -> None:
-        """Make `name` wait with the time `now`, unless it is known."""
+        """Queue `name` as a timed entry with the time `now`, unless the name is known."""
         if name not in self._due:
             self._put_in(name, now)
 
     def mark_handled(self, name: str) -> None:
-        """Record `name` as handled, so that adding it has no effect."""
+        """Record `name` as handled, so that `add` has no effect; a waiting name keeps waiting."""
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
@@ -174,7 +174,7 @@ class RateLimitedQueue:
         return self._timed[0][1]
 
     def finish(self, name: str) -> None:
-        """Mark `name` as handled: it stops waiting and stays known."""
+        """Mark the waiting `name` as handled: it stops waiting and stays known."""
         self._take_out(name)
         self._due[name] = 0
 
@@ -185,7 +185,7 @@ class RateLimitedQueue:
         self._put_in(name, due)
 
     def due_of(self, name: str) -> Instant | None:
-        """Return the time of a timed entry; None for a requeued entry."""
+        """Return the time of the entry of `name`, None if it is a requeued entry."""
         return self._due[name]
 
     def _put_in(self, name: str, due: Instant) -> None:
@@ -206,10 +206,10 @@ class RateLimitedQueue:
     def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
         """Change the rate to `rate`; a `rate` of 0 stops evictions.
 
-        A limiter with the same rate is kept. The new limiter starts empty if the old limiter has no
-        token now, otherwise full. (The check takes a token from the old limiter. This has no
-        effect, because the old limiter is discarded.) `never_rate` is the rate that a stopped
-        limiter reports.
+        A limiter that already reports `rate` is kept. The new limiter starts empty if the old
+        limiter has no token now, otherwise full. (The check takes a token from the old limiter.
+        This has no effect, because the old limiter is discarded.) `never_rate` is the rate that a
+        stopped limiter reports.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

@@ -9,8 +9,9 @@
 If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
 of all nodes are removed. When a heartbeat arrives again, every node gets a new grace period. A
 single fully disrupted zone is evicted at the normal rate. At the end of each pass, zones without
-counted nodes are dropped. (Upstream iterates over a Go map and stops at the first zone that is not
-fully disrupted. So the random order of the map determines which zones upstream drops.)
+counted nodes are dropped. (Upstream drops zones while it iterates over a Go map, and stops at the
+first zone that is not fully disrupted. So the random order of the map determines which zones
+upstream drops.)
 
 One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
 the previous state is computed. If the only zone with a ready node is dropped, it looks as if the
@@ -75,14 +76,15 @@ class ZoneStates:
         self._counts: dict[str, ZoneCount] = {}
         self._placed: dict[
             str, tuple[str, ZoneCount]
-        ] = {}  # node -> (zone, its contribution to the count)
+        ] = {}  # node -> (zone, the node's contribution to the zone's count)
 
     # --- nodes ---------------------------------------------------------------------------------
 
     def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
         """Record that a pass found the node `name` in `zone`.
 
-        `counts` is False for excluded nodes. `is_ready` is set if the node's Ready status is True.
+        `counts` is False if the node is excluded from the zone's counts. `is_ready` is True if the
+        node's Ready status is True.
         """
         contribution = ZoneCount(int(counts), int(counts and not is_ready))
         if self._placed.get(name) == (zone, contribution):
@@ -129,7 +131,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the untracked zones that have nodes; the counts exclude all of these nodes."""
+        """Return the zones that have nodes but are not tracked; none of their nodes is counted."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:
@@ -139,8 +141,8 @@ class ZoneStates:
     def _forgotten(self) -> list[ZoneState]:
         """Return the previous states of tracked zones that no longer have counted nodes.
 
-        A zone that never had a counted node is still INITIAL and is not included. With upstream's
-        defect, the result is empty.
+        A zone that never had a counted node is still INITIAL and is not included. Under
+        `DefectPolicy.UPSTREAM`, the result is empty.
         """
         if self._config.defects is DefectPolicy.UPSTREAM:
             return []

@@ -1,9 +1,9 @@
 """Allocator: allocates devices on a node for a pod's claims, and caches the result of each node.
 
-A result depends on the requests of the claims, on the devices that the node can use and on which of
-these devices are allocated. A cached result is valid until the change logs show that the node's
-labels, its devices or their allocations changed, or until a DeviceClass changes. Claims with equal
-requests share results.
+A result depends on the requests of the claims, on the devices that the node can use and on which
+of these devices are allocated. A cached result is dropped when the change logs show that the
+node's labels, the node's devices or their allocations changed, or when a DeviceClass changes.
+Claims with equal requests share results.
 
 `allocation_of` builds status.allocation for the chosen devices: results, configuration and node
 selector (allocator_stable.go: the second half of Allocate, createNodeSelector).
@@ -59,7 +59,7 @@ _OPEN: Final = -1
 
 Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
-# The placeholder for share IDs in cached allocations, which several claims share.
+# The placeholder for share IDs in cached allocations: several claims use one cached allocation.
 # `Allocator.with_share_ids` replaces it.
 PENDING_SHARE: Final = "pending"
 
@@ -78,7 +78,7 @@ class _CachedResults:
         self.position = (-1, -1)
 
     def put(self, row: int, found: Allocations | Status) -> None:
-        """Store the result for a row."""
+        """Store `found`, the result for the node at `row`."""
         if not isinstance(found, Status):
             self.codes[row] = 0
             self.allocations[row] = found
@@ -112,7 +112,7 @@ class Allocator:
         self._class_version = -1
 
     def find_class(self, name: str) -> DeviceClass | None:
-        """Return the DeviceClass `name`, or None."""
+        """Return the DeviceClass `name`, None if it does not exist."""
         return self._related.get(DeviceClass, name)
 
     def demand(self, claims: Sequence[ResourceClaim]) -> Demand:
@@ -130,7 +130,10 @@ class Allocator:
     # --- cached results --------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Return one allocation per claim on `node`, or a status if a claim gets no devices."""
+        """Return one allocation on `node` for each claim, in the order of the claims.
+
+        Returns a status instead if a claim cannot get its devices.
+        """
         cached = demand.cached
         self._catch_up(cached)
         code = int(cached.codes[node.row])
@@ -139,7 +142,7 @@ class Allocator:
         return cached.allocations[node.row] if code == 0 else cached.statuses[code]
 
     def verdicts(self, demand: Demand, rows: Rows) -> Verdicts:
-        """Return the Filter verdict for each node in `rows`: whether `allocate` succeeds there."""
+        """Return the Filter verdict for each of `rows`: whether `allocate` succeeds on its node."""
         cached = demand.cached
         self._catch_up(cached)
         broken: dict[int, Status] = {}
@@ -207,7 +210,7 @@ class Allocator:
         """Return `allocation` with a unique share ID for each allocated share of a device.
 
         Upstream uses random IDs. Fairlead derives each ID from the claim's UID and resourceVersion,
-        and from the position of the share in the allocation results.
+        and from the index of the share in the allocation results.
         """
         results = allocation.devices.results
         if not any(one.share_id for one in results):
@@ -271,7 +274,10 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield the configurations of the classes, then those of the claim for chosen requests."""
+    """Yield the configurations of the device classes, then the configurations of the claim.
+
+    Only configurations for the chosen requests are included.
+    """
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:
@@ -290,7 +296,11 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 
 
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
-    """Return one configuration, without its field `requests` if it applies to all requests."""
+    """Return one entry of `allocation.devices.config`.
+
+    `names` are the requests to which the configuration applies, and `requests` is the number of all
+    requests. If it applies to all of them, the entry has no field `requests`.
+    """
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}
     return {"source": source, **named, **own}

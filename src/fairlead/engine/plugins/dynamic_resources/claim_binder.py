@@ -48,8 +48,9 @@ class ClaimBinder:
         """Return the commands that allocate and reserve `claims` for `pod`.
 
         `pending` are the claims without an allocation, and `assumed` are their new allocations, in
-        the same order. This method also adds the reservations to the device ledger, as assumptions.
-        Returns an ERROR status if a claim was deleted or allocated elsewhere in the meantime.
+        the same order. This method also adds the reservations to the device ledger as assumed
+        reservations. Returns an ERROR status if a claim was deleted or allocated elsewhere in the
+        meantime.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
@@ -73,9 +74,9 @@ class ClaimBinder:
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
-        """Return `claim` as it is after the result of `commands` was performed.
+        """Return `claim` as it is after the commands that `commands` returns were performed.
 
-        It is reserved for `pod`. If `allocation` is not None, it is the allocation of the claim.
+        The claim is then reserved for `pod`, and has `allocation` if that is not None.
         """
         consumers = self._ledger.consumers(claim)
         if not is_reserved_for(claim, pod.pod, self._ledger):
@@ -96,7 +97,7 @@ class ClaimBinder:
         if allocation is not None and shown.status.allocation is not None:
             if not group_key(pod) or _devices(allocation) != _devices(shown.status.allocation):
                 return error(f"claim {claim.key} got allocated elsewhere in the meantime")
-            allocation = None  # another pod of the same PodGroup wrote it
+            allocation = None  # another pod of the same PodGroup wrote the allocation
         if is_reserved_for(shown, pod.pod, self._ledger):
             return ()
         # Pods of the same PodGroup may write the claim before this pod does. Upstream's write then
@@ -140,7 +141,7 @@ def with_timestamp(allocation: ClaimAllocation, now: Instant) -> ClaimAllocation
 
 
 def _protection(claim: ResourceClaim) -> Writes:
-    """Return the patch that adds the finalizer to the claim; () if the claim has it."""
+    """Return the patch that adds the finalizer to the claim; () if the claim already has it."""
     finalizers = claim.metadata.finalizers
     if FINALIZER in finalizers:
         return ()
@@ -148,6 +149,6 @@ def _protection(claim: ResourceClaim) -> Writes:
 
 
 def claim_ref(claim: ResourceClaim) -> ObjectRef:
-    """Return the claim's identity."""
+    """Return an object reference to the claim."""
     meta = claim.metadata
     return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)

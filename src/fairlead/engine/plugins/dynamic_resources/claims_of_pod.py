@@ -29,9 +29,9 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 
 
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
-    """Yield the name of each claim, and whether the claim must be owned by the pod.
+    """Yield (claim name, whether the pod must own the claim) for each of spec.resourceClaims.
 
-    The name is "" if an entry of spec.resourceClaims needs no claim, according to the pod's status.
+    The name is "" if the entry needs no claim, according to the pod's status.
     """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:
@@ -79,5 +79,5 @@ def is_reserved_for(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> boo
 
 
 def can_be_reserved(claim: ResourceClaim, ledger: DeviceLedger) -> bool:
-    """Return whether status.reservedFor of the claim has room for one more pod."""
+    """Return whether one more pod can be added to status.reservedFor of the claim."""
     return len(ledger.consumers(claim)) < RESERVED_FOR_MAX

@@ -1,9 +1,10 @@
 """Consumable capacity: how much of a device's capacity a request consumes.
 
-Several requests can share a device with `allowMultipleAllocations`. Each allocation consumes a part
-of each of the device's capacities, and the total must not exceed the capacity. A request policy
-rounds requested amounts up and rejects invalid amounts. A request that does not mention a capacity
-consumes the policy's default amount, or the whole capacity if there is no default.
+Several requests can share a device with `allowMultipleAllocations`. Each allocation consumes a
+part of each of the device's capacities, and the total must not exceed the capacity. The request
+policy of a capacity rounds requested amounts up and rejects invalid amounts. A request that does
+not mention a capacity consumes the policy's default amount, or the whole capacity if there is no
+default.
 
 Example: a network card has 10G of `bandwidth`, in a range from 1G in steps of 500M. A request for
 1200M consumes 1500M, so six such requests fit and leave 1G.
@@ -31,7 +32,7 @@ _NOTHING: Final[Mapping[str, int]] = {}
 
 
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
-    """Return the amounts that a request consumes of the device's capacities.
+    """Return the amount that a request consumes of each of the device's capacities, by name.
 
     `wanted` are the capacities that the request states; None means that it states no capacity.
     Returns None if the request names a capacity that the device does not have, or an amount that
@@ -91,7 +92,10 @@ def _consumed(wanted: Quantity | None, capacity: DeviceCapacity) -> Quantity:
 
 
 def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quantity:
-    """Return `wanted`, rounded up to whole steps above `least` (upstream: roundUpRange)."""
+    """Return `wanted`, rounded up to `least` plus a whole number of steps of `valid`.
+
+    upstream: roundUpRange
+    """
     if wanted < least:
         return least
     if valid.step is None:
@@ -103,7 +107,7 @@ def _next_step(wanted: Quantity, least: Quantity, valid: CapacityRange) -> Quant
 
 
 def _is_refused(amount: Quantity, policy: CapacityRequestPolicy | None) -> bool:
-    """Return whether the policy does not allow a request to consume `amount`.
+    """Return True if `policy` does not allow a request to consume `amount`.
 
     upstream: violatesPolicy, violateValidRange, violateValidValues.
     """

@@ -56,10 +56,10 @@ def evaluated(program: Program, device: PoolDevice) -> bool | str:
 
 
 def _described(one: PoolDevice) -> dict[str, Any]:
-    """Return the value of the CEL variable `device`. Raises ValueError for invalid values.
+    """Return the value of the CEL variable `device`, which describes the device `one`.
 
-    In `attributes` and `capacity`, the entry of a domain that the device does not have is an empty
-    map.
+    In `attributes` and `capacity`, a domain that the device does not have maps to an empty map.
+    Raises ValueError if an attribute has an invalid value.
     """
     driver = one.id[0]
     attributes: Maps = {}

@@ -44,8 +44,8 @@ class Selector(Struct, frozen=True):
 class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
-    `parent` is the name of the whole request, and `place` the position of this alternative in the
-    request. `place` is None for a request without alternatives.
+    `parent` is the name of the request. `place` is the index of the alternative in the request,
+    None for a request without alternatives.
     """
 
     parent: str
@@ -66,7 +66,10 @@ class ResolvedRequest(Struct, frozen=True, eq=False):
 
 
 class ResolvedClaim(Struct, frozen=True, eq=False):
-    """The resolved requests of one claim; each is a tuple of alternatives, most preferred first."""
+    """The resolved requests of one claim.
+
+    Each request is a tuple of its alternatives, the most preferred first.
+    """
 
     claim: ResourceClaim
     requests: tuple[tuple[ResolvedRequest, ...], ...]

@@ -68,7 +68,7 @@ from fairlead.engine.state.devices.device_pools import (
 # Real claims need far fewer steps. Upstream stops a search after ten seconds instead.
 STEPS_MAX: Final = 20_000
 
-Taken = tuple[ResolvedRequest, PoolDevice, Consumption | None]  # None: the whole device
+Taken = tuple[ResolvedRequest, PoolDevice, Consumption | None]  # None: the whole device is taken
 Candidate = PoolDevice | AllocationError
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 
@@ -134,11 +134,11 @@ class DeviceSearch:
         return self._results if self._claim(0) is _Outcome.DONE else None
 
     def _lacks_devices(self) -> bool:
-        """Return whether the requests need more devices in total than there are free candidates.
+        """Return True if the requests need more devices in total than there are free candidates.
 
-        Only requests with a fixed count are considered, without alternatives and without
-        adminAccess. On a full node, this check avoids a search through all combinations. If it
-        returns True, there is no solution.
+        If the result is True, the search has no solution. On a full node, this check avoids a
+        search through all combinations. Only requests with a fixed count are considered, and of
+        these only requests without alternatives and without adminAccess.
         """
         simple = [
             alternatives[0]
@@ -187,8 +187,9 @@ class DeviceSearch:
     ) -> _Outcome:
         """Pick the remaining devices of `request`, then satisfy the next request.
 
-        `picked` is the number of devices already picked for `request`. Only the candidates from
-        index `start` on are tried, so that no combination is tried twice.
+        `request` is request `index` of claim `at`. `picked` is the number of devices already
+        picked for `request`. Only the candidates from index `start` on are tried, so that no
+        combination is tried twice.
         """
         self._steps += 1
         if self._steps > STEPS_MAX:
@@ -214,8 +215,9 @@ class DeviceSearch:
     ) -> Iterator[tuple[int, PoolDevice]]:
         """Yield (index, device) of the candidates from `start` on that may be picked next.
 
-        Yields nothing if fewer than `lacking` candidates remain. With allocationMode All, there is
-        only one combination, so only the candidate at `start` is yielded.
+        `lacking` is the number of devices that `request` still needs; if fewer candidates remain,
+        nothing is yielded. With allocationMode All, there is only one combination, so only the
+        candidate at `start` is yielded.
 
         If a selector failed for a candidate, its error is raised when the search reaches this
         candidate. Therefore, the candidates before it are yielded even if fewer than `lacking`
@@ -234,9 +236,9 @@ class DeviceSearch:
             yield position, one
 
     def _take(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device to the path if it may be taken; return whether it was added.
+        """Add the device to the search path if it may be taken; return whether it was added.
 
-        `_give_back` reverts this.
+        `at` is the index of the claim. If the result is True, `_give_back` reverts this call.
         """
         if self._is_taken(at, request, one):
             return False
@@ -271,10 +273,10 @@ class DeviceSearch:
             self._counters.release(one)
 
     def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
-        """Add the device to every constraint of the claim; return False if one refuses it.
+        """Add the device to all constraints of the claim; return False if a constraint refuses it.
 
-        If a constraint refuses the device, no constraint contains it afterwards. With
-        allocationMode All, a refusal raises AllocationError.
+        `at` is the index of the claim. If a constraint refuses the device, no constraint contains
+        the device afterwards. With allocationMode All, a refusal raises AllocationError.
         """
         added: list[Constraint] = []
         for constraint in self._constraints[at]:
@@ -294,7 +296,8 @@ class DeviceSearch:
     def _is_taken(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Return whether the device cannot be taken for `request` because it is in use.
 
-        With adminAccess a device may be in use, but not twice in the same claim.
+        `at` is the index of the claim. With adminAccess, a device that is in use may be taken, but
+        not twice for the same claim.
         """
         taking = self._taking.get(one.id, ())
         if request.spec.admin_access:
@@ -475,7 +478,8 @@ class AttributeMatch:
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; otherwise return False.
 
-        Returns True for requests that the constraint does not concern. `remove` reverts this.
+        Returns True without adding the device if the constraint does not apply to `request`.
+        `remove` reverts a call that returned True.
         """
         if not self._concerns(request):
             return True
@@ -516,7 +520,8 @@ class DistinctAttribute:
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; otherwise return False.
 
-        Returns True for requests that the constraint does not concern. `remove` reverts this.
+        Returns True without adding the device if the constraint does not apply to `request`.
+        `remove` reverts a call that returned True.
         """
         if not self._concerns(request):
             return True
