@@ -131,7 +131,8 @@ def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`.
 
     If a plugin declares node additions but not taint changes, taint changes are relevant as well:
-    the taint check of another plugin may have hidden a new node from it (buildQueueingHintMap).
+    the taint check of another plugin may have kept this plugin from evaluating a new node
+    (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:
@@ -150,7 +151,8 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
 
-    If the plugin does not examine the event, or fails, the result is True for every relevant event.
+    If the plugin has no `is_woken_by`, or if `is_woken_by` fails, the result is True for every
+    event that is relevant to the plugin.
     """
     events = _events_of(plugin)
     if event.kind is EventKind.FLUSH or (events is not None and event.kind not in events):
@@ -165,10 +167,11 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def wakes_alike(plugin: object) -> bool:
-    """Return whether `wakes` gives the same answer for pods with equal equivalence keys.
+    """Return whether `wakes` returns the same for all pods with equal equivalence keys.
 
-    A plugin sets the attribute `wakes_alike` if its QueueingHint reads nothing of a pod that
-    `equivalence_key` leaves out, such as the pod's name, annotations, claims and status.
+    A plugin sets the attribute `wakes_alike` if its QueueingHint reads only those parts of a pod
+    that `equivalence_key` contains. The key does not contain, for example, the pod's name,
+    annotations, claims and status.
     """
     return getattr(plugin, "is_woken_by", None) is None or getattr(plugin, "wakes_alike", False)
 

@@ -87,5 +87,5 @@ class CodeCounts:
         self._listed.clear()
 
     def _class(self, code: int) -> Code | None:
-        """Return the Code of the status of a rejection, None for other codes."""
+        """Return the Code of the status `statuses[code]`, None if `code` is not a rejection."""
         return self._statuses[code].code if code > 0 else None

@@ -22,9 +22,9 @@ Kind = TypeVar("Kind", bound=Plugin)
 class Method(Struct, frozen=True):
     """The method `name` of `protocol`, which is called at the extension point `point`.
 
-    A class is a plugin if it has at least one method with `makes_plugin` set. The other methods are
-    only called in addition to these methods. If a plugin has this method, it must also have at
-    least one method of each group in `needs_one_of`.
+    A class is a plugin if it has at least one method for which `makes_plugin` is True. A method for
+    which it is False is called only in addition to such a method. A plugin that has the method
+    `name` must also have at least one method of each group in `needs_one_of`.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Feasibility: a profile's verdict on every node, for one pod.
 
     plugins whose result depends only on the pod and the node   cached in the shape's plan
-    plugins that depend on more (affinity, spread, volumes)     called for the nodes left
+    plugins that depend on more (affinity, spread, volumes)     called for the remaining nodes
 
 A shape (`Shape`) is the part of a pod's spec that scheduling reads. Nominated pods are not taken
 into account here.

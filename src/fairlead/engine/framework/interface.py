@@ -79,9 +79,10 @@ class Normalization(Enum):
 
 
 class Verdicts(Struct, frozen=True):
-    """Filter results for many rows: `codes[i]` is 0 if row i fits, else an index into `statuses`.
+    """Filter results for a sequence of rows.
 
-    `statuses[0]` is not used.
+    `codes[i]` is 0 if the pod fits the node at the i-th of these rows; otherwise
+    `statuses[codes[i]]` is the rejection. `statuses[0]` is not used.
     """
 
     codes: npt.NDArray[np.int32]
@@ -177,7 +178,7 @@ class ColumnFilterPlugin(Plugin, Protocol):
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return one verdict code per entry of `rows`."""
+        """Return the verdict on each of `rows`, in the order of `rows`."""
         ...
 
 
@@ -261,7 +262,7 @@ class ColumnScorePlugin(Plugin, Protocol):
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return one raw score per entry of `rows`."""
+        """Return one raw score for each of `rows`, in the order of `rows`."""
         ...
 
 

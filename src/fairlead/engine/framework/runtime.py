@@ -147,7 +147,11 @@ class Framework:
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, plugin: PreFilterPlugin
     ) -> PreFilterResult | Status | None:
-        """Run one PreFilter plugin; record SKIP in `state`, and name the plugin in a rejection."""
+        """Run one PreFilter plugin; record in `state` if the plugin returns SKIP.
+
+        Returns None to go on, a PreFilterResult that limits the nodes, or a rejection or error that
+        names the plugin.
+        """
         try:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler

@@ -113,7 +113,7 @@ class WaitingPods:
         return True
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next wait ends, 0 if a wait is already over.
+        """Return the time at which the next pod times out, 0 if a wait is already over.
 
         Returns None if no pod waits.
         """
@@ -122,7 +122,10 @@ class WaitingPods:
         return min((waiting.deadline for waiting in self.pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
-        """Return the first pod whose wait is over, because it was allowed or rejected, or None."""
+        """Return the first pod whose wait is over, None if all pods still wait.
+
+        The pod was allowed or rejected, or has timed out at `now`.
+        """
         for waiting in self.pods.values():
             waiting.expire(now)
             if waiting.is_decided:

@@ -101,10 +101,11 @@ class _PodWorker(Struct):
     """The worker of a bound pod.
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
-    `started_at` and `terminating_at` are as in `next_act`. `ready_at` is the time at which the pod
-    becomes or became ready; None for a pod that was loaded as not ready. `is_admitted` is set if
-    the kubelet has admitted the pod; `rejection` is the reason if it has not. `stopping` is set
-    while the kubelet itself stops the pod. `deferral` is the condition of a deferred resize.
+    `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
+    which the pod becomes or became ready; None for a pod that was loaded as not ready.
+    `is_admitted` is True if the kubelet has admitted the pod; `rejection` is the reason if the
+    kubelet has rejected the pod. `stopping` is set while the kubelet itself stops the pod.
+    `deferral` is the condition of a deferred resize.
     """
 
     ref: ObjectRef

@@ -118,9 +118,9 @@ class DeviceSearch:
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
 
-        Raises AllocationError if a claim is invalid or a selector fails. Raises it also if a pool
-        is incomplete or invalid, or a constraint is violated, for a request with allocationMode
-        All. Raises SearchTooLongError after STEPS_MAX steps.
+        Raises AllocationError if a claim is invalid or a selector fails. For a request with
+        allocationMode All, also raises AllocationError if a pool is incomplete or invalid, or if a
+        constraint is violated. Raises SearchTooLongError after STEPS_MAX steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)
