@@ -113,7 +113,7 @@ ATTRIBUTES: Final = ("events", "locality", "normalization")
 def wrap_methods(
     plugin: Kind, wrap: Callable[[Method, BoundMethod], BoundMethod], *, as_built_in: bool = False
 ) -> Kind:
-    """Return `plugin` with each of its methods replaced by `wrap(method, call)`.
+    """Return `plugin` with each of its methods replaced by `wrap(method, bound_method)`.
 
     The result implements the same Protocols as the original, so callers can treat it as the
     original. Plugins that are not wrapped have no additional cost. If `as_built_in` is set, the

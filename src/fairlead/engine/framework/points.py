@@ -255,7 +255,7 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
 def first_rejection(
     points: Iterable[FilterPoint], state: CycleState, pod: PodInfo, node: NodeInfo
 ) -> Status | None:
-    """Return the first rejection of `pod` on `node` by the Filters `points`, None if it fits.
+    """Return the first rejection of `pod` on `node` by the Filters `points`, None if `pod` fits.
 
     A Filter that raises rejects the node with an error.
     """
@@ -270,7 +270,7 @@ def first_rejection(
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:
-    """Return the ERROR status for a plugin that raised an exception; it names the plugin."""
+    """Return an ERROR status that names `plugin`, which raised the exception `cause`."""
     if isinstance(cause, PluginFault):
         return error(str(cause)).by(cause.plugin)
     return error(f"plugin {plugin.name!r} failed: {describe(cause)}").by(plugin.name)

@@ -77,7 +77,7 @@ class Trial:
         _demand(self._filters.run_remove_pod(self._state, self._pod, other, node))
 
     def verdict(self, node: NodeInfo) -> Status | None:
-        """Return the rejection of the pod on `node` under the assumptions, None if it fits."""
+        """Return the rejection of the pod on `node` under the assumptions, None if the pod fits."""
         return self._filters.run_filters_with_nominated(self._state, self._pod, node)
 
 

@@ -28,8 +28,8 @@ class Wait(Struct, frozen=True):
 class WaitingPod(Struct):
     """A pod that Permit holds.
 
-    `pending` maps each plugin that has not allowed the pod yet to its timeout. `since` is the start
-    of the wait. If `rejection` is set, the wait is over.
+    `pending` maps each plugin that has not allowed the pod yet to its timeout (ns, from `since`).
+    `since` is the start of the wait. If `rejection` is set, the wait is over.
     """
 
     pod: PodInfo

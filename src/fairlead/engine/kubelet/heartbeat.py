@@ -235,9 +235,9 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now) + post(kubelet.node, kubelet.conditions, now)
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Stop the heartbeats of a kubelet; return the write after which its lease has no renewals.
+        """Stop the heartbeats of a kubelet; return the write that ends the renewals of its lease.
 
-        The lease then states the time of the last renewal.
+        After the write, the lease states the time of the last renewal.
         """
         kubelet.is_reporting, kubelet.posts_at = False, None
         lease = self._leases.get(kubelet.name)
@@ -266,7 +266,7 @@ class Heartbeats(Struct):
         return post(kubelet.node, kubelet.conditions, now)
 
     def _schedule_post(self, kubelet: KubeletState, now: Instant) -> None:
-        """Schedule a correction of the node's conditions at the next renewal, if they are wrong."""
+        """Schedule a post at the next renewal if the conditions of Node and kubelet differ."""
         if (
             kubelet.is_reporting
             and kubelet.posts_at is None

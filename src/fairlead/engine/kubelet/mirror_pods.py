@@ -34,7 +34,7 @@ class MirrorPods:
         self._missing: dict[str, dict[str, Pod]] = {}
 
     def see(self, pod: Pod) -> None:
-        """Record that `pod` exists, so that it is not created again."""
+        """Record that `pod` exists and need not be created again."""
         missing = self._missing.get(pod.spec.node_name)
         if missing is not None:
             missing.pop(pod.key, None)

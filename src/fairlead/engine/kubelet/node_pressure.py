@@ -103,7 +103,7 @@ class NodePressure:
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Apply a new version of a node, because its capacity or system usage may have changed."""
+        """Store a new version of a node; check the node if its capacity or system usage changed."""
         name = node.metadata.name
         state = self._states.get(name)
         if state is None:

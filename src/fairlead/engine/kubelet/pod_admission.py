@@ -266,9 +266,10 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
     """Return pods of one class that together free `lacking`, chosen one after the other.
 
-    Each step chooses the pod with the smallest distance: the sum of the squares of the shares that
-    would still be lacking. Among pods with equal distance, it chooses a pod that requests less
-    memory, then less cpu.
+    Each step chooses the pod with the smallest distance. To compute the distance of a pod, take for
+    each lacking amount the share of it that the pod would not free, and sum the squares of these
+    shares. Among pods with equal distance, the pod that requests less memory is chosen, then the
+    pod that requests less cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

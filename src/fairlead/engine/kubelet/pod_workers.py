@@ -91,7 +91,7 @@ WHY_REMOVED: Final = "terminated"
 
 
 class _Stopping(Struct, frozen=True):
-    """The stop of a pod by the kubelet: it ends at `at`, and then `status` is written."""
+    """The stop of a pod by the kubelet: the pod has stopped at `at`; then `status` is written."""
 
     at: Instant
     status: PatchStatus

@@ -150,7 +150,7 @@ class NodeLifecycle:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load a snapshot. Its pods are not marked as not ready, because no pass has run yet."""
+        """Load a snapshot. None of its pods is marked as not ready, because no pass has run yet."""
         commands: list[Command] = []
         self._shared.pods.load(loaded)
         for one in loaded.others:

@@ -193,7 +193,7 @@ def with_taints(
 def without_taints(
     taints: tuple[Taint, ...], keys: Iterable[str], effect: str
 ) -> tuple[Taint, ...]:
-    """Return `taints` without the taints that have one of `keys` and `effect`."""
+    """Return `taints` without the taints that have one of `keys` and the effect `effect`."""
     gone = tuple(keys)
     return tuple(taint for taint in taints if taint.effect != effect or taint.key not in gone)
 

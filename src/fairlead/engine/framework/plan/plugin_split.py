@@ -51,7 +51,7 @@ class PluginSplit:
         ]
 
     def static_key(self, shape: Shape) -> Hashable | None:
-        """Return a key that is equal for shapes with equal results of all NODE plugins.
+        """Return a key: shapes with equal keys get equal results from all NODE plugins.
 
         Returns None if a plugin does not name what it reads.
         """

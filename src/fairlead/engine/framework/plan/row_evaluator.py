@@ -152,8 +152,8 @@ class RowEvaluator:
     ) -> int:
         """Return the raw score of one plugin for `node`, which is at `position`.
 
-        If the plugin fails or its score is out of range, the result is 0 and the error is added to
-        `broken`, by position.
+        If the plugin fails or its score is out of range, the result is 0 and the error is stored as
+        `broken[position]`.
         """
         try:
             raw = point.one(self._state, pod, node)
@@ -190,8 +190,8 @@ class RowEvaluator:
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
         """Return one raw score of one plugin for each of `positions`.
 
-        Where the plugin fails or its score is out of range, the score is 0 and the error is added
-        to `broken`, by position.
+        Where the plugin fails or its score is out of range, the score is 0 and the error is stored
+        as `broken[position]`.
         """
         try:
             found = self.raw_scores(point, pod, positions)

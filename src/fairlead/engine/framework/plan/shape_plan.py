@@ -69,10 +69,10 @@ class ShapePlan:
     """The cached verdicts and scores on every node, for pods with equal specs (`Shape`).
 
     `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
-    PreFilter rejections. If `node_names` is set, the plugins `restricting` limit the nodes to these
-    names. If `score_error` is set, every cycle that needs scores fails with it. If a Score plugin
-    fails on one node, only the cycles in which that node is feasible fail (`first_broken`).
-    `is_reused` is set by the second pod of the shape.
+    PreFilter rejections. If `node_names` is set, the plugins `restricting` limit the nodes to
+    these names. If `score_error` is set, every cycle that needs scores fails with this error. If a
+    Score plugin fails on one node, only the cycles in which that node is feasible fail
+    (`first_broken`). `is_reused` is set by the second pod of the shape.
     """
 
     def __init__(
@@ -80,7 +80,8 @@ class ShapePlan:
     ) -> None:
         """Create a plan for pods of `pod.shape`; call `refresh` before reading it.
 
-        The plan uses the results of the NODE plugins in `shared`, or adds them there.
+        The plan uses the results of the NODE plugins in `shared`. If `shared` does not contain
+        them, the plan adds them.
         """
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists
@@ -114,7 +115,7 @@ class ShapePlan:
         self._highest = HighestTotals(self.table.pod_log)
 
     def _pre_filter(self, pod: PodInfo) -> None:
-        """Run PreFilter of the cached plugins once; the results are valid for the whole shape."""
+        """Run PreFilter of the cached plugins once; the results apply to all pods of the shape."""
         self.state.skipped_filters |= dict.fromkeys(self._framework.filter_names(self.split.idle))
         for plugin in self.split.pre_filters:
             if plugin.name not in self.split.local_names:
@@ -172,7 +173,7 @@ class ShapePlan:
 
     @property
     def has_current_nodes(self) -> bool:
-        """Whether no node has changed since the last `refresh`, except for the pods on it."""
+        """Whether no Node object has changed since the last `refresh`; pods may have changed."""
         return self._size >= 0 and self._node_position == self.table.node_log.position
 
     # --- updates ---------------------------------------------------------------------------
@@ -286,9 +287,9 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows up to `size`; they are NO_NODE until `_redo` computes them.
+        """Append rows up to `size`, with the code NO_NODE.
 
-        The node log contains the new rows, so `_redo` does compute them.
+        The node log contains the new rows, so `_redo` computes their codes afterwards.
         """
         if self.matrix is not None:
             self.matrix.remove(self)
@@ -430,7 +431,7 @@ class ShapePlan:
             )
 
     def _own_codes(self, codes: Codes) -> Codes:
-        """Return `codes`, which are codes of `static`, as codes of this plan in a new array."""
+        """Translate `codes`, which are codes of `static`, to codes of this plan in a new array."""
         if not np.count_nonzero(codes):
             return codes.copy()
         statuses = self.static.statuses

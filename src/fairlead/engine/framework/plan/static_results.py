@@ -13,8 +13,8 @@ limits the nodes by name, or if PreScore fails.
     raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
                          `live` lists the plugins whose scores are not all 0
 
-Invariant after `refresh`: every array equals that of newly built results. The pods on the nodes do
-not matter, so only the node log names rows to recompute.
+Invariant after `refresh`: every array equals the array of newly built StaticResults. The pods on
+the nodes do not matter, so the rows to recompute are named only by the node log.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class StaticPoints(Struct, frozen=True):
 class StaticResults:
     """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
 
-    The results include the changes in the node log before `position`. `version` changes each
-    time that the results of all nodes are recomputed, instead of the results of changed nodes.
+    The results include the changes in the node log before `position`. A `refresh` that recomputes
+    the results of all nodes changes `version`; a `refresh` of changed nodes does not.
     """
 
     def __init__(

@@ -21,7 +21,10 @@ NOT_FEASIBLE: Final = -1
 
 
 class StaticScores:
-    """The static scores of the plans in a PlanMatrix; a plan has the same index in both."""
+    """The static scores of the plans in a PlanMatrix.
+
+    A member is identified by its index in the matrix.
+    """
 
     def __init__(self, width: int) -> None:
         """Start without members, for `width` nodes."""

@@ -53,5 +53,8 @@ class RemovalEffectPlugin(Plugin, Protocol):
     """A Filter plugin that states which removals can change its verdicts."""
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removals in this cycle, in which PreFilter did not return SKIP."""
+        """Return the effect of removals in this cycle.
+
+        The method is called only if PreFilter of the plugin did not return SKIP.
+        """
         ...

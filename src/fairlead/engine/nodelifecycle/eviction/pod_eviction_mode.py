@@ -56,14 +56,14 @@ class PodEvictionMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Queue the node if its timeout has expired."""
+        """Queue the node if its timeout has expired; return [], because nothing is written yet."""
         due = self.next_check(seen.status, seen.health)
         if due is not None and seen.now > due:
             self._queues[seen.zone].add(seen.name, seen.now)
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove the node from its queue."""
+        """Remove the node from its queue; return [], because nothing needs to be written."""
         self._queues[zone].remove(node.metadata.name)
         return []
 

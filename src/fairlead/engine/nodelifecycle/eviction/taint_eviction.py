@@ -343,7 +343,7 @@ ENDLESS: Final = None
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
     """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
-    `taints` must not be empty. A pod that does not tolerate all of them is evicted immediately. For
+    `taints` must not be empty. A pod that does not tolerate one of them is evicted immediately. For
     each taint, the first matching toleration in the pod's order applies, even if a later toleration
     would last longer.
     """

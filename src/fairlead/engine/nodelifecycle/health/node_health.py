@@ -67,9 +67,9 @@ class Examination(Struct, frozen=True):
     """The result of examining a node.
 
     `health` is the new saved health. `observed` is the Ready status before the pass, `current` the
-    status after it (None: no Ready condition). `unknown_conditions` are the conditions to set to
-    Unknown; there are none if Ready does not change. After these conditions have been written,
-    `health_if_unknown` becomes the saved health.
+    status after the pass (None: no Ready condition). `unknown_conditions` are the conditions to
+    set to Unknown; there are none if Ready does not change. After these conditions have been
+    written, `health_if_unknown` becomes the saved health.
     """
 
     health: NodeHealth

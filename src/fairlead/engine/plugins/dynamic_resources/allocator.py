@@ -263,7 +263,7 @@ def _uuid(text: str) -> str:
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
     """Return the chosen alternative of each request.
 
-    For a request that got no devices, this is its first alternative.
+    If a request got no devices, the result contains its first alternative.
     """
     got = {request.parent: request for request, _, _ in taken}
     return [
@@ -298,8 +298,8 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
     """Return one entry of `allocation.devices.config`.
 
-    `names` are the requests to which the configuration applies, and `requests` is the number of all
-    requests. If it applies to all of them, the entry has no field `requests`.
+    `names` are the requests to which `config` applies, and `requests` is the number of all requests
+    of the claim. If `config` applies to all requests, the entry has no field `requests`.
     """
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}

@@ -31,7 +31,7 @@ FindClass = Callable[[str], DeviceClass | None]
 
 
 class AllocationError(Exception):
-    """Raised if a claim or its class is invalid; the message is the reason."""
+    """Raised if a claim or a DeviceClass of the claim is invalid; the message is the reason."""
 
 
 class Selector(Struct, frozen=True):
@@ -81,7 +81,7 @@ class ResolvedClaim(Struct, frozen=True, eq=False):
 
 
 def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
-    """Return the status with which PreFilter rejects `claim`; None if it does not reject it.
+    """Return the status with which PreFilter rejects `claim`; None if PreFilter accepts it.
 
     upstream: dynamicresources.go: PreFilter
     """
