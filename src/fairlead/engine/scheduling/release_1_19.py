@@ -49,7 +49,9 @@ def _any_pod(_pod: PodInfo) -> bool:
 
 
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
-    """Return the cost rule of 1.19, which uses the first victim's priority as the highest.
+    """Return `rule` as it is in 1.19: the first victim's priority counts as the highest.
+
+    Only the rule LOWEST_HIGHEST_PRIORITY differs; any other rule is returned unchanged.
 
     In 1.19, victims whose eviction violates a budget come first, so the first victim's priority may
     not be the highest.

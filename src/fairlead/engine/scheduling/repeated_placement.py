@@ -135,7 +135,7 @@ class RepeatedPlacements:
         if running:
             if plan.node_names is not None:
                 return
-            # In its cycle, the plugin has evaluated only the nodes that were still feasible.
+            # In the cycle of `pod`, InterPodAffinity evaluated only nodes that were still feasible.
             mask: Mask = plan.run_filter(running[0], found.state, pod, plan.rows) == 0
             accepted = HighestTotals(self._table.pod_log, mask)
         version = self._equal.version()

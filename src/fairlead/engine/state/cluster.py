@@ -87,7 +87,10 @@ class PodGroupChange(Struct, frozen=True):
 
 
 class PodsLoaded(Struct, frozen=True):
-    """New pods that have nodes and are `replicas` of each other; `pods` contains them by key."""
+    """New pods that were loaded in bulk: the pods of one group `replicas`; each has a node.
+
+    `pods` maps the keys of all pods of the cluster to their PodInfos.
+    """
 
     replicas: Replicas
     pods: Mapping[str, PodInfo]
@@ -254,10 +257,10 @@ class Cluster:
         self.changes.append(PodsLoaded(replicas, self.pods))
 
     def _are_usual(self, replicas: Replicas) -> bool:
-        """Return whether `replicas` can be added in bulk: new, unfinished pods without a PodGroup.
+        """Return whether `replicas` can be added in bulk.
 
-        In addition, no pod of the cluster may be assumed. The pods in `replicas` must have distinct
-        uids and names, and the same affinity to other pods.
+        This is possible for new, unfinished pods without a PodGroup that have distinct uids and
+        names and the same affinity to other pods. No pod of the cluster may be assumed.
         """
         replica = replicas[0]
         return (
@@ -288,7 +291,10 @@ class Cluster:
         return self.shapes.shape_of(pod)
 
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
-        """Move the pod from the node of `old` to the node of `new`, and replace its version."""
+        """Move a pod from the node of its version `old` to the node of its version `new`.
+
+        `old` is None for a new pod. The version `new` replaces `old`.
+        """
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name
         if not now and new.id in self._assumed:
@@ -355,7 +361,7 @@ class Cluster:
             self.pod_groups.put_member(pod, is_scheduled=is_scheduled)
 
     def is_assumed(self, pod: PodInfo) -> bool:
-        """Return whether `pod` is counted on a node only by assumption."""
+        """Return whether `pod` is assumed on a node, and its binding is not yet confirmed."""
         return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:

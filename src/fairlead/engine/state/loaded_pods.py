@@ -82,8 +82,9 @@ class Representatives:
     """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
-    terms. Either all of them have a start time and volumes, or none has. A reader that needs only
-    these facts reads the group's PodInfo, so that no PodInfo is built for the other pods.
+    terms. All of them have a start time, or none has; all have volumes, or none has. A reader that
+    needs only these facts reads the group's PodInfo, so that no PodInfo is built for the other
+    pods.
     """
 
     def __init__(self) -> None:
@@ -99,7 +100,7 @@ class Representatives:
         return self._by_id[id(replicas)][1]
 
     def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return the PodInfo of each pod; for a pod that is not built yet, that of its group."""
+        """Return the PodInfo of each pod; for a pod without one, the PodInfo of its group."""
         if not isinstance(pods, LateDict):
             return pods.values()
         by_id = self._by_id

@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 Column = TypeVar("Column", np.int64, np.bool_, np.float64)
 
 _CAPACITY_INITIAL: Final = 64
-# A float holds 100 times an amount below this bound exactly.
+# For amounts below this bound, a float represents 100 times the amount exactly.
 EXACT_BELOW: Final = 1 << 45
 
 
@@ -48,7 +48,7 @@ class PlacedReplicas(Struct, frozen=True):
     """Loaded pods: the i-th pod of `replicas` is on `nodes[i]`.
 
     All of these pods have the same requests, ports and pod affinity as `replica`. `make(replicas,
-    row)` returns the pod at index `row` of `replicas`.
+    index)` returns the PodInfo of `replicas[index]`.
     """
 
     replicas: Replicas
@@ -270,7 +270,7 @@ class NodeTable:
             self.pod_log.append(info.row)
 
     def add_replicas(self, placed: Sequence[PlacedReplicas]) -> None:
-        """Add loaded pods, as `add_pod` does for each of them.
+        """Add all pods of `placed`; the result is the same as if `add_pod` added each of them.
 
         The nodes store references to the pods, which are built on first use. Each column is updated
         in one pass.

@@ -26,10 +26,10 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
-_HUGE: Final = 1 << 48  # 2 ** 15 pods that request less do not exceed int64
+_HUGE: Final = 1 << 48  # the sum of 2 ** 15 smaller requests fits in int64
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
-_Key = tuple[bytes, bytes]  # of the affinity, and of all other parts
+_Key = tuple[bytes, bytes]  # (key of the affinity, key of all other parts)
 
 
 class _Sums:
@@ -104,7 +104,7 @@ class Shape:
         spec = pod.spec
         self.id = shape_id
         self.spec: PodSpec = spec
-        self.sums = sums  # keeps them cached
+        self.sums = sums  # ShapeTable caches them only while a shape has a reference
         self.requests = sums.requests
         self.nonzero_requests = sums.nonzero_requests
         self.load = sums.load
@@ -254,10 +254,11 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
-    """Return True if two pods certainly have equal keys (`_key_of`), as far as the specs decide.
+    """Return True if the parts of two specs that this function compares lead to equal keys.
 
-    The two specs must have the same affinity, containers, init containers, overhead and resources.
-    If the result is False, the keys may still be equal.
+    The keys are those of `_key_of`. The two specs must have the same containers, init containers,
+    overhead and resources. The affinity is not compared. If the result is False, the keys may still
+    be equal.
     """
     return (
         one.node_selector is other.node_selector

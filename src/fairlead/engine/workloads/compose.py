@@ -27,7 +27,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
             EndedJobPods(),
             InUseProtection(),
         )
-    # A simulation has none of these, and importing them is slow (a tenth of a small run).
+    # A simulation does not use these controllers, and importing them takes a tenth of a small run.
     from fairlead.engine.workloads.cron_job.controller import CronJobs  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415

@@ -122,7 +122,7 @@ class Workloads:
             environment.tracks_jobs,
             config.max_unavailable_stateful_set,
         )
-        self._daemon_sets: dict[str, None] = {}  # keys
+        self._daemon_sets: dict[str, None] = {}  # keys of DaemonSets
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands of the owners that `stimulus` affects."""
@@ -398,7 +398,7 @@ class Workloads:
 def _missing_priority_classes(
     others: Sequence[ApiObject], pods: Sequence[Replicas]
 ) -> list[Command]:
-    """Return creations of the priority classes that pods use and the snapshot lacks."""
+    """Return the creation of each priority class that pods use but the snapshot lacks."""
     known = (one for one in others if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
 

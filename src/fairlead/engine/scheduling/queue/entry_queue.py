@@ -10,7 +10,7 @@ of the memory.
     order    3 4 5 7 8      the first entry is the lower of the two first entries
 
 Entries are not removed when their pods leave the queue. `QueuedPod.place` and `token` tell which
-entries are valid; the others are dropped when they become the first.
+entries are valid; an invalid entry is dropped when it becomes the first entry.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ class EntryQueue:
         return bool(self._in_order or self._heap)
 
     def push(self, queued: QueuedPod, key: tuple[int, ...], token: int) -> None:
-        """Add `queued` with a new `token`; earlier entries of the pod become invalid."""
+        """Add an entry for `queued`, sorted by `key`; earlier entries of the pod become invalid.
+
+        `token` must differ from the tokens of all earlier entries.
+        """
         queued.place, queued.token = self._place, token
         entry = (key, token, queued)
         if not self._in_order or entry > self._in_order[-1]:
@@ -65,7 +68,7 @@ class EntryQueue:
         return queued
 
     def _drop(self) -> None:
-        """Remove the first of all entries, at least one."""
+        """Remove the first entry, valid or not; there must be one."""
         in_order, heap = self._in_order, self._heap
         if not heap or (in_order and in_order[0] < heap[0]):
             in_order.popleft()

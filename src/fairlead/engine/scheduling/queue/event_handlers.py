@@ -67,10 +67,10 @@ class EventHandlers(Struct, frozen=True):
                     pass
 
     def _load(self, loaded: PodsLoaded, now: Instant) -> None:
-        """Handle loaded pods, as `_assigned` does.
+        """Handle pods that were loaded in bulk, all of which have a node.
 
         The pods are new to the cluster, so none of them is queued or nominated. If no event can
-        wake a pod now, a single event stands for the events of all loaded pods.
+        wake a pod now, the queue gets one event instead of one event for each pod.
         """
         if not self.queue.ignores_events:
             for change in loaded.changes():
@@ -93,7 +93,10 @@ class EventHandlers(Struct, frozen=True):
             self._waiting_gone(old, now)
 
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """Handle a changed pod that has a node; this scheduler may have bound it."""
+        """Handle a changed pod that has a node; any scheduler may have bound it.
+
+        `old` is the previous version, None if the pod is new or had no node.
+        """
         if old is not None:
             for event in self.queue.assigned_pod_events(old, new):
                 self.queue.wake(event, now)

@@ -31,7 +31,7 @@ class InFlightEvents:
         return bool(self._since)
 
     def begin(self, queued: QueuedPod) -> None:
-        """Start keeping events for `queued`; `end` stops it."""
+        """Keep the events from now on for `queued`, until `end` is called."""
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:

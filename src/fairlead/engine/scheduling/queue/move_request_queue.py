@@ -67,9 +67,10 @@ class MoveRequestQueue(SchedulingQueue):
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move all unschedulable pods, or only those with affinity to the changed pod.
+        """Move the unschedulable pods, except the pod with ID `spare`.
 
-        The pod with ID `spare` is not moved. Does nothing if `event` is not a move request.
+        If `event` is about a pod on a node, only pods with a required affinity term that matches
+        this pod are moved. Does nothing if `event` is not a move request.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)
@@ -95,7 +96,7 @@ class MoveRequestQueue(SchedulingQueue):
         return self._moved_in >= self._cycle
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """Return the number of backoffs so far; every attempt counts.
+        """Return the number of attempts of the pod, because a backoff follows every attempt.
 
         upstream: scheduling_queue.go: calculateBackoffDuration
         """

@@ -29,10 +29,10 @@ class QueuedPod(Struct, eq=False):
     rejected the pod in its last attempt and, since then, in PreEnqueue. `gated_by` is the
     PreEnqueue plugin that rejects the pod now, "" if there is none. `equivalence_class` is (a
     version of the pod, the number of its equivalence key); the number is valid only if that version
-    is `info`. `window` is the truncated expiry of the pod's backoff. `first_active` is the time at
-    which the pod first entered the active queue. `activations` is the number of the pod's
-    activations at the time `activated_at`. A heap entry for this pod is valid only if it has the
-    current `token`.
+    is `info`. `window` is the time at which the pod's backoff ends, truncated as `BackoffClock`
+    does, 0 if there is no backoff. `first_active` is the time at which the pod first entered the
+    active queue. `activations` counts how often the pod was activated at the time
+    `activated_at`. An entry of an `EntryQueue` is valid only if it has the pod's current `token`.
     """
 
     info: PodInfo

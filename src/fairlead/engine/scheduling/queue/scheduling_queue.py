@@ -1,6 +1,6 @@
 """SchedulingQueue: decides which pod is scheduled next, and when other pods may be retried.
 
-    add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──settled──▶ (gone)
+    add ──▶ ACTIVE ──pop──▶ IN_FLIGHT ──done──▶ (gone)
               ▲  ▲               │ failed
               │  └─flush── BACKOFF ◀─── no rejector: ERROR_BACKOFF
               │               ▲  │
@@ -60,7 +60,8 @@ class SchedulingQueue:
     ) -> None:
         """Start empty; leftover flushes happen at regular intervals after `start`.
 
-        `extra_gate` may reject a pod after PreEnqueue, like a PreEnqueue plugin.
+        `frameworks` maps the names of profiles to their frameworks. `extra_gate` may reject a pod
+        after PreEnqueue, like a PreEnqueue plugin.
         """
         self._frameworks = frameworks
         self._config = config
@@ -289,7 +290,7 @@ class SchedulingQueue:
         return woken
 
     def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
-        """Return whether `wakes_alike` holds for all `plugins` in every profile."""
+        """Return whether `wakes_alike` is True for all `plugins` in every profile."""
         found = self._wakes_alike.get(plugins)
         if found is None:
             found = self._wakes_alike[plugins] = all(
@@ -328,7 +329,7 @@ class SchedulingQueue:
         if event.priority_max is not None and queued.info.priority > event.priority_max:
             return False
         framework = self._frameworks[queued.info.pod.spec.scheduler_name]
-        for name in queued.plugins:  # noqa: SIM110 - a generator takes as long as the calls
+        for name in queued.plugins:  # noqa: SIM110 - any() with a generator takes twice as long
             if wakes(framework.find(name), queued.info, event):
                 return True
         return False
@@ -492,7 +493,7 @@ class SchedulingQueue:
         return queued.attempts > 0 and self._clock.is_on(queued.window, now)
 
     def _is_gated(self, queued: QueuedPod) -> bool:
-        """Run PreEnqueue; return whether a plugin rejects the pod."""
+        """Run PreEnqueue, update `queued.gated_by`; return whether a plugin rejects the pod."""
         gate = self._gate_of(queued)
         queued.gate(gate)
         return bool(gate)

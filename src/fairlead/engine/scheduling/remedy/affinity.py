@@ -60,7 +60,7 @@ def propose_for_node_affinity(
 def _is_known_fact(node: NodeInfo, key: str) -> bool:
     """Return whether the label `key` states a fact about the machine of `node`.
 
-    Another value would be wrong, and the kubelet would replace it when it restarts
+    Any other value would be wrong, and the kubelet would correct it when the kubelet restarts
     (kubelet_node_status.go: updateDefaultLabels).
     """
     return key in MACHINE_FACTS and key in node.labels

@@ -24,7 +24,7 @@ class RemedyChange(Struct, frozen=True):
 
 
 def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
-    """Return the change that deletes `pods`; `because` is appended to its text."""
+    """Return the change that deletes `pods`; `because` is appended to the text of the change."""
     names = ", ".join(pod.key for pod in pods)
     noun = "pod" if len(pods) == 1 else "pods"
     return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))

@@ -33,7 +33,10 @@ replace = msgspec.structs.replace
 def proposals(
     framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the changes that may remove the rejection `status`; none for an unknown plugin."""
+    """Yield the changes that may remove the rejection `status`.
+
+    Yields nothing if no function in `_BY_PLUGIN` proposes changes for the plugin that rejects.
+    """
     # The status of a node excluded by name has no plugin; only NodeAffinity excludes by name.
     propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
     if propose is not None:

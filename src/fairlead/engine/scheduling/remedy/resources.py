@@ -49,7 +49,8 @@ def propose_for_resources(
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
     """Yield the change that lowers each request to at most the node's allocatable amount.
 
-    Yield nothing if the node does not have one of the resources: a pod needs the GPU it requests.
+    Yield nothing if the node lacks a requested resource, because no change of the amount helps:
+    a pod that requests a GPU cannot run without one.
     """
     names = framework.cluster.table.resources.names
     lower, changes = pod.pod, []

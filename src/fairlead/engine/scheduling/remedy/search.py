@@ -21,7 +21,7 @@ from fairlead.engine.state.pod_info import PodInfo
 # Limits on the proposals per rejection, and on the changes in sequence.
 _TRIED_MAX: Final = 256
 _CHAIN_MAX: Final = 3
-_LINUX: Final = "linux"  # as a value of the label OS
+_LINUX: Final = "linux"  # the value of the label kubernetes.io/os
 
 
 def find_remedy(
@@ -38,8 +38,8 @@ def find_remedy(
     No change deletes a pod for which `keeps` returns True. By default, any pod may be deleted. No
     change drops an entry of `kept_selector` from the pod's nodeSelector.
 
-    A node with another operating system than the pod's gets no remedy, because the pod would not
-    run there.
+    If the node has a different operating system than the pod requires, the result is None, because
+    the pod would not run there.
 
     The result is a single change if one is enough. Otherwise the first change that satisfies the
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
@@ -102,7 +102,7 @@ class _Search(NamedTuple):
 
 
 def _has_os_of(pod: Pod, node: NodeInfo) -> bool:
-    """Return whether `node` has an operating system that `pod` requires, by default Linux."""
+    """Return whether `node` has the operating system that `pod` requires, by default Linux."""
     stated = [pod.spec.node_selector[OS]] if OS in pod.spec.node_selector else []
     for term in required_terms(pod):
         for one in term.match_expressions:
@@ -111,7 +111,7 @@ def _has_os_of(pod: Pod, node: NodeInfo) -> bool:
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether another plugin now rejects the pod, or removing pods can now help."""
+    """Return whether a different plugin now rejects the pod, or deleting pods may now be enough."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
@@ -130,5 +130,5 @@ def _without_deleting(
         others = [pod for pod in change.without if not keeps(pod)]
         if len(others) == len(change.without):
             yield change
-        elif len(others) > 1:  # single pods have their own proposals
+        elif len(others) > 1:  # the deletion of a single pod is proposed separately
             yield deleting(others)

@@ -23,10 +23,10 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield, for each DoNotSchedule constraint, a label for the node or weaker constraints.
+    """Yield changes that meet or weaken each DoNotSchedule constraint; the last change drops all.
 
-    A label is proposed only if the node lacks the topology key. The last change drops all
-    constraints.
+    If the node lacks the topology key, the changes label the node, once for each existing value.
+    Otherwise they raise maxSkew step by step, then set whenUnsatisfiable to ScheduleAnyway.
     """
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:

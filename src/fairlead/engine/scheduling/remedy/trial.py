@@ -37,7 +37,7 @@ def with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[
 
 
 def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[RemedyChange]) -> PodInfo:
-    """Return the pod to schedule with the changes in `changes` that concern it."""
+    """Return the pod of the last change in `changes` that has a pod; `pod` if there is none."""
     for change in changes:
         if change.pod is not None:
             pod = PodInfo(change.pod, cluster.shapes.shape_of(change.pod))

@@ -37,7 +37,7 @@ DeviceObject = ResourceClaim | ResourceSlice | DeviceClass
 class _Assumption(NamedTuple):
     """An assumed allocation of the claim with the UID `uid`, "" if the claim does not exist yet.
 
-    The pods of the PodGroup `group` can share the allocation; if it is "", no pod can.
+    The pods of the PodGroup `group` can share the allocation. If `group` is "", no pod can.
     """
 
     uid: str
@@ -67,7 +67,7 @@ class DeviceLedger:
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Return whether a claim holds the whole device."""
+        """Return whether a claim holds the whole device, not only a share of it."""
         return device in self._holders
 
     def is_allocated(self, device: DeviceId) -> bool:

@@ -272,7 +272,9 @@ def _binding_conditions_last(one: NodeDevicePool) -> bool:
 
 
 def _flaw_of_names(pool: Pool, devices: tuple[PoolDevice, ...]) -> str:
-    """Return the flaw of a complete pool on a node, which can use `devices`.
+    """Return why a pool is invalid on a node that can use `devices`, "" if it is valid.
+
+    An incomplete pool counts as valid.
 
     upstream: validateDeviceNames
     """
@@ -283,7 +285,9 @@ def _flaw_of_names(pool: Pool, devices: tuple[PoolDevice, ...]) -> str:
 
 
 def _flaw_of_counters(slices: list[ResourceSlice]) -> str:
-    """Return the flaw of a complete pool's counter sets, or of a device that consumes counters.
+    """Return why the counters in a complete pool's `slices` are invalid, "" if they are valid.
+
+    The names of counter sets must be unique, and every counter that a device consumes must exist.
 
     upstream: getAndValidateCounterSets, validateDeviceCounterConsumption
     """
@@ -326,7 +330,10 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 
 
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
-    """Return whether the slice `one` counts for `node`; counter sets count for all nodes."""
+    """Return whether `node` can use the slice `one`, which contains `devices`.
+
+    If a slice contains only counter sets, its node can use it, or every node if it names no node.
+    """
     spec = one.spec
     if spec.shared_counters and not spec.devices:
         return spec.node_name in ("", node.metadata.name)

@@ -81,7 +81,7 @@ class CronJobs:
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Sync the CronJobs that are due or have changed."""
+        """Sync the CronJobs that have changed, and those whose scheduled time or retry has come."""
         keys = dict.fromkeys((*self._changed, *self._timers.pop_due(now)))
         self._changed = {}
         commands: list[Command] = []
@@ -158,7 +158,7 @@ class CronJobs:
         return []
 
     def _creators_of(self, target: ObjectRef) -> list[CronJobState]:
-        """Return the CronJob that is creating or controls the Job `target`, or [] if none is."""
+        """Return the CronJobs that are creating or control the Job `target`: at most one."""
         if target.kind != "Job":
             return []
         return [

@@ -182,7 +182,7 @@ class DaemonSetRule:
         return replicas.nodes if is_bound else [target_node(pod) for pod in replicas]
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return True; `plan` checks whether the node is still eligible."""
+        """Return True: the node needs a new pod if it is still eligible, which `plan` checks."""
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
@@ -227,7 +227,10 @@ class DaemonSetRule:
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
 
     def _bounds(self) -> tuple[int, int]:
-        """Return (maximum nodes with two pods, maximum nodes without a pod) during an update."""
+        """Return the limits of an update as numbers of nodes.
+
+        The result is (most nodes that may have two pods, most nodes without an available pod).
+        """
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
         try:
@@ -259,7 +262,8 @@ class DaemonSetRule:
         `surge` nodes with a ready outdated pod have an unavailable new pod. If a node has both
         pods, the outdated pod is deleted once it is not ready or the new pod is available. On a
         node that should run no daemon pod, an outdated pod that is not available is deleted at
-        once. An available one is deleted only if enough other nodes have an available pod.
+        once. An available outdated pod on it is deleted only if enough other nodes have an
+        available pod.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []
@@ -294,9 +298,9 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return the number of nodes with an available pod beyond the number that need one.
+        """Return how many more nodes have an available pod than should run one; at least 0.
 
-        On a node with an outdated pod, only this pod counts.
+        If a node has an outdated pod, its other pods are ignored.
         """
         found = 0
         for names in pods.by_slot.values():
@@ -340,7 +344,7 @@ class DaemonSetRule:
         return len(names) == 1 and names.keys() <= pods.active.keys()
 
     def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
-        """Return the pods to delete of those `running` on one node; the oldest is kept.
+        """Return the surplus pods of `running`, which are all on one node; the oldest is kept.
 
         With surge, the oldest pod of the update revision and the oldest outdated pod are kept. The
         outdated pod is deleted once it is not ready or the other pod is available.
@@ -365,7 +369,8 @@ class DaemonSetRule:
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
         """Return a plan that deletes the finished pods of `node`.
 
-        If one of them has failed, deletions on that node are delayed by exponential backoff.
+        If one of the pods has failed, the deletions on that node are delayed by an exponential
+        backoff.
         """
         if not any(pod.status.phase == "Failed" for pod in finished):
             return _delete(finished, WHY_FINISHED)
@@ -400,6 +405,6 @@ def _delete(pods: list[Pod], why: str) -> Plan:
 
 
 def _age_order(pod: Pod) -> tuple[bool, str, str]:
-    """Return a key that sorts bound pods first, then older pods; the first pod is kept."""
+    """Return a sort key: bound pods come before unbound pods, then older before newer pods."""
     # upstream: daemon_controller.go:podByCreationTimestampAndPhase
     return (pod.spec.node_name == "", pod.metadata.creation_timestamp, pod.metadata.name)

@@ -5,11 +5,12 @@
                  for the dependents that block its deletion
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
-A dependent that still has another owner only loses the reference. A dependent without another owner
-is deleted. Owners that own each other in a circle would wait for each other forever. Therefore, a
-dependent no longer blocks the deletion of its owners if one of its own dependents is being deleted
-in the foreground. Objects are indexed by their owner references, so a deletion needs no search. The
-uids of deleted owners are stored, so that dependents created after the deletion are found.
+A dependent that has another owner only loses the reference to the deleted owner. A dependent
+without another owner is deleted. Owners that own each other in a circle would wait for each other
+forever. Therefore, a dependent no longer blocks the deletion of its owners if one of its own
+dependents is being deleted in the foreground. Objects are indexed by their owner
+references, so a deletion needs no search. The uids of deleted owners are stored, so that dependents
+created after the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
 collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
@@ -100,8 +101,8 @@ class GarbageCollector(Struct):
     # by key of the owner, then by uid of the dependent
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
-    # The next two are about loaded objects that are not indexed yet: `_loaded` maps the uid of each
-    # to its owner's key, `_loaded_of` maps an owner's key to the objects.
+    # The next two fields are about loaded objects that are not indexed yet: `_loaded` maps each uid
+    # to the key of the owner, `_loaded_of` maps the key of an owner to the objects.
     _loaded: dict[str, str] = field(default_factory=dict)
     _loaded_of: dict[str, list[_Alike]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
@@ -114,12 +115,12 @@ class GarbageCollector(Struct):
     _orphaning: dict[str, ApiObject] = field(default_factory=dict)
     _sent: dict[tuple[type, str], Command] = field(default_factory=dict)  # without an outcome
     _failures: dict[str, int] = field(default_factory=dict)  # consecutive failures, by uid
-    _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # uids
+    _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # uids of objects
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the commands for the owners and dependents that `stimulus` affects.
 
-        If `looks_up_owners` is set, postpone them and return [].
+        If `looks_up_owners` is set, postpone the commands until `handle_deadline` and return [].
         """
         if isinstance(stimulus, CommandSucceeded | CommandFailed):
             self._see_outcome(stimulus, now)
@@ -146,7 +147,7 @@ class GarbageCollector(Struct):
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the postponed commands, the due retries, and look-ups of unobserved owners."""
+        """Return the postponed commands, retries whose backoff has expired, and owner look-ups."""
         commands, self._postponed = self._postponed, []
         for uid in self._retries.pop_due(now):
             commands += self._examine_again(uid)
@@ -216,9 +217,9 @@ class GarbageCollector(Struct):
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Index all objects first, then handle deletions in progress.
 
-        Most objects have one owner. They are only listed by their owner, in the order in which they
-        were loaded. All dependents of an owner are indexed when one of them is needed for the first
-        time.
+        Most objects have one owner. Such an object is at first only listed under its owner's key.
+        When a dependent of an owner is needed for the first time, all dependents of the owner are
+        indexed.
         """
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners whose dependents are indexed
@@ -241,7 +242,7 @@ class GarbageCollector(Struct):
         return [command for one in ending for command in self._end(one)]
 
     def _are_listed_only(self, alike: _Alike) -> bool:
-        """Return whether indexing the loaded objects `alike` can wait until one is needed."""
+        """Return whether indexing `alike`, loaded replicas or one object, can wait until needed."""
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
             return False

@@ -1,7 +1,7 @@
 """InUseProtection: keeps storage objects and PodGroups that are in use from being deleted.
 
 Admission adds a finalizer to each of these objects. After a deletion request, the object keeps its
-finalizer
+finalizer as long as it is in use:
 
     PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
@@ -64,7 +64,7 @@ class InUseProtection(Struct):
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,), readiness=False)
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
-    _sent: dict[Key, ApiObject] = field(default_factory=dict)  # finalizer is being removed
+    _sent: dict[Key, ApiObject] = field(default_factory=dict)  # whose finalizer is being removed
     _retries: TimerQueue[Key] = field(default_factory=TimerQueue)
     _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # uids of users
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
@@ -112,7 +112,7 @@ class InUseProtection(Struct):
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Record the users of all objects before any finalizer is removed."""
         for some in loaded.replicas:
-            if _may_use(some[0]):  # replicas use equal claims
+            if _may_use(some[0]):  # all replicas may use objects, or none
                 for pod in some:
                     list(self._use(pod.metadata.uid, _used_by(pod)))
         for one in loaded.others:

@@ -236,7 +236,7 @@ class Rollouts(Struct):
     def _catch_up(self, rollout: Rollout) -> None:
         """Queue a sync if an object of the rollout changed while a write was in flight.
 
-        No sync follows a patch that changed nothing, because it would send the same patch again.
+        No sync follows a patch that changed nothing: this sync would send the same patch again.
         """
         if rollout.is_stale:
             rollout.is_stale = False
@@ -288,7 +288,7 @@ class Rollouts(Struct):
         self._unite(rollout, key)
 
     def _unite(self, rollout: Rollout, key: str) -> None:
-        """Share one dictionary of sibling pod sets among all ReplicaSets of the Deployment."""
+        """Add the pod set `key` to the dictionary that all pod sets of the Deployment share."""
         pods = self.pod_sets.sets.get(key)
         if pods is not None:
             rollout.siblings[key] = pods

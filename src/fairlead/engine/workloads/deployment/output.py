@@ -183,13 +183,20 @@ class RolloutWriter(Struct, frozen=True):
         return rollout.cleanup_commands(self.pod_sets.sets)
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return the time at which the rollout exceeds its progress deadline, None if never."""
+        """Return the time at which the rollout exceeds its progress deadline.
+
+        Returns None if the rollout has no deadline, is complete or paused, or has exceeded the
+        deadline already.
+        """
         return overdue_at(rollout.deployment)
 
     def _write(
         self, rollout: Rollout, status: Mapping[str, Any], revision: int = 0
     ) -> list[Command]:
-        """Write `status`; if `revision` has changed, write both in one patch."""
+        """Write `status`, and `revision` if it is not 0 and the Deployment has a different one.
+
+        Both are written in one patch. Returns [] if nothing changes.
+        """
         deployment = rollout.deployment
         before, wanted = deployment.status, str(revision)
         if not revision or deployment.metadata.annotations.get(REVISION) == wanted:
@@ -260,7 +267,7 @@ def _count(rollout: Rollout) -> PodCounts:
 
 
 def _progress_input(rollout: Rollout) -> ProgressInput:
-    # upstream: progress.go:getReplicaFailures prefers the new ReplicaSet's
+    # upstream: progress.go:getReplicaFailures prefers the condition of the new ReplicaSet
     current = rollout.replica_sets.get(rollout.current)
     ordered = ([] if current is None else [current]) + list(rollout.replica_sets.values())
     failures = (find(one.status.get("conditions", ()), REPLICA_FAILURE) for one in ordered)

@@ -38,7 +38,7 @@ NO_DEADLINE: Final = 2**31 - 1
 class PodCounts(Struct, frozen=True, kw_only=True):
     """Numbers of pods of a Deployment's ReplicaSets.
 
-    `requested` is the sum of the ReplicaSets' spec.replicas. `updated` is the number in the status
+    `requested` is the sum of the ReplicaSets' spec.replicas. `updated` is `replicas` in the status
     of the current ReplicaSet. The other fields are sums over the status of all ReplicaSets.
     """
 
@@ -182,7 +182,7 @@ class _Conditions:
     ) -> None:
         """Set the condition of type `condition_type`.
 
-        If its status and reason are equal already, the condition stays unchanged unless `again` is
+        If the condition already has this status and reason, it stays unchanged unless `again` is
         set.
         """
         # upstream: deployment_util.go:SetDeploymentCondition
@@ -206,7 +206,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copy the condition `row` of a ReplicaSet if its status or reason has changed."""
+        """Copy `row`, a condition of a ReplicaSet, if it differs in status or reason."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row.get("status"), row.get("reason"))

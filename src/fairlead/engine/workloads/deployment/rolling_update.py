@@ -125,7 +125,10 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether an active ReplicaSet was last scaled for another number of replicas."""
+    """Return whether the Deployment was scaled to `replicas` since ReplicaSets were last scaled.
+
+    This is so if a ReplicaSet in `parts` has pods and its `desired` is not `replicas`.
+    """
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0
@@ -179,7 +182,7 @@ def _shrunk(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds
         spare -= unhealthy
     spare = sum(one.available for one in (*old, new)) - bounds.min_available
     after: Sizes = {}
-    # Then available ones, oldest ReplicaSet first (scaleDownOldReplicaSetsForRollingUpdate), as
+    # Then available pods, oldest ReplicaSet first (scaleDownOldReplicaSetsForRollingUpdate), as
     # long as min_available pods stay available.
     for one in old:
         taken = max(0, min(healthy[one.key], spare))
@@ -224,7 +227,7 @@ def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int)
     # Example: replicas 10 -> 20 in a rollout with maxSurge 2, sizes old 8 and new 4 (max_pods was
     # 12, is 22): old gets round(8 * 22 / 12) - 8 = 7, new gets min(round(4 * 22 / 12) - 4, rest)
     # = min(3, 3). The first ReplicaSet gets the pods that remain because of rounding.
-    # Order: larger ReplicaSets first. Of equal ones, the newer is first when growing, otherwise the
+    # Order: larger ReplicaSets first. Of equal size, the newer is first when growing, otherwise the
     # older.
     ordered = sorted(parts, key=_age, reverse=left > 0)
     ordered.sort(key=lambda one: one.replicas, reverse=True)
@@ -256,7 +259,10 @@ def _age(one: ReplicaSetState) -> tuple[str, str]:
 
 
 def _scaled(value: IntOrString | None, replicas: int, *, up: bool) -> int:
-    """Return the number of pods for the limit `value`, 0 if it is invalid, as in upstream."""
+    """Return the number of pods for the limit `value`, 0 if it is invalid, as in upstream.
+
+    A percentage of `replicas` is rounded up if `up` is set, else down.
+    """
     try:
         return scaled(SHARE_DEFAULT if value is None else value, replicas, is_rounded_up=up)
     except IntOrPercentError:

@@ -122,8 +122,8 @@ class Rollout(Struct):
     def find_current(self, *, is_loaded: bool = False) -> None:
         """Find the ReplicaSet with the Deployment's template and store its key in `current`.
 
-        In a snapshot (`is_loaded`), templates may differ by defaults. If no template is equal
-        there, the revision annotation or the age of the pods decides.
+        If `is_loaded` is set, the objects come from a snapshot, whose templates may differ by
+        defaults. If no template is equal then, the revision annotation or the age of pods decides.
         """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):
@@ -194,8 +194,8 @@ class Rollout(Struct):
         )
         scaling = is_scaling(parts, spec.replicas)
         before = {one.key: one.replicas for one in parts}
-        # ReplicaSets whose size stays also get the new desired-replicas annotation; without it,
-        # `is_scaling` would stay True forever.
+        # ReplicaSets whose size stays the same also get the new desired-replicas annotation.
+        # Otherwise, `is_scaling` would stay True forever.
         stale = {key: size for key, size in before.items() if size and scaling}
         wanted = sizes | {key: size for key, size in stale.items() if key not in sizes}
         return {key: size for key, size in wanted.items() if scaling or size != before[key]}
@@ -211,7 +211,7 @@ class Rollout(Struct):
         )
 
     def has_no_old_pods(self, sets: dict[str, PodSet]) -> bool:
-        """Return whether no old ReplicaSet has unfinished pods, which include terminating pods."""
+        """Return whether no old ReplicaSet has unfinished pods; terminating pods are unfinished."""
         # upstream: recreate.go:oldPodsRunning
         return not any(
             pod_state(pod) not in ("succeeded", "failed")
@@ -221,7 +221,7 @@ class Rollout(Struct):
         )
 
     def rule(self, key: str) -> ReplicaSetRule:
-        """Return the rule for the pods of the ReplicaSet `key`, which is not in the dump."""
+        """Return the rule for the pods of the implied ReplicaSet `key`."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})
@@ -366,8 +366,8 @@ def replica_set_manifest(
 ) -> Json:
     """Return the manifest of the ReplicaSet `name` of `deployment`.
 
-    `digest` is its pod-template-hash, `replicas` its size, and `annotations` are all its
-    annotations.
+    `digest` is the pod-template-hash of the ReplicaSet, `replicas` is its number of pods, and
+    `annotations` are all of its annotations.
     """
     meta, spec = deployment.metadata, deployment.spec
     label = {TEMPLATE_HASH_LABEL: digest}

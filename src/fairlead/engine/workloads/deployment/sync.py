@@ -4,7 +4,7 @@
     2 find        the ReplicaSet with the Deployment's template
     3 record      a pause, and the revision of that ReplicaSet (for API clients)
     4 step        scale ReplicaSets, or create the new ReplicaSet
-    5 write       the Deployment's status before the step (for API clients)
+    5 write       the Deployment's status as it was before the step (for API clients)
 
 If a sync writes the Deployment for another reason (a pause or a revision), it does not write the
 status: upstream's status write would fail with a conflict. The next sync writes the status. A sync
@@ -90,7 +90,11 @@ class RolloutSync(Struct, frozen=True):
     def _steps(
         self, rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]
     ) -> list[Command] | None:
-        """Return the commands of the next step, or None if a creation must wait for its backoff."""
+        """Return the commands of the next step.
+
+        Returns None if the step creates a ReplicaSet, but must wait for the backoff of a failed
+        write.
+        """
         deployment = rollout.deployment
         if is_ending(deployment) or not rollout.is_usable:
             return []
@@ -151,7 +155,8 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
     """Return whether this sync only changes sizes.
 
-    It does if the Deployment was scaled or is paused.
+    This is so if the Deployment was scaled or is paused. `new` is the state of the current
+    ReplicaSet, None if there is none; `old` are the states of the other ReplicaSets.
     """
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec

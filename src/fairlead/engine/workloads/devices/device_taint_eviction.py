@@ -144,7 +144,7 @@ class DeviceTaintEviction:
         return first if due is None else min(first, due)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Write the due statuses of rules; evict the pods that are due or whose deletion failed."""
+        """Return status writes and evictions whose time has come, and retries of deletions."""
         due = dict.fromkeys(self._timers.pop_due(now))
         for uid in due:
             if uid in self._retries:
@@ -243,10 +243,10 @@ class DeviceTaintEviction:
     # --- evictions -----------------------------------------------------------------------------
 
     def _evaluate(self, uids: Iterable[str], now: Instant) -> list[Command]:
-        """Write the due statuses of rules; then evict each pod, or schedule or cancel its eviction.
+        """Return the status writes that are due, then the evictions of the pods with `uids`.
 
-        The statuses come first, so that the status of a new rule counts the pods before their
-        eviction.
+        Later evictions are scheduled; evictions without a cause are cancelled. The status writes
+        come first, so that the status of a new rule counts the pods before their eviction.
         """
         commands = self._write_statuses(now)
         for uid in dict.fromkeys(uids):

@@ -31,9 +31,10 @@ _OTHER: Final = "Eviction only happens for the NoExecute effect."
 class RuleEffect(Struct, frozen=True, kw_only=True):
     """The effect of a rule, as counts.
 
-    `pending_pods` in `pending_namespaces` are still to be evicted. The rule selects
-    `published_devices` in slices and `allocated_devices` in claims. `evicted_pods` were evicted
-    because of the rule.
+    `pending_pods` is the number of pods that are still to be evicted, and `pending_namespaces` is
+    the number of their namespaces. `published_devices` and `allocated_devices` are the numbers of
+    devices in slices and in allocated claims that the rule selects. `evicted_pods` is the number of
+    pods that were evicted because of the rule.
     """
 
     pending_pods: int = 0

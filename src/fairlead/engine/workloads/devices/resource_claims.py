@@ -183,7 +183,7 @@ class ResourceClaims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Create the pod's missing claims and write their names to its status.
+        """Create the pod's missing claims, and write the names of its claims to the pod's status.
 
         If the pod has finished, release its claims instead.
         """
@@ -298,7 +298,7 @@ def _may_use_claims(pod: Pod) -> bool:
 
 
 def is_done(pod: Pod) -> bool:
-    """Return whether the pod has finished, or is being deleted before it was bound."""
+    """Return whether the pod has finished, or is being deleted and was never bound."""
     return is_terminal(pod) or (bool(pod.metadata.deletion_timestamp) and not pod.spec.node_name)
 
 
@@ -365,7 +365,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 
 def reserved_for_patch(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
-    """Return the patch that reserves `claim` for the consumers `left`.
+    """Return the patch that reserves `claim` for the consumers `left` only.
 
     If `left` is empty, the patch also deallocates the claim.
     """

@@ -27,7 +27,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.int_or_percent import scaled
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
-# A granted eviction that has not begun after this time has expired.
+# A granted eviction expires if the pod is not terminating after this time.
 DELETION_TIMEOUT: Final[DurationNs] = seconds(120)
 
 
@@ -67,7 +67,7 @@ class BudgetStatus(Struct, frozen=True):
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:
-        """Return whether the status of `budget` already has these values."""
+        """Return whether the status of `budget` already has the values of this status."""
         status = budget.status
         return (
             status.expected_pods == self.expected_pods
@@ -138,7 +138,7 @@ class DisruptionBudget(Struct):
         )
 
     def next_recheck(self, now: Instant) -> Instant | None:
-        """Return the expiry of the first pending eviction, or None if no eviction is pending."""
+        """Return the earliest time at which a granted eviction expires, None if none is pending."""
         stamps = self._disrupted(now).values()
         if not stamps:
             return None
@@ -170,7 +170,7 @@ class DisruptionBudget(Struct):
 def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
     """Return the number of healthy pods that `budget` requires if it expects `expected` pods.
 
-    Raises IntOrPercentError if its limit is neither a number nor a percentage.
+    Raises IntOrPercentError if the limit of `budget` is neither a number nor a percentage.
     """
     spec = budget.spec
     if spec.max_unavailable is not None:

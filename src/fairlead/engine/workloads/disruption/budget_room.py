@@ -55,7 +55,7 @@ class BudgetLimit(Struct, frozen=True):
 
     @property
     def losses_max(self) -> int:
-        """The number of pods that can be evicted if nothing replaces them."""
+        """The most pods that can be evicted if none of the evicted pods is replaced."""
         return max(self.now, self.at_best)
 
     @property
@@ -177,10 +177,10 @@ class BudgetRoom:
         )
 
     def _scale(self, state: BudgetState) -> int:
-        """Return the sum of the controllers' scales.
+        """Return the sum of the scales of the controllers of the budget's pods.
 
-        If no scale comes from an object, return the expected pods of the budget's status instead,
-        if it has any. Raises BudgetError for a controller without a scale.
+        If no scale comes from an object, return expectedPods of the budget's status instead, unless
+        it is 0. Raises BudgetError for a controller without a scale.
         """
         view, owners = state.budget.view, state.budget.owners
         namespace, stated = view.metadata.namespace, view.status.expected_pods

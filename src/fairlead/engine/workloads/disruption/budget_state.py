@@ -74,7 +74,7 @@ class NamespaceBudgets(Struct):
         return changed
 
     def load_pods(self, replicas: Replicas) -> None:
-        """Store pods of this namespace, as `see_pod` does for each of them."""
+        """Store pods of this namespace, with the same result as `see_pod` for each of them."""
         names = replicas.names
         if not self._pods.keys().isdisjoint(names):
             for pod in replicas:

@@ -73,8 +73,8 @@ def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Insta
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
     """Return `patch` with upstream's full conditions, including generation and transition time.
 
-    Each condition gets the observedGeneration that `patch` sets. If `patch` sets none, as from
-    `failure_patch`, it gets that of the old status.
+    Each condition gets the observedGeneration that `patch` sets. If `patch` sets none, as a patch
+    from `failure_patch`, each condition gets the observedGeneration of the old status.
     """
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     seen = patch.fields.get("observedGeneration", view.status.observed_generation)
@@ -114,7 +114,7 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 
 
 def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
-    """Return the event about a pod that several budgets select; `chosen` is the first of them."""
+    """Return the event about a pod that several budgets select; `chosen` names the first."""
     # upstream: disruption.go:getPdbForPod, which syncs only that budget
     note = (
         f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '

@@ -117,9 +117,9 @@ class Disruption:
         return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next expiry of an eviction or condition, or retry of a write.
+        """Return the time at which the next eviction or condition expires, or a write is retried.
 
-        Returns None if there is none.
+        Returns None if nothing expires and no write is retried.
         """
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 
@@ -133,7 +133,7 @@ class Disruption:
                 commands += self._sync(state, now)
         return commands
 
-    # --- observations: each returns the budgets it concerns --------------------------------------
+    # --- observations: each returns the budgets that it affects ----------------------------------
 
     def _see(self, one: ApiObject) -> Iterable[BudgetState]:
         budgets = self._namespace(one.metadata.namespace)
@@ -215,7 +215,7 @@ class Disruption:
         return [command for state in states for command in self._sync(state, now)]
 
     def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
-        """Return the writes of the budgets that the change of `pod` concerns.
+        """Return the writes of the budgets `changed`, whose counts the change of `pod` affects.
 
         If several budgets select the pod, an event about the pod comes first.
         """

@@ -100,7 +100,7 @@ class Scales(Struct):
             pods.peak = max(pods.peak, len(pods.active))
 
     def load_pods(self, replicas: Replicas) -> None:
-        """Count pods, as `see_pod` does for each of them."""
+        """Count all pods of `replicas`, with the same result as `see_pod` for each of them."""
         owner = controller_of(replicas[0].metadata)
         if owner is None:
             return

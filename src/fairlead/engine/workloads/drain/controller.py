@@ -253,7 +253,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Add `pod` to the drain and evict it, unless it is terminating already.
+        """Add `pod` to the drain; return its eviction, or [] if it is terminating already.
 
         Static pods and unfinished pods of DaemonSets are not evicted.
         """

@@ -82,8 +82,9 @@ def parse_options(text: str) -> RollingDrainOptions | None:
 class _Group(Struct):
     """The nodes of a rolling drain, by name.
 
-    In `waiting` (not drained yet) and `begun`, the value is whether the node was cordoned before.
-    `empty` contains the nodes of `begun` that are drained and down.
+    `waiting` contains the nodes whose drain has not begun, and `begun` contains the nodes that are
+    draining or down. Both map a node to whether it was cordoned before the rolling drain. `empty`
+    contains the nodes of `begun` that are drained and down.
     """
 
     options: RollingDrainOptions
@@ -123,9 +124,9 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which a node returns to service, or a refused change is retried.
+        """Return the next time at which a node returns to service or a change is retried.
 
-        Returns None if there is none.
+        Returns None if no node will return and no change was refused.
         """
         return earliest(self._back.next_due(), self._retries.next_due())
 
@@ -144,7 +145,7 @@ class RollingDrains:
         return [*back, *retried]
 
     def _is_needed(self, patch: PatchObject) -> bool:
-        """Return whether this controller sent `patch`, and the node still needs its change."""
+        """Return whether this controller sent `patch`, and the node still needs the change."""
         if patch.target.kind != "Node":
             return False
         name, change = patch.target.name, patch.patch.get("metadata", {}).get("annotations", {})

@@ -121,7 +121,7 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
             del superfluous[name]
             known = state.slices[name]
             before = list(known.endpoints)
-            if has_topology_hints(state.service):  # its hints are added to the writes later
+            if has_topology_hints(state.service):  # hints are added to the writes later
                 before = without_hints(before)
             if before != content or known.metadata.labels != labels:
                 yield rewritten(state, known, content)
@@ -144,10 +144,10 @@ def rewritten(state: ServiceState, known: EndpointSlice, entries: list[Json]) ->
 def _recycled(
     made: list[CreateObject], superfluous: dict[str, EndpointSlice]
 ) -> Iterable[SliceWrite]:
-    """Yield the writes of `made` and `superfluous`: creations and deletions of slices.
+    """Yield the writes that create the slices `made` and delete the slices `superfluous`.
 
-    A superfluous slice is patched with the content of a new slice, instead of a deletion and a
-    creation.
+    As long as there are both, one patch writes the content of a new slice to a superfluous slice.
+    This replaces one creation and one deletion.
     """
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
@@ -164,7 +164,7 @@ def _recycled(
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
     """Return new entries for the endpoints in `rest` that the slice `known` already contains.
 
-    `rest` is keyed by the uids of the pods; the returned endpoints are removed from it.
+    `rest` is keyed by the uids of the pods; the returned endpoints are removed from `rest`.
     """
     uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
@@ -182,10 +182,11 @@ def _new_slice(
 def owned_slice(
     kind: str, owner: ObjectMeta, serial: int, named: Json, content: Json
 ) -> CreateObject:
-    """Return the creation of a slice that `owner` controls, with labels and annotations in `named`.
+    """Return the creation of a slice that `owner` controls.
 
-    `kind` is the kind of `owner`. `serial` makes the generated name unique. `content` contains the
-    fields other than the metadata.
+    `kind` is the kind of `owner`. `serial` makes the generated name unique. `named` contains the
+    metadata fields `labels` and `annotations`. `content` contains the fields other than the
+    metadata.
     """
     reference = {
         "apiVersion": "v1",
@@ -234,7 +235,7 @@ def endpoints_writes(state: ServiceState, endpoints: list[Endpoint]) -> Iterable
 
 
 def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
-    """Return the labels of the Service with the labels `own` and the current headless label."""
+    """Return the Service's labels and `own`; add the headless label if the Service is headless."""
     labels = {**state.service.metadata.labels, **own}
     labels.pop(HEADLESS_LABEL, None)
     if state.service.spec.cluster_ip == HEADLESS:
@@ -245,7 +246,7 @@ def _labels(state: ServiceState, own: dict[str, str]) -> dict[str, str]:
 def _metadata(
     state: ServiceState, known: EndpointSlice | Endpoints, labels: dict[str, str]
 ) -> Json:
-    """Return the metadata that a write of `known` must change: labels and the trigger time."""
+    """Return a patch of the metadata of `known` that sets `labels` and the trigger time."""
     before = known.metadata
     patch: Json = {}
     if before.labels != labels:

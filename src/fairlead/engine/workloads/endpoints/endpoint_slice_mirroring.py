@@ -74,7 +74,7 @@ class EndpointMirroring:
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         self._queue = WorkQueue(config or WorkloadsConfig())
         self._mirrors: dict[Key, MirrorState] = {}
-        self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its mirror
+        self._mirror_keys: dict[Key, Key] = {}  # key of a slice -> key of its Endpoints
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record changes; `handle_deadline` writes after all changes of the same instant."""

@@ -1,9 +1,9 @@
 """Limits an Endpoints object to 1,000 addresses; EndpointSlices contain all of them.
 
 With more than 1,000 ready addresses, each subset keeps ready addresses in proportion, rounded up,
-and all addresses that are not ready are dropped. Otherwise all ready addresses are kept, and each
-subset fills the remaining room in proportion with addresses that are not ready. Because of the
-rounding, the last subsets may keep fewer addresses.
+and all addresses that are not ready are dropped. Otherwise all ready addresses are kept,
+and each subset keeps addresses that are not ready in proportion, so that 1,000 addresses remain in
+total. Because shares are rounded up, the last subsets may keep fewer addresses.
 
 Example: subsets with 900 and 300 ready addresses keep 750 and 250.
 

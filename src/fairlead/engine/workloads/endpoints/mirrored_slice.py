@@ -144,7 +144,7 @@ def _entry(address: Json, *, is_ready: bool) -> Json:
 
 
 def _ports(ports: Sequence[Json]) -> MirroredPorts:
-    """Return `ports` in a fixed order, so that equal sets compare equal."""
+    """Return `ports` in a fixed order; lists with the same ports give equal results."""
     rows = (
         (one.get("name", ""), one["port"], one.get("protocol", "TCP"), one.get("appProtocol", ""))
         for one in ports
