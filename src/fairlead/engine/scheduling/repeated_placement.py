@@ -80,9 +80,9 @@ class RepeatedPlacements:
         self._kept: dict[Hashable, _Kept] = {}
 
     def find(self, pod: PodInfo, tie_break: TieBreak) -> Placement | None:
-        """Return the placement of `pod` if an equal pod has been placed, else None.
+        """Return the placement of `pod` if `keep` has stored an entry for equal pods, else None.
 
-        Also returns None, without a choice by `tie_break`, if no node fits or a plugin fails.
+        Also returns None if no node fits or a plugin fails; `tie_break` is not used then.
         """
         if not self._kept or self._is_special(pod):
             return None
@@ -135,7 +135,7 @@ class RepeatedPlacements:
         if running:
             if plan.node_names is not None:
                 return
-            # In the cycle of `pod`, InterPodAffinity evaluated only nodes that were still feasible.
+            # In the cycle of `pod`, the plugin evaluated only nodes that were still feasible.
             mask: Mask = plan.run_filter(running[0], found.state, pod, plan.rows) == 0
             accepted = HighestTotals(self._table.pod_log, mask)
         version = self._equal.version()

@@ -154,7 +154,7 @@ class Cluster:
                 pass
 
     def _put(self, changed: ApiObject) -> None:
-        """Put an object that is not a pod."""
+        """Store a new or changed object that is not a pod."""
         if isinstance(changed, Node):
             self._put_node(changed)
         elif isinstance(changed, PodGroup):
@@ -217,7 +217,7 @@ class Cluster:
         self.changes.append(PodChange(old, new))
 
     def _load(self, loaded: ObjectsLoaded) -> None:
-        """Put all objects, nodes first; the columns of each node are written only once."""
+        """Store all objects, nodes first; the columns of each node are written only once."""
         placed: list[PlacedReplicas] = []
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):

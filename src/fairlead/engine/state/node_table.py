@@ -404,8 +404,8 @@ class NodeTable:
 class ImageTable:
     """The size of each image and the number of nodes that have it.
 
-    `version` increases whenever a result may have changed. As in upstream, the first
-    node with an image determines the image's size, until no node has the image any more
+    `version` increases when a result of `size_and_nodes` may have changed. As in upstream, the
+    first node with an image determines the image's size, until no node has the image any more
     (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).
     """
 

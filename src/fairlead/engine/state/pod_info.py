@@ -11,7 +11,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.shape import Shape
 
-# A pod without startTime counts as started now, later than any recorded start
+# A pod without startTime counts as started now, so later than any recorded start
 # (pkg/scheduler/util/utils.go: GetPodStartTime).
 NEVER_STARTED: Final[Instant] = 1 << 62
 

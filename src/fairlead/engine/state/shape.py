@@ -35,8 +35,8 @@ _Key = tuple[bytes, bytes]  # (key of the affinity, key of all other parts)
 class _Sums:
     """The sums of requests of pods with equal containers, resources, overhead and in-place resizes.
 
-    Shapes that differ in other fields share them. For example, the pods of a DaemonSet have one
-    shape per node, and these shapes differ only in their affinity.
+    Shapes that differ only in other fields share one object. For example, the pods of a DaemonSet
+    have one shape per node, and these shapes differ only in their affinity.
     """
 
     __slots__ = (
@@ -129,7 +129,8 @@ class Shape:
 def _load_differs(pod: Pod) -> bool:
     """Return whether a placed pod may occupy other amounts than it requests.
 
-    This is possible only with resources in the status (an in-place resize) or pod-level resources.
+    This is possible only if the status contains resources (an in-place resize), or if the spec has
+    pod-level resources.
     """
     return pod.spec.resources is not None or _resize_key(pod) is not None
 
@@ -181,7 +182,7 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return a key of all resources in the pod's status, None if the status states no resources."""
+    """Return a key of all resources in the pod's status, None if the status contains none."""
     status = pod.status
     statuses = status.container_statuses
     if status.init_container_statuses:

@@ -40,7 +40,7 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
 class VolumesConfig(Struct, frozen=True, kw_only=True):
     """Delays (ns) for binding a claim, provisioning a volume, and retrying.
 
-    If `provisions` is False, `Volumes` only binds claims, and external provisioners create volumes.
+    If `provisions` is False, `Volumes` only binds claims; external provisioners create volumes.
     """
 
     bind_delay: DurationNs = 0

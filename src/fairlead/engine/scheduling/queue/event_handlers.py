@@ -107,7 +107,7 @@ class EventHandlers(Struct, frozen=True):
         self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
 
     def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """Handle a changed pod that has no node."""
+        """Handle a new pod (`old` is None) or changed pod that has no node."""
         if self.cluster.is_assumed(new) or not self._is_ours(new):
             return
         if old is None:

@@ -69,8 +69,8 @@ class MoveRequestQueue(SchedulingQueue):
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move the unschedulable pods, except the pod with ID `spare`.
 
-        If `event` is about a pod on a node, only pods with a required affinity term that matches
-        this pod are moved. Does nothing if `event` is not a move request.
+        If a pod on a node was added or changed, only pods with a required affinity term that
+        matches this pod are moved. Does nothing if `event` is not a move request.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)

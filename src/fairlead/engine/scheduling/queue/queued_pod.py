@@ -11,7 +11,10 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class QueueName(Enum):
-    """The queue that a pod is in; IN_FLIGHT from its pop until its attempt ends."""
+    """The queue that a pod is in; IN_FLIGHT from its pop until its attempt ends.
+
+    GONE means that the pod is in no queue and not in flight.
+    """
 
     ACTIVE = "active"
     BACKOFF = "backoff"

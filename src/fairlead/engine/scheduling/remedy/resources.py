@@ -66,7 +66,7 @@ def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Itera
 
 
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:
-    """Return (resource, requested, free) of each insufficient resource."""
+    """Return (resource, requested amount, free amount) of each insufficient resource."""
     names = framework.cluster.table.resources.names
     free = {c: node.allocatable_of(c) - node.requested_of(c) for c, _ in pod.shape.wanted}
     return [

@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @contextmanager
 def with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
-    """Apply changes of nodes and deletions of pods until the `with` block ends."""
+    """Apply changes of nodes and deletions of pods; the end of the `with` block reverts them."""
     undo: list[Stimulus] = []
     try:
         for change in changes:

@@ -34,7 +34,7 @@ class AffinityTerm(Struct, frozen=True, eq=False):
     """One affinity or anti-affinity term of a pod, required or preferred.
 
     `weight` is 0 for required terms and negative for preferred anti-affinity. The term matches a
-    pod if its namespace is in `namespaces` or `namespace_selector` matches that namespace, and
+    pod if the pod's namespace is in `namespaces` or is matched by `namespace_selector`, and
     `selector` matches the pod's labels. A selector of None matches nothing.
     """
 

@@ -50,7 +50,7 @@ class DomainCounts:
                  "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Count by the domains that `domains` returns; it is called once per value of `epoch`."""
+        """Count by the domains that `domains` returns; call `domains` once per value of `epoch`."""
         self._epoch = epoch
         self._domains = domains
         self._read = -1
@@ -182,9 +182,10 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """Return (domain, count) of the lowest counts in `domains`, ascending by count.
+        """Return (domain, count) of the few lowest counts in `domains`, ascending by count.
 
-        Every call must pass the same `domains`.
+        The result has at most `_LOWEST_KEPT` entries. Every call must pass the same
+        `domains`.
         """
         if not self.lowest:
             counts = self.sums[domains]

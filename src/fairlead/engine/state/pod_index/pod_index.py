@@ -42,7 +42,7 @@ _REPELLING: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 
 class _Watch(Struct, frozen=True, eq=False):
-    """A selector, and the `counts` in which its matching pods are counted with `weight`."""
+    """A selector; the pods that it selects are counted in `counts`, each with `weight`."""
 
     selector: PodSelector
     counts: DomainCounts
@@ -53,8 +53,8 @@ class PodIndex:
     """The rows of placed pods, indexed by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
-    the number of their terms that affect scores. `term_version` increases when a distinct term is
-    added or removed, and `term_changes` whenever a pod with terms is added or removed.
+    the number of terms of placed pods that affect scores. `term_version` increases when a distinct
+    term is added or removed, and `term_changes` whenever a pod with terms is added or removed.
     """
 
     def __init__(self) -> None:

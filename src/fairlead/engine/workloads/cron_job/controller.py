@@ -81,7 +81,7 @@ class CronJobs:
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Sync the CronJobs that have changed, and those whose scheduled time or retry has come."""
+        """Sync CronJobs that have changed, or whose scheduled time or retry has come."""
         keys = dict.fromkeys((*self._changed, *self._timers.pop_due(now)))
         self._changed = {}
         commands: list[Command] = []

@@ -9,8 +9,8 @@ A dependent that has another owner only loses the reference to the deleted owner
 without another owner is deleted. Owners that own each other in a circle would wait for each other
 forever. Therefore, a dependent no longer blocks the deletion of its owners if one of its own
 dependents is being deleted in the foreground. Objects are indexed by their owner
-references, so a deletion needs no search. The uids of deleted owners are stored, so that dependents
-created after the deletion are found.
+references, so a deletion needs no search. The uids of deleted owners are stored, so that
+dependents created after the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
 collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
@@ -242,7 +242,7 @@ class GarbageCollector(Struct):
         return [command for one in ending for command in self._end(one)]
 
     def _are_listed_only(self, alike: _Alike) -> bool:
-        """Return whether indexing `alike`, loaded replicas or one object, can wait until needed."""
+        """Return whether `alike` (loaded replicas or one object) need not be indexed yet."""
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
             return False
