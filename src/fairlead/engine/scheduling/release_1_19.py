@@ -53,8 +53,8 @@ def _first_is_highest(rule: CandidateRule) -> CandidateRule:
 
     Only the rule LOWEST_HIGHEST_PRIORITY differs; any other rule is returned unchanged.
 
-    In 1.19, victims whose eviction violates a budget come first, so the first victim's priority may
-    not be the highest.
+    In 1.19, victims whose eviction violates a budget come first, so a later victim may in fact have
+    a higher priority.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

@@ -108,7 +108,11 @@ class MoveRequestQueue(SchedulingQueue):
             super().put_back(queued, now, plugins)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod; the update may make the pod active."""
+        """Store a new version of a waiting pod, and ignore `events`.
+
+        The pod becomes active if it is backing off or in flight, or if more than its status
+        changed.
+        """
         queued = self._pods.get(pod.key)
         if queued is None or queued.place is QueueName.IN_FLIGHT:
             self.add(pod, now)

@@ -49,8 +49,7 @@ def propose_for_resources(
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
     """Yield the change that lowers each request to at most the node's allocatable amount.
 
-    Yield nothing if the node lacks a requested resource, because no change of the amount helps:
-    a pod that requests a GPU cannot run without one.
+    Yield nothing if the node lacks a requested resource: a pod that requests a GPU needs one.
     """
     names = framework.cluster.table.resources.names
     lower, changes = pod.pod, []

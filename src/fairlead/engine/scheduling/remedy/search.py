@@ -111,7 +111,7 @@ def _has_os_of(pod: Pod, node: NodeInfo) -> bool:
 
 
 def _is_progress(before: Status, after: Status) -> bool:
-    """Return whether a different plugin now rejects the pod, or deleting pods may now help."""
+    """Return whether a different plugin now rejects the pod, or deletions may now make it fit."""
     resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable

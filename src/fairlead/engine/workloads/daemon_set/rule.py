@@ -177,7 +177,7 @@ class DaemonSetRule:
         return target_node(pod)
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the nodes to which `replicas` are bound or pinned."""
+        """Return, for each of `replicas`, the name of the node to which it is bound or pinned."""
         is_bound = replicas[0].spec.node_name != ""  # replicas are all bound or all unbound
         return replicas.nodes if is_bound else [target_node(pod) for pod in replicas]
 

@@ -8,9 +8,9 @@
 A dependent that has another owner only loses the reference to the deleted owner. A dependent
 without another owner is deleted. Owners that own each other in a circle would wait for each other
 forever. Therefore, a dependent no longer blocks the deletion of its owners if one of its own
-dependents is being deleted in the foreground. Objects are indexed by their owner
-references, so a deletion needs no search. The uids of deleted owners are stored, so that
-dependents created after the deletion are found.
+dependents is being deleted in the foreground. Objects are indexed by their owner references, so a
+deletion needs no search. The uids of deleted owners are stored, so that dependents created after
+the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
 collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
@@ -132,7 +132,7 @@ class GarbageCollector(Struct):
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Do what `handle` does for a change of `pod`, and return the same commands."""
         commands = self._see(pod)
         if not self.looks_up_owners:
             return self._noted(commands) if commands else ()

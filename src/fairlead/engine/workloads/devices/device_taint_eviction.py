@@ -1,12 +1,12 @@
-"""DeviceTaintEviction: evicts pods whose devices have NoExecute taints that they do not tolerate.
+"""DeviceTaintEviction: evicts pods whose devices have untolerated NoExecute taints.
 
     a driver or a DeviceTaintRule taints a device
         ──▶ claims to which the device is allocated ──▶ pods for which the claims are reserved
 
-A pod is evicted at the time when the taint was added. Tolerations of the request delay the eviction
-by their tolerationSeconds. If several tolerations match, the shortest counts. A toleration without
-tolerationSeconds prevents the eviction. A pod with several tainted devices is evicted at the
-earliest of their eviction times. Only the newest generation of a pool counts. A DeviceTaintRule
+A pod is evicted at the time when the taint was added. Tolerations of the device request delay the
+eviction by their tolerationSeconds. If several tolerations match, the shortest delay counts. A
+toleration without tolerationSeconds prevents the eviction. If a pod has several tainted devices,
+the earliest eviction time counts. Only the newest generation of a pool counts. A DeviceTaintRule
 also taints allocated devices that are no longer in any slice.
 
 Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for 300 s is evicted at
@@ -130,7 +130,7 @@ class DeviceTaintEviction:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Do what `handle` does for a change of `pod`, and return the same commands."""
         if not pod.spec.resource_claims and not self._status_at:
             return ()
         return self._evaluate(self._see(pod, now), now)
@@ -286,7 +286,9 @@ class DeviceTaintEviction:
     def _evictions_of(
         self, claim: ResourceClaim, rules: Iterable[DeviceTaintRule]
     ) -> Iterator[_Eviction]:
-        """Yield one eviction for each taint that `claim` does not tolerate forever.
+        """Yield an eviction for each taint that `claim` tolerates for a limited time or not at all.
+
+        `rules` are the DeviceTaintRules to apply; all must have the effect NoExecute.
 
         upstream: claimEvictionTime
         """

@@ -110,7 +110,7 @@ class Disruption:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Do what `handle` does for a change of `pod`, and return the same commands."""
         self._stale.see(pod)
         self._scales.see_pod(pod)
         changed = self._namespace(pod.metadata.namespace).see_pod(pod)
