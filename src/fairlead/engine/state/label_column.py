@@ -32,7 +32,7 @@ class LabelColumn:
         self._index: dict[str, int] = {}
 
     def set(self, row: int, labels: Mapping[str, str]) -> None:
-        """Set the row's value to the value of the key in `labels`, or to ABSENT."""
+        """Set the row's value from `labels`; ABSENT if `labels` lacks the column's key."""
         value = labels.get(self.key)
         self.ids[row] = ABSENT if value is None else self.id_of(value)
 

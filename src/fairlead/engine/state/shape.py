@@ -104,7 +104,7 @@ class Shape:
         spec = pod.spec
         self.id = shape_id
         self.spec: PodSpec = spec
-        self.sums = sums  # ShapeTable caches them only while a shape has a reference
+        self.sums = sums  # the cache in ShapeTable has only weak references
         self.requests = sums.requests
         self.nonzero_requests = sums.nonzero_requests
         self.load = sums.load

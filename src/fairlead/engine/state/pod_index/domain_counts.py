@@ -50,7 +50,10 @@ class DomainCounts:
                  "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Count by the domains that `domains` returns; call `domains` once per value of `epoch`."""
+        """Count by the domains that `domains` returns.
+
+        `refresh` calls `domains` again if `epoch` has advanced or other pods are attached.
+        """
         self._epoch = epoch
         self._domains = domains
         self._read = -1

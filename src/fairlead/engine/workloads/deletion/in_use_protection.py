@@ -112,7 +112,7 @@ class InUseProtection(Struct):
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Record the users of all objects before any finalizer is removed."""
         for some in loaded.replicas:
-            if _may_use(some[0]):  # all replicas may use objects, or none
+            if _may_use(some[0]):  # the result is the same for all replicas
                 for pod in some:
                     list(self._use(pod.metadata.uid, _used_by(pod)))
         for one in loaded.others:

@@ -206,7 +206,7 @@ class _Conditions:
         )
 
     def adopt(self, row: Mapping[str, Any]) -> None:
-        """Copy `row`, a condition of a ReplicaSet, if it differs in status or reason."""
+        """Copy `row`, a condition of a ReplicaSet, unless status and reason are equal already."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
         reported = (row.get("status"), row.get("reason"))

@@ -123,7 +123,8 @@ class Rollout(Struct):
         """Find the ReplicaSet with the Deployment's template and store its key in `current`.
 
         If `is_loaded` is set, the objects come from a snapshot, whose templates may differ by
-        defaults. If no template is equal then, the revision annotation or the age of pods decides.
+        defaults. In a snapshot without an equal template, the revision annotation or the age of the
+        pods decides.
         """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):

@@ -114,7 +114,10 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
 
 
 def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
-    """Return the event about a pod that several budgets select; `chosen` names the first."""
+    """Return the event about a pod that several budgets select.
+
+    `chosen` is the name of the budget that sorts first by name.
+    """
     # upstream: disruption.go:getPdbForPod, which syncs only that budget
     note = (
         f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '
