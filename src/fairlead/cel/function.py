@@ -54,7 +54,10 @@ def member(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a method: `taken[0].name(taken[1:]…)`; see Function."""
+    """Return an overload that is called as a method, `receiver.name(arguments…)`; see Function.
+
+    `taken` contains the type of the receiver, then the types of the arguments.
+    """
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 
 

@@ -1,4 +1,7 @@
-"""ListWatch: sends the list and watch requests that a Reflector returns."""
+"""ListWatch: does the I/O of a Reflector.
+
+It sends the list and watch requests that the Reflector needs next, and passes it the responses.
+"""
 
 from __future__ import annotations
 

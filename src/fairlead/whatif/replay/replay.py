@@ -141,9 +141,10 @@ def _node_of(manifest: Manifest) -> str:
 
 
 def _placement(manifest: Manifest, node: str, at_end: Instant) -> AuditedWrite:
-    """Return the binding of a placed pod at the time of its condition PodScheduled.
+    """Return the write that binds a placed pod.
 
-    Without the condition, the time is the pod's creation, or else `at_end`.
+    Its time is the last transition of the condition PodScheduled. Without the condition, it is the
+    creation of the pod; if that is missing too, it is `at_end`.
     """
     pod, at = manifest.pod, at_end
     times = [one.last_transition_time for one in pod.status.conditions if one.type == SCHEDULED]

@@ -122,7 +122,10 @@ class PendingRow(TypedDict, total=False):
 
 
 class PlacementRow(TypedDict):
-    """A change of the pods on `node`: a pod arrived (`arrives`), completed, or was deleted."""
+    """A change of the pods on `node`.
+
+    If `arrives` is True, the pod arrived; otherwise it completed or was deleted.
+    """
 
     t_s: float
     node: str

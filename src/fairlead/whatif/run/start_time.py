@@ -1,14 +1,15 @@
-"""Start times of pods that wait at the end of a run, over several draws of the runtimes of pods.
+"""Estimates when the pods that wait at the end of a run will start.
 
-A draw selects one of the known runtimes for each pod that has any, and simulates until every
-waiting pod has a node. Each draw has its own seed. A row contains percentiles over the draws of the
-time at which
+Running pods that end make room for waiting pods, but their remaining runtimes are not known. So
+several simulations are run, called draws, each with its own seed. A draw selects one of the known
+runtimes for each pod that has known runtimes. It ends when every waiting pod has a node, when
+nothing changes any more, or at the horizon. A row contains percentiles, over all draws, of a time:
 
-    pod         the pod has a node
-    workload    all its waiting pods have a node
-    gang        the number of its pods with a node reaches the number that it needs
+    pod         when the pod has a node
+    workload    when all its waiting pods have a node
+    gang        when the number of its pods with a node reaches the number that it needs
 
-If this does not happen in a draw, its time counts as later than all others. A percentile can then
+If a draw ends before this time, its time counts as later than all others. A percentile can then
 be unknown. For example, if the start happens in 15 of 20 draws, p50 is the 10th start, and p90 is
 unknown.
 """

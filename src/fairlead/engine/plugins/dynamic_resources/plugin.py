@@ -372,9 +372,9 @@ class DynamicResources:
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
         """Return the resolved requests of the pending claims, or an error status if one is invalid.
 
-        The requests of `special`, the special claim of a node or None, are included. The result is
-        cached by the identity of `special`, so nodes that need the same special claim must share
-        one object.
+        The result includes the requests of `special`: the claim for those extended resources of
+        the pod that a node provides as devices, None if there are none. The result is cached by the
+        identity of `special`, so nodes that need the same special claim must share one object.
         """
         found = claims.demands.get(id(special))
         if found is None:

@@ -41,9 +41,10 @@ Traits = tuple[str, str, frozenset[str]]
 
 
 class _Reach(Struct, frozen=True):
-    """The volumes at `positions` (ascending), which only the nodes at `rows` can reach.
+    """A group of volumes that the same nodes can reach.
 
-    If `rows` is None, all nodes can reach the volumes.
+    `positions` are the positions of the volumes, ascending. `rows` is a mask of the nodes' rows;
+    None if all nodes can reach the volumes.
     """
 
     rows: Mask | None

@@ -343,7 +343,8 @@ def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
 def _by_importance(priority: Ints, start: Ints) -> Ints:
     """Return the slots of each node in order of importance, as a [node, slot] array.
 
-    Stable sorts by start and then by priority give the order by priority and then by start.
+    Higher priority comes first, then earlier start. The slots are sorted by start first; the stable
+    sort by priority then keeps this order among equal priorities.
     """
     by_start: Ints = np.argsort(start, axis=1, kind="stable")
     lowered = np.take_along_axis(-priority, by_start, axis=1)

@@ -46,7 +46,7 @@ BURST_REPLICAS: Final = 500
 
 
 class PodState(StrEnum):
-    """The state of a pod for the counts of its owner."""
+    """The state under which the owner of a pod counts it."""
 
     ACTIVE = "active"
     TERMINATING = "terminating"
@@ -409,6 +409,9 @@ class PodSet:
         return replacement
 
     def restore_replacement(self, slot: str, replacement: Replacement) -> None:
-        """Put back a replacement whose creation failed, in the order of the serials."""
+        """Put `replacement`, whose creation failed, back into the queue of `slot`.
+
+        The queue remains in the order of the requests (`Replacement.serial`).
+        """
         waiting = (*self.replacements.get(slot, ()), replacement)
         self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))

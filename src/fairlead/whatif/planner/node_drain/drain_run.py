@@ -111,8 +111,9 @@ class _Baseline(Struct, frozen=True):
 class DrainTimes(Struct, frozen=True):
     """The times of the drain of `node`; a time is None if the drain did not get so far.
 
-    The drain began `begun` after the start. The node was empty `emptied` after the beginning of its
-    drain, and back in service `back` after the beginning of its drain.
+    `begun` is the time from the start of the simulated drains to the beginning of this drain.
+    `emptied` and `back` are the times from the beginning of this drain until the node was empty,
+    and until it was back in service.
     """
 
     node: str

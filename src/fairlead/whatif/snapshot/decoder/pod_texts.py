@@ -1,16 +1,18 @@
-"""PodTexts: recognizes pods whose texts differ only in strings from those of their workload.
+"""PodTexts: recognizes pods whose texts differ only in the values of some strings.
 
-The pods of a workload have texts of one `JsonTemplate`. The views and JSON values of these pods are
-made from those of the first pod, and share all parts except the strings in the placeholders:
+The texts of a workload's pods match one `JsonTemplate`, or a few. The view and the JSON value of
+such a pod are copies of those of one sample pod in which the strings of the placeholders differ:
 
-    1. three pods with one generateName (or without it, with one owner) are decoded; the differences
-       between the last two texts make a template
-    2. if a later text does not match, the pod is decoded; if it differs in more strings, these
-       strings become placeholders, too
-    3. if a workload's pods differ in other ways too often, they are all decoded
+    1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
+       The strings in which the third text differs from the second become the placeholders of a
+       template.
+    2. A pod whose text matches no template is decoded. If its text differs from the sample of a
+       template only in the values of strings, these strings become placeholders, too.
+    3. After too many attempts to make or extend a template, no more are made for this workload.
+       Then each pod that matches none of its templates is decoded.
 
-Neighbouring pods of one template become rows: columns of strings, from which a pod is made when it
-is first read (`DumpedReplicas`).
+Pods of one template that are neighbours in the dump are stored as columns, one for each
+placeholder. A pod is made from its strings when it is first read (`DumpedReplicas`).
 
 A snapshot file that stores pods as columns contains the templates (`TemplateText`), so only the
 first pod of each template is decoded.
