@@ -62,7 +62,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     so that no workload has ready pods at first; then ready pods are counted only at the end.
     The outage of the outcome leaves out the failures of the nodes `known_failures`.
     `other_schedulers` are names of schedulers whose rules are unknown
-    (`configuration.other_scheduler`).
+    (`configuration.other_scheduler`). `seed` determines the random choices, and `ids_seed` the uids
+    and the generated names of new objects (None: `seed` does).
     """
 
     title: str
@@ -79,6 +80,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     compares_packings: bool = False
     known_failures: frozenset[str] = frozenset()
     seed: int = 0
+    ids_seed: int | None = None
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     batch: BatchConfig | None = None

@@ -260,7 +260,7 @@ class ExperimentRun:
         self._world = SimulatedWorld(
             self._engine,
             start=self._start,
-            seed=experiment.seed,
+            seed=experiment.seed if experiment.ids_seed is None else experiment.ids_seed,
             events_max=0,
             command_log=command_log,
             preemption_policies=release.preemption_policies,

@@ -84,6 +84,17 @@ def test_a_waiting_pod_starts_when_a_drawn_runtime_ends(snapshot, busy, complete
     }  # fmt: skip
 
 
+def test_pods_that_the_change_creates_start_in_all_draws(snapshot, make, completed):
+    """In each simulation, the new pod has the name that the answer has."""
+    running = job_pod("running", "import", started="04:45:00")
+    objects = [make.node("n"), running, make.workload(replicas=0, cpu="3"), *completed]
+    change = ClusterChange(scale=("deploy/web=1",))
+    answer = what_if(snapshot(*objects), change, Conditions(seeds=6))
+    rows = whatif_result(answer)["start_times"]
+    assert [row["started"] for row in rows] == [6, 6]
+    assert seconds_of(rows[-1])[0] == pytest.approx(300, abs=2)
+
+
 def test_all_outputs_have_the_start_times(snapshot, busy, completed):
     answer = what_if(snapshot(*busy, *completed), NO_CHANGE, Conditions(seeds=2))
     sentence = (
