@@ -49,13 +49,13 @@ Try:
 
     fairlead simulate scenario.yaml
 
-This kubectl command reads the most important kinds. The README lists all kinds that make answers
-more exact.
+The kubectl command above dumps the most important kinds. The README lists all kinds that make
+answers more exact.
 """
 
 EPILOGUE: Final = """\
-Exit codes: 0 success; 2 bad input; see COMMAND --help for others. With --debug, internal errors
-show a traceback.
+Exit codes: 0 success; 2 bad input; COMMAND --help lists the others of a command. With --debug,
+every error is printed with a traceback.
 """
 
 USUAL_EXIT_CODES: Final = "Exit codes: 0 success; 2 bad input."
@@ -105,7 +105,8 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit codes: 0 success; 1 no further pod fits, or fewer than --max-limit N; 2 bad input.",
+        "Exit codes: 0 success; 1 no further pod fits, or fewer pods fit than --max-limit states; "
+        "2 bad input.",
         "--like",
     ),
     CommandEntry(

@@ -34,10 +34,12 @@ def bench(
 ) -> int:
     """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler.
 
-    The table also shows upstream's thresholds. Upstream's figures include an API server and etcd;
-    Fairlead's figures include only the scheduler.
+    The command prints a table with one row for each workload. If upstream requires a minimum of
+    pods per second for a workload, the row also shows this threshold. Upstream's thresholds are for
+    a scheduler with an API server and etcd; Fairlead's figures are for the scheduler alone.
 
-    Fairlead adds its own workloads. An Outage workload simulates API objects, controllers and
+    Fairlead adds its own workloads. For a Batch workload, the threshold is the measured rate of
+    kube-batch, without an API server. An Outage workload simulates API objects, controllers and
     kubelets for a day in which one of three zones is down for an hour, and counts the evicted pods.
     A WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to parse it.
     The ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in

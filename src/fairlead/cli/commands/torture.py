@@ -47,12 +47,12 @@ def torture(
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
 
     Each seed makes one simulated cluster of 20 nodes with all controllers. For an hour of virtual
-    time, clients change the cluster at random, and faults happen. Then both stop, and the cluster
-    has time to reach a stable state. In the hour with faults, about one in 11 actions of the
-    control plane is refused, delayed, performed but reported as failed, or performed twice. Watches
-    break, the control plane is killed and restarts from its store, and nodes fail and return with
-    another capacity. After every action and at the end, the safety rules in docs/torture.md (the
-    laws) are checked.
+    time, clients change the cluster at random, and faults happen. Then the changes and the faults
+    stop, and the cluster has time to reach a stable state. In the hour with faults, about one in 11
+    actions of the control plane is refused, delayed, performed but reported as failed, or performed
+    twice. Watches break, the control plane is killed and restarts from its store, and nodes fail
+    and return with another capacity. After every action and at the end, the safety rules in
+    docs/torture.md (the laws) are checked.
 
     If a law is broken, fairlead prints a scenario that breaks the law, reduced to the necessary
     parts.

@@ -24,9 +24,9 @@ def _group(text: str) -> Group:
 
 
 RUNNING: Final = _group(
-    "kube-controller-manager's flags for unresponsive nodes. They need --controllers "
-    "node-lifecycle; --enable-taint-manager needs --controllers taint-eviction. Durations: 40s, "
-    "5m, 1h30m."
+    "kube-controller-manager's flags for unresponsive nodes. --enable-taint-manager needs "
+    "--controllers taint-eviction; all other flags need --controllers node-lifecycle. Durations: "
+    "40s, 5m, 1h30m."
 )
 CONTROLLERS: Final = _group(
     "kube-controller-manager's flags for unresponsive nodes and finished pods. Durations: 40s, 5m,"

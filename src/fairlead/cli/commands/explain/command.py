@@ -53,9 +53,9 @@ def explain(
     seeds: Annotated[
         int,
         Parameter(
-            help="Run N simulations to estimate when a waiting pod, workload or pod group starts; "
-            "with 1, nothing is estimated. Each simulation draws the run times of pods from the "
-            "completed pods in the snapshot.",
+            help="Run N simulations to estimate when a waiting pod, workload or pod group starts. "
+            "Each simulation draws the run times of pods from the completed pods in the snapshot. "
+            "With 1 and without --runtimes, nothing is estimated.",
             metavar="N",
             converter=integer,
         ),
@@ -64,9 +64,8 @@ def explain(
         str | None,
         named(
             "FILE",
-            "File (YAML or CSV) that states how long pods run, by workload, image or label. It is"
-            " used to estimate start times, from 20 simulations unless --seeds sets another "
-            "number.",
+            "File (YAML or CSV) that states how long pods run, by workload, image or label. With "
+            "this option, start times are estimated, in 20 simulations if --seeds is 1.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -95,8 +94,9 @@ def explain(
     budgets, and the node where one more pod would go. For a node, it prints the node's pods, which
     of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
     the number of allowed disruptions and the pods that the budget selects. For a
-    HorizontalPodAutoscaler, it prints the replicas that the metrics propose, the reason why the
-    autoscaler does not scale, and how many of the further pods that maxReplicas allows would fit.
+    HorizontalPodAutoscaler, it prints the number of replicas that each metric proposes, the reason
+    if the autoscaler does not scale, and how many of the further pods that maxReplicas allows would
+    fit.
 
     With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
     place in the queue, its attempts and backoff, and the result for every node in the scheduler's

@@ -78,9 +78,10 @@ def run(
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
     The scheduler handles all pods whose schedulerName is the name of one of its profiles. Without
-    --config, its only profile is default-scheduler, and replicas elect a leader through the Lease
-    of kube-scheduler (kube-system/kube-scheduler). While kube-scheduler holds this Lease, Fairlead
-    only waits. To run beside kube-scheduler, name other profiles and another Lease in --config.
+    --config, its only profile is default-scheduler, and the replicas of this command elect a leader
+    through the Lease of kube-scheduler (kube-system/kube-scheduler). While kube-scheduler holds
+    this Lease, Fairlead only waits. To run beside kube-scheduler, name other profiles and another
+    Lease in --config.
     docs/production.md describes the deployment and the permissions.
 
     With --shadow, the command writes nothing to the cluster. It compares the decisions that it

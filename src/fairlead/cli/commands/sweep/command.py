@@ -30,8 +30,8 @@ def sweep(
         Names,
         repeatable(
             "zone|node@TIME",
-            "Run the scenario once without failures, and once for each zone (or node), which fails "
-            "at TIME and does not return: zone@10m.",
+            "Run the scenario once without failures, and once for each zone (or each node). In the "
+            "run for a zone, this zone fails at TIME and does not return. Example: zone@10m.",
         ),
     ] = (),
     random: Annotated[
@@ -64,7 +64,10 @@ def sweep(
         Path, named("FOLDER", "Directory to write the results to (default: fairlead-sweep).")
     ] = DEFAULT_FOLDER,
     parquet: Annotated[
-        bool, Parameter(help="Also write cases.parquet to FOLDER; needs pyarrow.", negative=())
+        bool,
+        Parameter(
+            help="Also write cases.parquet to the folder of --out; needs pyarrow.", negative=()
+        ),
     ] = False,
     on: Annotated[
         str,
@@ -79,10 +82,11 @@ def sweep(
     """Run a scenario many times with varied fields, seeds or failures, and compare the results.
 
     Every combination of the values of --vary and --lose is a case. By default, all cases run; with
-    --random, only a sample of them runs. The command writes to FOLDER: cases.csv (a row for each
-    case), cases/ (the full result of each case), report.html, and worst.html (the full report of
-    the worst case). An interrupted sweep continues where it stopped: the result of a case in FOLDER
-    is reused if the scenario, the files that it names and the values of the case have not changed.
+    --random, only a sample of them runs. The command writes these files to the folder of --out:
+    cases.csv (a row for each case), cases/ (the full result of each case), report.html, and
+    worst.html (the full report of the worst case). If a sweep was interrupted, give the same
+    command again: the result of a case in the folder is reused if the scenario, the files that it
+    names and the values of the case have not changed.
 
     Try:
 

@@ -16,8 +16,9 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 WITHOUT_HELP: Final = (
     "Components that the cluster does not run, separated by commas, so that you can run your own: "
     "kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. "
-    "Without kubelet, the first nodes become NotReady after 50 s, and nodes that --autoscale adds "
-    "are NotReady, until another program renews their Leases and posts their status."
+    "Without kubelet, another program must renew the Leases of the nodes and post their status. "
+    "Otherwise the nodes of --nodes or --snapshot become NotReady after 50 s, and nodes that "
+    "--autoscale adds never become Ready."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "

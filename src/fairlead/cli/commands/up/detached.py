@@ -81,7 +81,7 @@ def start_detached(options: UpOptions) -> int:
 def down() -> int:
     """End the cluster that `fairlead up --detach` started, and wait until it has ended.
 
-    A user can run one such cluster on a machine.
+    On one machine, each user can run only one cluster with --detach at a time.
     """
     with _opened(".json") as state:
         if _is_locked_by_us(state):

@@ -48,8 +48,8 @@ def whatif(
     describe the change can be repeated and combined. The nodes of --add-nodes are added first. When
     they are Ready, all other changes are made at the same instant (with --at, failures follow
     later), in this order: delete, apply, set fields, scale, cordon, drain, fail nodes, run the
-    descheduler. With text output, an HTML report is written to fairlead-whatif.html, unless no
-    change is given.
+    descheduler. If a change is given and the output is text, an HTML report is also written to
+    fairlead-whatif.html.
 
     Try:
 

@@ -302,8 +302,8 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "File with the load on workloads over time. HorizontalPodAutoscalers follow it in both "
-            "simulations. The format is that of the field `load` of a scenario, or CSV "
+            "File with the load on workloads over time, which HorizontalPodAutoscalers follow in "
+            "both simulations. The file is CSV, or a list as in the field `load` of a scenario "
             "(docs/horizontal-pod-autoscaler.md).",
         ),
     ] = None
