@@ -41,7 +41,7 @@ from fairlead.apiserver.negotiation.media_type import (
     negotiated_media_type,
     require_produced,
 )
-from fairlead.apiserver.negotiation.request_error import no_method, no_resource, not_a_view
+from fairlead.apiserver.negotiation.request_error import no_method, no_resource, unknown_media_type
 from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request, Response
@@ -219,7 +219,7 @@ def _aggregated_clause(accept: str) -> Clause | None:
     if any(clause.media_type in ACCEPTED for clause in wanted) and all(
         clause.parameter("as") for clause in wanted
     ):
-        raise not_a_view(ACCEPTED)
+        raise unknown_media_type(ACCEPTED)
     return None
 
 

@@ -45,7 +45,7 @@ from fairlead.apiserver.negotiation.media_type import ACCEPTED, require_produced
 from fairlead.apiserver.negotiation.request_error import (
     no_method,
     no_resource,
-    not_any_more,
+    not_allowed_while_terminating,
     not_supported,
 )
 from fairlead.apiserver.request import Response
@@ -134,7 +134,7 @@ def _custom_handler(scope: RequestScope) -> Handler:
     if handler is None:
         raise not_supported(kind, scope.verb)
     if scope.verb == "create" and scope.verb not in kind.verbs:
-        raise not_any_more(kind, scope.verb)
+        raise not_allowed_while_terminating(kind, scope.verb)
     if scope.verb in ("update", "patch") and not info.name:
         raise bad_request("name must be provided")
     return handler

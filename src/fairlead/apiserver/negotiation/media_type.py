@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.negotiation.request_error import not_a_view, not_acceptable
+from fairlead.apiserver.negotiation.request_error import not_acceptable, unknown_media_type
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -59,7 +59,7 @@ class Clause(Struct, frozen=True):
         return dict(self.parameters).get(name, "")
 
     @property
-    def asks_for_view(self) -> bool:
+    def requests_view(self) -> bool:
         """Whether the clause requests a view of the object; this view may be unknown."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
@@ -97,12 +97,12 @@ def negotiated_media_type(
         if form is None:
             continue
         if streams and form.media_type == YAML:
-            raise not_a_view(WATCHES)  # even if the client also accepts JSON
+            raise unknown_media_type(WATCHES)  # even if the client also accepts JSON
         if has_views or not form.view:
             return form
     if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
         raise not_acceptable((JSON, YAML))
-    raise not_a_view(ACCEPTED)
+    raise unknown_media_type(ACCEPTED)
 
 
 @text_cache(maxsize=CACHE_SIZE)
@@ -126,7 +126,7 @@ def error_media_type(accept: str) -> str:
     """
     for clause in clauses(accept):
         media_type = _media_type(clause)
-        if media_type in (JSON, YAML) and not clause.asks_for_view:
+        if media_type in (JSON, YAML) and not clause.requests_view:
             return media_type
     return JSON
 
@@ -135,7 +135,7 @@ def error_media_type(accept: str) -> str:
 def accepts_objects(accept: str) -> bool:
     """Return whether the client accepts the object itself, not only a Table or metadata."""
     found = clauses(accept) or clauses("*/*")
-    return any(_media_type(clause) and not clause.asks_for_view for clause in found)
+    return any(_media_type(clause) and not clause.requests_view for clause in found)
 
 
 def _clause(text: str) -> Clause:
@@ -161,7 +161,7 @@ def _form(clause: Clause) -> MediaTypeOptions | None:
     if media_type == PROTOBUF:
         return None
     view = clause.parameter("as")
-    if not clause.asks_for_view:
+    if not clause.requests_view:
         return MediaTypeOptions(media_type)
     version = clause.parameter("v")
     if (

@@ -32,7 +32,7 @@ def not_supported(kind: Kind, verb: str) -> ApiError:
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
 
-def not_any_more(kind: Kind, verb: str) -> ApiError:
+def not_allowed_while_terminating(kind: Kind, verb: str) -> ApiError:
     """Return ApiError 405: the CustomResourceDefinition of `kind` is being deleted."""
     message = f"{verb} not allowed while custom resource definition is terminating"
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
@@ -44,7 +44,7 @@ def not_acceptable(available: tuple[str, ...]) -> ApiError:
     return ApiError("NotAcceptable", 406, message, has_details=True)
 
 
-def not_a_view(accepted: tuple[str, ...]) -> ApiError:
+def unknown_media_type(accepted: tuple[str, ...]) -> ApiError:
     """Return ApiError 406: the client requests an unknown view or media type.
 
     The message lists the `accepted` media types.

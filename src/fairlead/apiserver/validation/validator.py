@@ -27,12 +27,12 @@ from fairlead.apiserver.validation.meta.field import Causes, bounded
 from fairlead.apiserver.validation.meta.field_facts import check_immutable
 from fairlead.apiserver.validation.meta.kind_rules import KindRules
 from fairlead.apiserver.validation.meta.object_meta import (
+    check_annotations_owners_and_finalizers,
     check_generate_name,
     check_generation,
     check_metadata,
     check_metadata_update,
     check_owner_ids,
-    check_rest,
 )
 
 Decoder = Callable[[Json], ApiObject]
@@ -98,8 +98,8 @@ class ApiValidator:
         if fields:
             # An object from a snapshot may break rules for new objects. An update need not correct
             # these errors.
-            lacked = set(_lacking(_decoded(kind, old, decode_stored)))
-            fields = [cause for cause in fields if cause not in lacked]
+            old_errors = set(_new_object_errors(_decoded(kind, old, decode_stored)))
+            fields = [cause for cause in fields if cause not in old_errors]
         kept = list(check_metadata_update(rules, old, new))
         meta = list(_metadata_as_new(kind, rules, new, view)) * rules.metadata_validations
         changed = list(_changes(kind, rules, old, new))
@@ -166,10 +166,10 @@ class SimulationValidator:
         checked = _shares(_METADATA_CHECKED, old["metadata"], new["metadata"])
         meta = [] if checked else list(_stored_metadata(rules, view))
         causes = [*bounded(simulation.check_stored(new, view)), *_custom(kind, new, old)]
-        lacking = list(_lacking(view))
-        if lacking:
-            lacked = set(_lacking(_decoded(kind, old, decode)))
-            causes += [cause for cause in lacking if cause not in lacked]
+        new_errors = list(_new_object_errors(view))
+        if new_errors:
+            old_errors = set(_new_object_errors(_decoded(kind, old, decode)))
+            causes += [cause for cause in new_errors if cause not in old_errors]
         if rules.reports_changed_twice:
             causes *= 2
         if rules.update is not None:
@@ -242,7 +242,7 @@ def _metadata_as_new(kind: Kind, rules: KindRules, obj: Json, view: ApiObject) -
     yield from check_generate_name(rules, meta)
     yield from check_metadata(rules, view.metadata)
     yield from check_generation(kind, meta)
-    yield from check_rest(rules, meta)
+    yield from check_annotations_owners_and_finalizers(rules, meta)
 
 
 def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
@@ -264,7 +264,7 @@ def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
     return all(new.get(member) is old.get(member) for member in members)
 
 
-def _lacking(view: ApiObject) -> Iterator[Cause]:
+def _new_object_errors(view: ApiObject) -> Iterator[Cause]:
     """Check the rules that apply to new objects, but not to stored ones; yield the errors."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))

@@ -47,9 +47,9 @@ class NodeDeclaredFeatureValidator:
             return new
         required = list(_required(old, new))
         if required:
-            lacking = _lacking(attributes, storage, node, required)
-            if lacking:
-                why = f"requires features {', '.join(lacking)} which are not available on node"
+            missing = _missing_features(attributes, storage, node, required)
+            if missing:
+                why = f"requires features {', '.join(missing)} which are not available on node"
                 raise _refusal(attributes, f"pod update {why} {quoted(node)}")
         return new
 
@@ -69,7 +69,7 @@ def _refusal(attributes: AdmissionAttributes, why: str) -> ApiError:
     return forbidden(POD, attributes.namespace, attributes.name, why)
 
 
-def _lacking(
+def _missing_features(
     attributes: AdmissionAttributes, storage: Storage, node: str, required: list[str]
 ) -> list[str]:
     status = bound_node(attributes, storage, node).get("status") or {}

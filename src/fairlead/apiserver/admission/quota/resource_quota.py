@@ -242,7 +242,7 @@ def _require_scopes(
 def _has_scope(spec: Json, name: str) -> bool:
     selector: list[Any] = (spec.get("scopeSelector") or {}).get("matchExpressions", [])
     return name in (spec.get("scopes") or ()) or any(
-        quota_match.get("scopeName") == name for quota_match in selector
+        requirement.get("scopeName") == name for requirement in selector
     )
 
 

@@ -62,8 +62,8 @@ class _Hook(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        service_object: str = self.webhook["name"]
-        return service_object
+        name: str = self.webhook["name"]
+        return name
 
     @property
     def timeout_s(self) -> int:

@@ -142,18 +142,18 @@ def _rule_causes(rule: Json, ruled: _RuledValue, budget: CostBudget) -> Iterator
     if _OLD.search(expression) and not ruled.has_old and not rule.get("optionalOldSelf"):
         return
     try:
-        evaluate = ruled.evaluate(rule, expression, budget)
+        result = ruled.evaluate(rule, expression, budget)
     except OutOfBudgetError:
         yield invalid(path, schema.type, OUT_OF_BUDGET)
         raise _StopEvaluationError from None
     except RuleError as cause:
         yield invalid(path, schema.type, f"rule compile error: compilation failed: {cause}")
         return
-    if evaluate.problem:
-        yield invalid(path, schema.type, _error_text(rule, evaluate.problem))
-        if evaluate.problem == CALL_LIMIT:
+    if result.problem:
+        yield invalid(path, schema.type, _error_text(rule, result.problem))
+        if result.problem == CALL_LIMIT:
             raise _StopEvaluationError
-    elif evaluate.value is not True:
+    elif result.value is not True:
         cause_path = path + str(rule.get("fieldPath", ""))
         yield _cause(rule, ruled.value, _message(rule, ruled, budget), cause_path)
 
@@ -189,10 +189,10 @@ def _message_expression_text(
 ) -> str:
     """Return the result of a rule's messageExpression; "" if it fails or is not a string."""
     try:
-        evaluate = ruled.evaluate(rule, expression, budget)
+        result = ruled.evaluate(rule, expression, budget)
     except (OutOfBudgetError, RuleError):
         return ""
-    return evaluate.value if isinstance(evaluate.value, str) else ""
+    return result.value if isinstance(result.value, str) else ""
 
 
 def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:

@@ -206,8 +206,8 @@ def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
 
 def _public_key(key: Any) -> Json:
     jwk: Json = jwt.algorithms.ECAlgorithm.to_jwk(key, as_dict=True)
-    token_id_claim = hashlib.sha256(json.dumps(jwk, sort_keys=True).encode()).hexdigest()[:32]
-    return {"use": "sig", **jwk, "kid": token_id_claim, "alg": ALGORITHM}
+    key_id = hashlib.sha256(json.dumps(jwk, sort_keys=True).encode()).hexdigest()[:32]
+    return {"use": "sig", **jwk, "kid": key_id, "alg": ALGORITHM}
 
 
 def _user(bound: Json, token_id: str) -> User:

@@ -228,8 +228,8 @@ def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
 
 
 def _role_name(role: Json) -> str:
-    newly_found: str = role["metadata"]["name"]
-    return newly_found
+    name: str = role["metadata"]["name"]
+    return name
 
 
 def _aggregated_roles(role: Json, storage: Storage) -> list[Json]:

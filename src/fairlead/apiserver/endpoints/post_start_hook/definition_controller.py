@@ -201,9 +201,9 @@ class DefinitionController:
             self._registry.define(name, tuple(replace(kind, verbs=LAST_VERBS) for kind in kinds))
         if CLEANUP not in definition["metadata"].get("finalizers", ()):
             return
-        if not self._is_ending(name, definition, now):
+        if not self._advance_deletion(name, definition, now):
             return
-        if kinds and self._are_left(kinds[0], now):
+        if kinds and self._delete_objects(kinds[0], now):  # some objects remain
             self._ending[kinds[0].resource] = name
             return
         if kinds:
@@ -215,8 +215,8 @@ class DefinitionController:
             self._registry.withdraw(name)
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
 
-    def _is_ending(self, name: str, definition: Json, now: int) -> bool:
-        """Return whether to delete the definition's objects now.
+    def _advance_deletion(self, name: str, definition: Json, now: int) -> bool:
+        """Advance the deletion; return whether to delete the definition's objects now.
 
         In a replay with delays, this first writes the Terminating condition and waits.
         """
@@ -237,10 +237,10 @@ class DefinitionController:
             made = self._kinds[meta["name"]] = spec_id, _kinds(definition)
         return made[1]
 
-    def _are_left(self, kind: Kind, now: int) -> bool:
+    def _delete_objects(self, kind: Kind, now: int) -> bool:
         """Delete all objects of `kind`.
 
-        Return whether some objects remain, for example because they have finalizers.
+        Returns whether some objects remain, for example because they have finalizers.
         """
         for obj in self._store.list(kind):
             meta = obj["metadata"]

@@ -37,7 +37,7 @@ def self_subject_access_review(scope: RequestScope) -> Response:
     """Return the review with its result: whether the requester may perform the described action."""
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
-    _require((*_lacking(spec), *_named(body, _EMPTY)))
+    _require((*_attribute_errors(spec), *_named(body, _EMPTY)))
     return _reviewed(scope, body, spec, scope.request.user)
 
 
@@ -48,7 +48,7 @@ def subject_access_review(scope: RequestScope) -> Response:
     """
     body = posted_body(scope, scope.kind)
     spec = object_member(body, "spec")
-    problems = list(_lacking(spec))
+    problems = list(_attribute_errors(spec))
     if not spec.get("user") and not spec.get("groups"):
         problems.append(Cause("FieldValueInvalid", _NO_SUBJECT, "spec.user"))
     place = scope.info.namespace
@@ -125,7 +125,7 @@ def user_info(user: User) -> Json:
 # --- rights --------------------------------------------------------------------------------
 
 
-def _lacking(spec: Json) -> Iterator[Cause]:
+def _attribute_errors(spec: Json) -> Iterator[Cause]:
     paths = spec.get("nonResourceAttributes")
     if spec.get("resourceAttributes") is None and paths is None:
         yield Cause("FieldValueInvalid", _ONE_OF, "spec.resourceAttributes")

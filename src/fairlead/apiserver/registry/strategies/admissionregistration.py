@@ -35,12 +35,12 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     f"mutatingwebhookconfigurations.{_GROUP}": _configuration(webhook.check_webhooks),
     f"validatingwebhookconfigurations.{_GROUP}": _configuration(webhook.check_webhooks),
     f"mutatingadmissionpolicies.{_GROUP}": _configuration(policy.check_mutating_policy),
-    f"mutatingadmissionpolicybindings.{_GROUP}": _configuration(policy.check_mutating_bound),
+    f"mutatingadmissionpolicybindings.{_GROUP}": _configuration(policy.check_mutating_binding),
     f"validatingadmissionpolicies.{_GROUP}": ResourceStrategy(
         allow_unconditional_update=False,
         metadata_with_status=ONLY_MANAGED_FIELDS,
         rules=_rules(policy.check_policy),
         reset_fields={"status": (("metadata",),)},
     ),
-    f"validatingadmissionpolicybindings.{_GROUP}": _configuration(policy.check_bound),
+    f"validatingadmissionpolicybindings.{_GROUP}": _configuration(policy.check_validating_binding),
 }

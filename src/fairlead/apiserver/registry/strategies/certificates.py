@@ -199,7 +199,6 @@ def _count(rows: Iterable[Json], kind: str) -> int:
     return sum((row.get("type") or "") == kind for row in rows)
 
 
-VERDICTS: Final = ("Approved", "Denied")
 _CONDITIONS: Final = "conditions"
 
 
@@ -207,7 +206,7 @@ def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
     """Return `new` with the approvals and denials of `old`, and with times in all conditions."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
-    for verdict in VERDICTS:
+    for verdict in _VERDICTS:
         rows = _with_verdicts(_rows(old), rows, verdict)
     return {**new, "status": _with_rows(status, _timed(_rows(old), rows, timestamp))}
 

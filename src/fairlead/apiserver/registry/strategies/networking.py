@@ -100,7 +100,7 @@ def check_service_cidr_update(old: Json, new: Json) -> Causes:
 # --- ingresses and network policies --------------------------------------------------------------
 
 
-CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+_CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 PATH_TYPES: Final = values_of("networking.v1.HTTPIngressPath", "pathType")
 POLICY_TYPES: Final = ("Egress", "Ingress")
 NOT_WITHIN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
@@ -121,11 +121,11 @@ def check_new_ingress(ingress: Json) -> Causes:
     If both its class annotation and ingressClassName are set, they must be equal.
     """
     yield from check_ingress(ingress)
-    named = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+    named = (ingress["metadata"].get("annotations") or {}).get(_CLASS_ANNOTATION)
     wanted = ingress["spec"].get("ingressClassName")
     if named is not None and wanted is not None and named != wanted:
         why = "must match `ingressClassName` when both are specified"
-        yield invalid(f"annotations.{CLASS_ANNOTATION}", named, why)
+        yield invalid(f"annotations.{_CLASS_ANNOTATION}", named, why)
 
 
 def check_ingress(ingress: Json) -> Causes:
@@ -333,14 +333,11 @@ def _is_part(hole: str, block: str) -> bool:
     )
 
 
-_INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
-
-
 def _ingress_warnings(old: Json | None, new: Json) -> Iterator[str]:
     # upstream: ingress/strategy.go:WarningsOnCreate
-    if old is None and _INGRESS_CLASS in (new["metadata"].get("annotations") or {}):
+    if old is None and _CLASS_ANNOTATION in (new["metadata"].get("annotations") or {}):
         use = "please use 'spec.ingressClassName' instead"
-        yield f'annotation "{_INGRESS_CLASS}" is deprecated, {use}'
+        yield f'annotation "{_CLASS_ANNOTATION}" is deprecated, {use}'
 
 
 def _policy_warnings(_: Json | None, policy: Json) -> Iterator[str]:

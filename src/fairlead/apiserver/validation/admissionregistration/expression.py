@@ -126,7 +126,7 @@ def check_expression(
     """
     if not expression.strip():
         return
-    problem, made = _judged(expression, known or ExpressionVariables())
+    problem, made = _error_and_type(expression, known or ExpressionVariables())
     if problem:
         yield invalid(field, expression, problem)
     elif wanted and made.full_name not in wanted:
@@ -136,14 +136,14 @@ def check_expression(
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
     """Yield the errors of the variable `name`, and add it to `known` if it is valid."""
-    problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
+    problem, made = _error_and_type(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)
     elif known.variables is not None:
         known.variables[name] = made
 
 
-def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
+def _error_and_type(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
     """Return (error text of an expression, type of its result).
 
     The error text is "" for a valid expression.

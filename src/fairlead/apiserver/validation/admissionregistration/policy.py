@@ -23,8 +23,8 @@ from fairlead.apiserver.validation.admissionregistration.webhook import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
     check_conditions,
+    check_enum,
     check_rule,
-    check_word,
 )
 from fairlead.apiserver.validation.meta.field import (
     Causes,
@@ -58,7 +58,7 @@ _BOTH: Final = (
 def check_policy(obj: Json) -> Causes:
     """Yield the errors of a ValidatingAdmissionPolicy."""
     spec = obj["spec"]
-    yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
+    yield from check_enum("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     matching = spec.get("matchConstraints")
@@ -96,7 +96,7 @@ def _check_variables(variables: list[Json], known: ExpressionVariables) -> Cause
 def check_mutating_policy(obj: Json) -> Causes:
     """Yield the errors of a MutatingAdmissionPolicy."""
     spec = obj["spec"]
-    yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
+    yield from check_enum("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
     if spec.get("paramKind") is not None:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     yield from _check_constraints(spec.get("matchConstraints"))
@@ -132,7 +132,7 @@ def _check_mutation(field: str, mutation: Json, known: ExpressionVariables) -> C
             yield invalid(f"{field}.{key}", {"Expression": said.get("expression", "")}, why)
 
 
-def check_mutating_bound(obj: Json) -> Causes:
+def check_mutating_binding(obj: Json) -> Causes:
     """Yield the errors of a MutatingAdmissionPolicyBinding."""
     yield from _check_binding(obj["spec"])
 
@@ -187,7 +187,7 @@ def _check_parameter(field: str, parameter: Json) -> Causes:
 
 
 def _check_matching(field: str, matching: Json) -> Causes:
-    yield from check_word(f"{field}.matchPolicy", matching.get("matchPolicy"), MATCH_POLICIES)
+    yield from check_enum(f"{field}.matchPolicy", matching.get("matchPolicy"), MATCH_POLICIES)
     for key in ("namespaceSelector", "objectSelector"):
         yield from check_label_selector(f"{field}.{key}", label_selector(matching.get(key)))
     for key in ("resourceRules", "excludeResourceRules"):
@@ -216,10 +216,10 @@ def _check_validation(field: str, rule: Json, known: ExpressionVariables) -> Cau
         yield invalid(f"{field}.message", said, "message must be non-empty if specified")
     elif "\n" in said.strip() or "\r" in said.strip():
         yield invalid(f"{field}.message", said, "message must not contain line breaks")
-    yield from check_word(f"{field}.reason", rule.get("reason"), REASONS)
+    yield from check_enum(f"{field}.reason", rule.get("reason"), REASONS)
 
 
-def check_bound(obj: Json) -> Causes:
+def check_validating_binding(obj: Json) -> Causes:
     """Yield the errors of a ValidatingAdmissionPolicyBinding."""
     spec = obj["spec"]
     yield from _check_binding(spec)
@@ -257,7 +257,7 @@ def _check_reference(field: str, reference: Json) -> Causes:
 def _check_actions(field: str, actions: list[str]) -> Causes:
     again = repeated_indexes(actions)
     for index, action in enumerate(actions):
-        yield from check_word(f"{field}[{index}]", action, ACTIONS)
+        yield from check_enum(f"{field}[{index}]", action, ACTIONS)
         if index in again:
             yield duplicate(f"{field}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:

@@ -77,10 +77,10 @@ def _check_webhook(field: str, hook: Json) -> Causes:
     yield from check_conditions(f"{field}.matchConditions", hook.get("matchConditions") or [])
 
 
-def check_word(field: str, word: str | None, known: tuple[str, ...]) -> Causes:
-    """Yield an error if `word` is present and not one of `known`."""
-    if word is not None and word not in known:
-        yield not_supported(field, word, known)
+def check_enum(field: str, value: str | None, known: tuple[str, ...]) -> Causes:
+    """Yield an error if `value` is present and not one of `known`."""
+    if value is not None and value not in known:
+        yield not_supported(field, value, known)
 
 
 def _check_full_name(field: str, name: str) -> Causes:
@@ -125,7 +125,7 @@ def check_rule(field: str, rule: Json) -> Causes:
     if len(operations) > 1 and "*" in operations:
         yield invalid(where, operations, "if '*' is present, must not specify other operations")
     for index, operation in enumerate(operations):
-        yield from check_word(f"{where}[{index}]", operation, OPERATIONS)
+        yield from check_enum(f"{where}[{index}]", operation, OPERATIONS)
     for key, others in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
         values = rule.get(key) or []
         if not values:

@@ -85,7 +85,7 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
     """Check the rules that apply to new workloads, but not to stored ones; yield the errors."""
     template = workload.spec.template
     yield from _check_selector(workload)
-    yield from _check_runs_for_ever(template, _pods_maker(workload))
+    yield from _check_runs_for_ever(template, _template_owner_kind(workload))
     yield from check_new_template(template)
 
 
@@ -109,7 +109,7 @@ def _check_selector(workload: Replicated) -> Causes:
         yield from _check_matches(selector, workload.spec.template)
 
 
-def _pods_maker(workload: Replicated) -> str:
+def _template_owner_kind(workload: Replicated) -> str:
     """Return the kind that appears in errors about the template of `workload`.
 
     Upstream checks the template of a Deployment as the template of a ReplicaSet.
@@ -257,7 +257,7 @@ def _check_selected_template(obj: Json, view: Replicated) -> Causes:
     yield from check_label_selector("spec.selector", view.spec.selector)
     yield from _check_selector(view)
     yield from check_template(obj)
-    yield from _check_runs_for_ever(view.spec.template, _pods_maker(view))
+    yield from _check_runs_for_ever(view.spec.template, _template_owner_kind(view))
 
 
 def check_replica_set(obj: Json, view: ReplicaSet) -> Causes:

@@ -55,7 +55,7 @@ class _StatusChange:
         return any(
             (name in self.had) != (name in self.has)
             if name[0].isupper()
-            else _said(self.before.get(name)) != _said(self.after.get(name))
+            else _none_if_empty(self.before.get(name)) != _none_if_empty(self.after.get(name))
             for name in names
         )
 
@@ -75,7 +75,7 @@ def check_job_status(old: Json, new: Json) -> Causes:
     yield from _check_undone(change)
 
 
-def _said(value: Any) -> Any:
+def _none_if_empty(value: Any) -> Any:
     """Return `value`; None if it is zero or an empty list or map."""
     return None if value in (0, [], {}) else value
 

@@ -90,7 +90,7 @@ def check_generation(kind: Kind, meta: Json) -> Causes:
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
-def check_rest(rules: KindRules, meta: Json) -> Causes:
+def check_annotations_owners_and_finalizers(rules: KindRules, meta: Json) -> Causes:
     """Yield the errors of a new object's annotations, owners and finalizers."""
     finalizers = meta.get("finalizers") or []
     yield from _check_details(meta)

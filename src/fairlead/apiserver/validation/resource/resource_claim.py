@@ -433,7 +433,7 @@ def _check_expression(field: str, expression: str) -> Causes:
     if len(expression.encode()) > LENGTH_MAX:
         yield too_long(field, LENGTH_MAX)
         return
-    problem, cost = _judged(expression)
+    problem, cost = _error_and_cost(expression)
     if problem:
         yield invalid(field, expression, problem)
     elif cost > COST_MAX:
@@ -441,7 +441,7 @@ def _check_expression(field: str, expression: str) -> Causes:
 
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
-def _judged(expression: str) -> tuple[str, int]:
+def _error_and_cost(expression: str) -> tuple[str, int]:
     """Return (error text of `expression`, estimated cost of the expression).
 
     The text is "" if the expression compiles and its type is bool or unknown. The cost is the

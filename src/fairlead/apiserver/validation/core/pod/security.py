@@ -40,7 +40,7 @@ _CONTEXT: Final = (
     "runAsNonRoot", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "procMount",
     "seccompProfile", "appArmorProfile",
 )  # fmt: skip
-_CHAPS: Final = {"seLinuxOptions": "SELinuxOptions"}
+_GO_NAMES: Final = {"seLinuxOptions": "SELinuxOptions"}
 # Fields that exist on Linux only, in upstream's order.
 _LINUX_OF_POD: Final = (
     "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID",
@@ -87,7 +87,7 @@ def _check_escalation(field: str, context: Json) -> Causes:
 
 
 def _shown(key: str) -> str:
-    return _CHAPS.get(key, key[0].upper() + key[1:])
+    return _GO_NAMES.get(key, key[0].upper() + key[1:])
 
 
 def check_pod_security(field: str, spec: Json) -> Causes:
