@@ -237,7 +237,7 @@ class Proportion:
             held = left.setdefault(task.job.queue, list(found.allocated))
             without = list(held)
             add_amounts(without, task.request.running, -1)
-            chosen = self._may_give(found, held, without, task)
+            chosen = self._may_give(found, without, task)
             if chosen:
                 victims.append(task)
             if chosen or self._defects.has(Defect.PROPORTION_RECLAIM_SUB):
@@ -297,16 +297,12 @@ class Proportion:
 
     # --- reclaim ---------------------------------------------------------------------------
 
-    def _may_give(
-        self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
-    ) -> bool:
+    def _may_give(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return self._covers(found, found.deserved, without)
-        return self._stays_fair(found, held, without, task)
+        return self._stays_fair(found, without, task)
 
-    def _stays_fair(
-        self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
-    ) -> bool:
+    def _stays_fair(self, found: QueueShare, without: list[int], task: TaskInfo) -> bool:
         """Return whether the queue keeps its deserved amount of at least one resource of `task`.
 
         `without` are the amounts that the queue has allocated after `task` is evicted, by column.

@@ -53,7 +53,7 @@ def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consu
     return consumed
 
 
-def is_left(
+def has_capacity(
     consumption: Consumption,
     device: Device,
     allocated: Mapping[str, int] | None,

@@ -42,7 +42,7 @@ from fairlead.api.taint import tolerates
 from fairlead.engine.plugins.dynamic_resources.consumable_capacity import (
     Consumption,
     consumption_of,
-    is_left,
+    has_capacity,
 )
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     ALL,
@@ -440,7 +440,7 @@ class SharedCapacity:
         if found is None:
             return None
         allocated, allocating = self._ledger.consumed(device.id), self._allocating.get(device.id)
-        return found if is_left(found, device.device, allocated, allocating) else None
+        return found if has_capacity(found, device.device, allocated, allocating) else None
 
     def consume(self, device: PoolDevice, consumption: Consumption) -> None:
         """Add a share of the device to the search path; `release` reverts this."""

@@ -58,18 +58,18 @@ _RECOMPUTE_ALL_FROM: Final = 16
 class IncomingPodTerms:
     """The incoming pod: its own terms, its PodClass and the labels of its namespace.
 
-    `is_first_of_its_kind` is True if the pod matches its own required affinity. Matches with other
+    `matches_own_affinity` is True if the pod matches its own required affinity. Matches with other
     pods are cached for one scheduling cycle.
     """
 
-    __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
+    __slots__ = ("_known", "matches_own_affinity", "namespace_labels", "own", "pods")
 
     def __init__(self, own: OwnTerms, pods: PodClass, namespace_labels: Mapping[str, str]) -> None:
         """Store `own`, the incoming pod's terms; `pods` is the PodClass of the incoming pod."""
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels
-        self.is_first_of_its_kind = bool(own.attracted.by_key) and own.affinity.matches(pods)
+        self.matches_own_affinity = bool(own.attracted.by_key) and own.affinity.matches(pods)
         self._known: dict[PodClass, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def keys_of(self, others: PodClass) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -207,7 +207,7 @@ class AffinityState:
 
         upstream: satisfyPodAffinity
         """
-        return self.incoming.is_first_of_its_kind and self.attracted.total() == 0
+        return self.incoming.matches_own_affinity and self.attracted.total() == 0
 
 
 def _is_met(counts: HypotheticalKeyedCounts, row: int) -> bool:
@@ -293,7 +293,7 @@ class CodesCache:
 
         `state` must be based on the current counts of `sources`.
         """
-        key = (*sources, state.incoming.is_first_of_its_kind)
+        key = (*sources, state.incoming.matches_own_affinity)
         cached = self._cache.pop(key, None)
         if cached is None or not cached.is_usable:
             cached = CachedCodes(self._table, sources)

@@ -122,8 +122,8 @@ class RemovalSimulator:
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)
         assert info is not None
-        staying = {pod.id for pod in moving}
-        for pod in [*moving, *(one for one in info.pods.values() if one.id not in staying)]:
+        moving_ids = {pod.id for pod in moving}
+        for pod in [*moving, *(one for one in info.pods.values() if one.id not in moving_ids)]:
             snapshot.remove_pod(pod, name)
         snapshot.replace_node(with_taint(node, to_be_deleted_taint(now)))
         loose = [snapshot.pod_info(_unbound(pod.pod)) for pod in moving]
