@@ -68,9 +68,12 @@ POLICIES: Final = (
 
 @dataclass(frozen=True)
 class Trial:
-    """Shares of all GPUs, and the number of pods that requested GPUs and got none."""
+    """Shares of all GPUs, and the number of pods that requested GPUs and got none.
 
-    at_first_failure: float
+    `at_first_failure` is None if all these pods got GPUs.
+    """
+
+    at_first_failure: float | None
     at_the_end: float
     failed: int
 
@@ -125,7 +128,7 @@ def measure(policy: Policy, nodes: list[Node], pods: list[Pod], seed: int) -> Tr
     scene = PluginScene(find_class(SOURCE), nodes=nodes, profile=profile, seed=seed)
     offered = sum(int(node.status.allocatable.get(GPU_RESOURCE, "0")) for node in nodes)
     requested = allocated = failed = 0
-    first = -1
+    first: int | None = None
     for pod in arrivals(pods, seed):
         wanted = pod_requests(pod).get(GPU_RESOURCE, 0)
         requested += wanted
@@ -135,8 +138,9 @@ def measure(policy: Policy, nodes: list[Node], pods: list[Pod], seed: int) -> Tr
             allocated += wanted
         elif wanted:
             failed += 1
-            first = allocated if first < 0 else first
-    return Trial(first / offered, allocated / offered, failed)
+            first = allocated if first is None else first
+    at_first_failure = None if first is None else first / offered
+    return Trial(at_first_failure, allocated / offered, failed)
 
 
 def main() -> None:
@@ -154,8 +158,14 @@ def main() -> None:
         print(f"| {policy.title} | {first} | {end} | {lost:,.0f} |", flush=True)
 
 
-def shares(values: list[float]) -> str:
-    """Return the mean and the range of `values`, such as `94.1 % (93.8 % to 94.4 %)`."""
+def shares(measured: list[float | None]) -> str:
+    """Return the mean and the range of the shares, such as `94.1 % (93.8 % to 94.4 %)`.
+
+    Trials without a value (None) are left out; without any value, the text is `-`.
+    """
+    values = [value for value in measured if value is not None]
+    if not values:
+        return "-"
     return f"{mean(values):.1%} ({min(values):.1%} to {max(values):.1%})".replace("%", " %")
 
 

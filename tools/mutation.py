@@ -360,21 +360,33 @@ def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
                 yield from _codes(one)
 
 
+def paths_of(area: Area) -> list[Path]:
+    """Return the files of an area, sorted."""
+    return sorted(path for pattern in area.files for path in ROOT.glob(pattern))
+
+
+def matching_mutants(area: Area, match: list[str]) -> list[Mutant]:
+    """Return the mutants of an area whose description contains one of the texts `match`.
+
+    If `match` is empty, all mutants of the area are returned.
+    """
+    everything = (mutant for path in paths_of(area) for mutant in mutants_of(path))
+    return [one for one in everything if not match or any(text in str(one) for text in match)]
+
+
 def measure(name: str, sample: int, seed: int, match: list[str], tests: list[str]) -> int:
     """Measure one area; return the number of survivors.
 
-    With `match`, only mutants whose description contains one of these texts are measured. If
-    `tests` is not empty, these tests run instead of the tests of the area.
+    `match` selects the mutants, as in `matching_mutants`, and must match at least one. If `tests`
+    is not empty, these tests run instead of the tests of the area.
     """
     area = AREAS[name]
-    paths = sorted(path for pattern in area.files for path in ROOT.glob(pattern))
+    paths = paths_of(area)
     baseline = Baseline(frozenset(map(str, paths)))
     os.chdir(ROOT)
     if pytest.main([*OPTIONS, *(tests or area.tests)], plugins=[baseline]):
         raise SystemExit("the tests fail without any change")
-    everything = [mutant for path in paths for mutant in mutants_of(path)]
-    if match:
-        everything = [mutant for mutant in everything if any(text in str(mutant) for text in match)]
+    everything = matching_mutants(area, match)
     chosen = Random(seed).sample(everything, min(sample, len(everything)))  # noqa: S311
     survivors = []
     for number, mutant in enumerate(sorted(chosen, key=str), 1):
@@ -401,7 +413,11 @@ def main() -> None:
     parser.add_argument("--match", action="append", default=[], help="only mutants with this text")
     parser.add_argument("--tests", action="append", default=[], help="instead of the area's tests")
     wanted = parser.parse_args()
-    for name in wanted.areas:
+    areas = [name for name in wanted.areas if matching_mutants(AREAS[name], wanted.match)]
+    if not areas:
+        print(f"--match: no mutant of {', '.join(wanted.areas)} matches", file=sys.stderr)
+        sys.exit(2)
+    for name in areas:
         measure(name, wanted.sample, wanted.seed, wanted.match, wanted.tests)
 
 
