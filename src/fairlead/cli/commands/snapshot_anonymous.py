@@ -135,8 +135,8 @@ def reveal_text(file: Path, source: str, key_file: Path) -> None:
         case _:
             raise InputError(str(key_file), "is not a key that --anonymise wrote")
     text = decode_text(source, read_bytes(Path(source)))
-    unknown = pseudonyms.unknown_in(text)
-    if unknown is not None:
+    if not pseudonyms.recognizes(text):
+        unknown = pseudonyms.unknown_in(text)
         shown = f"; not in it: {', '.join(unknown[:_UNKNOWN_SHOWN])}" if unknown else ""
         other = "which may be the key of another snapshot"
         problem = f"has few or no pseudonyms of {key_file}, {other}{shown}"

@@ -88,20 +88,30 @@ class Pseudonyms:
         """Return `text` with each pseudonym in it replaced by the original segment."""
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
-    def unknown_in(self, text: str) -> list[str] | None:
-        """Return None if most pseudonyms in `text` are known; otherwise return the unknown ones.
+    def recognizes(self, text: str) -> bool:
+        """Return whether `text` contains more pseudonyms of this snapshot than unknown ones.
 
-        The known pseudonyms are those of this snapshot. A text about another snapshot contains
-        mainly unknown pseudonyms. Pseudonyms of another width are not recognized, so the result
-        can be [].
+        A text about another snapshot contains mainly unknown pseudonyms.
         """
+        known, unknown = self._pseudonyms_in(text)
+        return len(known) > len(unknown)
+
+    def unknown_in(self, text: str) -> list[str]:
+        """Return the pseudonyms in `text` that are not of this snapshot, sorted.
+
+        Pseudonyms of another width are not found.
+        """
+        return sorted(self._pseudonyms_in(text)[1])
+
+    def _pseudonyms_in(self, text: str) -> tuple[set[str], set[str]]:
+        """Return (pseudonyms of this snapshot, unknown pseudonyms) in `text`."""
         known: set[str] = set()
         unknown: set[str] = set()
         for found in self._token.finditer(text):
             if found[1] is None:
                 continue
             (known if self._original(found) else unknown).add(found[0])
-        return None if len(known) > len(unknown) else sorted(unknown)
+        return known, unknown
 
     def _original(self, found: re.Match[str]) -> str:
         """Return the segment that the token `found` replaces; "" if it is not a known pseudonym."""
