@@ -90,17 +90,18 @@ def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
             return kind.judge(line)
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise CaseFileError(f"{path}: {name}: {type(cause).__name__}: {cause}") from cause
-    raise CaseFileError(f"{path}: {name}: is of another kind: {_kind_of(line)}")
+    kinds = _kinds_of(line)
+    problem = f"is of another kind: {' or '.join(kinds)}" if kinds else "is of no known kind"
+    raise CaseFileError(f"{path}: {name}: {problem}")
 
 
-def _kind_of(line: Json) -> str:
-    """Return the names of the kinds that recognize `line`, as one text."""
-    known = [
+def _kinds_of(line: Json) -> list[str]:
+    """Return the names of the kinds that recognize `line`."""
+    return [
         name
         for name, kind in KINDS.items()
         if all(field in line for field in kind.fields) and kind.recognizes(line)
     ]
-    return " or ".join(known) or "nothing known"
 
 
 def run(  # noqa: PLR0913 - a command's options

@@ -81,9 +81,9 @@ def _key(event: Json) -> str:
     """
     obj = event["object"]
     if event["type"] == "BOOKMARK":
-        return "the end of what was there" if _INITIAL_END in str(obj) else ""
+        return "the initial-events-end bookmark" if _INITIAL_END in str(obj) else ""
     if event["type"] == "ERROR":
-        return "the watch"
+        return "the failed watch"
     if obj.get("kind") == "Table":
         rows = obj.get("rows") or [{}]
         cells = rows[0].get("cells") or [""]
