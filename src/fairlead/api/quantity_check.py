@@ -53,7 +53,7 @@ def _first_wrong(kind: _Type, parse: _Parse, value: ApiObject) -> WrongQuantity 
 
 
 def _is_quantity(kind: _Type) -> bool:
-    """Return whether `kind` is QuantityText, the only union of str and float."""
+    """Return whether `kind` is QuantityText: no other type in the views has str and float."""
     types = [type(one) for one in kind.types] if isinstance(kind, inspect.UnionType) else ()
     return inspect.FloatType in types and inspect.StrType in types
 

@@ -2,8 +2,8 @@
 
 Nodes have 32 CPU and 64Gi. Pods request 1 CPU and 1Gi. The configuration is kube-batch's built-in
 default. The thresholds are the rates (pods/s) of kube-batch itself on two cores, in one process
-and without an API server. Both measurements of kube-batch were stopped after two minutes, long
-before all pods were placed.
+and without an API server. For both workloads, the measurement of kube-batch was stopped after two
+minutes, long before all pods were placed.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def snapshot(
         ),
     ] = False,
 ) -> int:
-    """Write the objects that Fairlead needs from a running cluster to a file.
+    """Read a running cluster, and write the objects that Fairlead needs to a file.
 
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
     and reads no Secrets, ConfigMaps or Events. If you are not allowed to read a resource, the

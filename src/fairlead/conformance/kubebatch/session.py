@@ -80,7 +80,11 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 
 
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
-    """Return a text with the mismatches and the values of a corrected kube-batch."""
+    """Return a text about a case that depends on the defects `corrected` of kube-batch.
+
+    It tells how Fairlead's result differs from the recording, and what a kube-batch without one of
+    these defects would do.
+    """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))
     verdict = _verdict(case, found)

@@ -150,7 +150,11 @@ class NodeLifecycle:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load a snapshot. None of its pods is marked as not ready, because no pass has run yet."""
+        """Load a snapshot, and return the commands about its nodes.
+
+        Its pods cause no commands: only a pass of the monitor marks pods as not ready, and none has
+        run yet.
+        """
         commands: list[Command] = []
         self._shared.pods.load(loaded)
         for one in loaded.others:

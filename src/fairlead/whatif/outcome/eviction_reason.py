@@ -1,4 +1,4 @@
-"""The reasons of evictions that empty a node, and those of them that respect budgets."""
+"""The reasons for which pods are evicted to empty a node, and whether budgets are respected."""
 
 from __future__ import annotations
 

@@ -1,19 +1,20 @@
 """rebalance: moves of running pods that place waiting pods and even out the nodes.
 
 A move evicts a pod, and the scheduler places its replacement, so the scheduler chooses the target.
-Each step takes the move with the highest gain:
+Each move is of the first kind that is possible:
 
-    1  a pod that waits for room gets a place if one other pod of the same or a lower priority
-       moves; the move that leaves the nodes most even is taken
-    2  the load of the nodes becomes more even: of the pods on the fullest node whose move helps,
-       the pod whose move lowers the sum of squared loads most is moved
+    1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
+       moves. Of the moves that help the first such pod, the one that leaves the nodes most even is
+       taken.
+    2  The loads of the nodes become more even. The fullest node that has a pod whose move helps is
+       chosen. Of its pods, the one whose move lowers the sum of squared loads most is moved.
 
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
 averages, a node counts by its size. Otherwise moves from small nodes to large nodes would seem to
-help even if the large nodes are fuller. No move of step 2 makes its target fuller than its origin
-was. A pod moves only if its budget allows an eviction, at most one budget selects it, no rule of
-the autoscalers forbids it, and its Job, if it has one, replaces it. Moves are made one at a time,
-each after the replacement of the previous move is ready.
+help even if the large nodes are fuller. No move of kind 2 makes its target fuller than its origin
+was before. A pod moves only if its budget allows an eviction, at most one budget selects it, no
+rule of the autoscalers forbids it, and its Job, if it has one, replaces it. Moves are made one at a
+time, each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.

@@ -220,7 +220,7 @@ class _Scanner:
     def after(self, expected: str) -> NoReturn:
         """Find the syntax error and raise it as _FoundError.
 
-        `expected` is the message of Python's decoder.
+        `expected` is the message of Python's JSONDecodeError, such as `Expecting ',' delimiter`.
         """
         if expected == "Unterminated string starting at":
             self._pass_over(_STRING)

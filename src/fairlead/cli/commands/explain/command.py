@@ -47,7 +47,7 @@ def explain(
             "FILE",
             "Explain where a new pod would go. FILE contains a Pod, or a workload that would "
             "create the pod. For a pod of a batch scheduler, the command explains the pod's "
-            "PodGroup, which FILE can contain.",
+            "PodGroup. FILE can also contain this PodGroup.",
         ),
     ] = (),
     seeds: Annotated[
@@ -65,7 +65,7 @@ def explain(
         named(
             "FILE",
             "File (YAML or CSV) that states how long pods run, by workload, image or label. With "
-            "this option, start times are estimated, in 20 simulations if --seeds is 1.",
+            "this option, start times are estimated even without --seeds, in 20 simulations.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -95,8 +95,8 @@ def explain(
     of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
     the number of allowed disruptions and the pods that the budget selects. For a
     HorizontalPodAutoscaler, it prints the number of replicas that each metric proposes, the reason
-    if the autoscaler does not scale, and how many of the further pods that maxReplicas allows would
-    fit.
+    if the autoscaler does not scale, and how many of the pods that it can still add (up to
+    maxReplicas) would fit.
 
     With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
     place in the queue, its attempts and backoff, and the result for every node in the scheduler's

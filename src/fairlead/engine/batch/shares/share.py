@@ -1,4 +1,4 @@
-"""Computes dominant shares, and reads the minimum resources that groups declare for admission."""
+"""Computes dominant shares, and reads minResources of groups, which the action enqueue checks."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
-        """Yield each creation in `wanted`, unless its claim exists or it was sent before.
+        """Yield each creation in `wanted` whose claim does not exist, unless it was sent before.
 
         A creation that was sent before is in flight, or was refused and will be repeated. `pod` is
         recorded as the pod that needs the claim.
