@@ -74,6 +74,19 @@ def test_wrong_options_are_refused(capsys, arguments, problem):
     assert problem in capsys.readouterr().err
 
 
+def test_a_token_is_not_sent_over_plain_http(capsys, tmp_path):
+    (tmp_path / "token").write_text("secret\n")
+    assert explain(b"x", "--token-file", str(tmp_path / "token")) == exit_code.BAD_INPUT
+    assert "--token-file: needs an https:// URL in --process" in capsys.readouterr().err
+
+
+def test_an_upper_case_scheme_means_tls(capsys):
+    """A plain HTTP server cannot answer a TLS handshake."""
+    with answering(b"x") as url:
+        https = url.replace("http://", "HTTPS://")
+        assert run(["explain", "pod/web-0", "--process", https]) == exit_code.BAD_INPUT
+
+
 @pytest.mark.parametrize(
     "option",
     [

@@ -103,6 +103,7 @@ def _connection(options: ProcessOptions) -> ConnectionConfig:
     url = options.process.rstrip("/")
     try:
         parts = urlsplit(url)
+        url = parts.geturl()  # with the scheme in lower case
         is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_url = False
@@ -113,6 +114,10 @@ def _connection(options: ProcessOptions) -> ConnectionConfig:
         authority = _read("--certificate-authority", options.certificate_authority)
     except ConnectionConfigError as cause:
         raise InputError(cause.source, cause.problem) from None
+    if token and parts.scheme == "http":
+        # The token would be readable on the network.
+        # upstream: client-go/rest/config.go: IsConfigTransportTLS
+        raise InputError("--token-file", "needs an https:// URL in --process")
     return ConnectionConfig(
         name="--certificate-authority",
         server=url,
