@@ -36,6 +36,9 @@ _WRITTEN: Final = {
         ("", "persistentvolumes", ("patch",)),
         ("resource.k8s.io", "resourceclaims", ("get", "create", "patch", "delete")),
         ("resource.k8s.io", "resourceclaims/status", ("patch",)),
+        # Since 1.36, also needed to patch status.allocation and status.reservedFor (feature gate
+        # DRAResourceClaimGranularStatusAuthorization). upstream: resourceclaim/strategy.go
+        ("resource.k8s.io", "resourceclaims/binding", ("patch",)),
     ),
     BATCH: tuple(
         (group, resource, verbs)

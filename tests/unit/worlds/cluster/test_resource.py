@@ -48,3 +48,10 @@ def test_the_scheduler_writes_the_status_of_pod_groups():
         "podgroups": ["list", "watch", "get"],
         "podgroups/status": ["patch"],
     }
+
+
+def test_the_scheduler_may_write_claims_as_1_36_requires():
+    """The API server checks resourceclaims/binding for writes of allocation and reservedFor."""
+    rules = cluster_rules((SCHEDULER,))
+    verbs = {rule["resources"][0]: rule["verbs"] for rule in rules}
+    assert verbs["resourceclaims/status"] == verbs["resourceclaims/binding"] == ["patch"]
