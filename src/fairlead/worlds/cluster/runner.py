@@ -236,6 +236,7 @@ class ClusterRunner:
             recorder=EventRecorder(options.host, named) if options.host else None,
             extenders=thread,
             request_seconds=options.request_seconds,
+            log=options.log,
         )
         self._sender = Sender(api, named, sender_options)
         self._sender.on_outcome = self.wake

@@ -43,14 +43,18 @@ REQUEST_SECONDS_MAX: Final = 30.0
 EVENTS_MAX: Final = 1_000  # upstream: tools/record: maxQueuedEvents
 EVENT_TRIES_MAX: Final = 3
 _URGENT, _PATCHES, _EVENTS = range(3)
-_TOO_LARGE: Final = 413
+_FORBIDDEN, _TOO_LARGE = 403, 413
+# Separates the name of the object in a refusal from the reason. upstream: NewForbidden
+_IS_FORBIDDEN: Final = " is forbidden: "
+REFUSALS_NAMED: Final = 100
 
 
 class SenderOptions(Struct, frozen=True, kw_only=True):
     """Options of a Sender.
 
     `may_send` is called before each request. `recorder` makes event requests; if it is None, no
-    events are written. `request_seconds` is the timeout of a request.
+    events are written. `request_seconds` is the timeout of a request. `log` is called with a line
+    for each reason for which the API server forbids requests.
     """
 
     limits: RequestLimits
@@ -60,6 +64,7 @@ class SenderOptions(Struct, frozen=True, kw_only=True):
     recorder: EventRecorder | None = None
     extenders: ExtenderThread | None = None
     request_seconds: float = REQUEST_SECONDS_MAX
+    log: Callable[[str], None] = lambda _: None
 
 
 # Yields requests, and pauses in seconds; returns the outcome of a command, or None for an event.
@@ -98,6 +103,7 @@ class Sender:
         self._tasks: set[asyncio.Task[None]] = set()
         self._timer: asyncio.Handle | None = None
         self._events_waiting = 0
+        self._refusals: set[str] = set()  # the reasons that have been logged
         self._is_stopped = False
 
     @property
@@ -173,6 +179,8 @@ class Sender:
         """Pass `answer` to the generator in `running`; send the request it yields, or pause."""
         if self._is_stopped:
             return
+        if answer is not None and answer.status == _FORBIDDEN:
+            self._name_refusal(answer.message)
         try:
             step = self._next_step(running, answer)
             if isinstance(step, ApiRequest):
@@ -191,6 +199,16 @@ class Sender:
         except StopIteration as end:
             self._finish(running, end.value)
             return None
+
+    def _name_refusal(self, message: str) -> None:
+        """Log why a request was forbidden, each reason once, for at most REFUSALS_NAMED reasons.
+
+        The outcomes of deletions, patches and events appear nowhere else.
+        """
+        reason = message.partition(_IS_FORBIDDEN)[2] or message
+        if reason not in self._refusals and len(self._refusals) < REFUSALS_NAMED:
+            self._refusals.add(reason)
+            self._options.log(f"the API server forbids a request: {message}")
 
     def _send(self, running: _Running, request: ApiRequest) -> None:
         def resume(answer: ApiAnswer | None) -> None:

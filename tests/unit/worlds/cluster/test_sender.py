@@ -51,12 +51,16 @@ def bind(name, node="node-0"):
     return Issued(Bind(ObjectRef("Pod", "shop", name, "u-1"), node), API_SERVER)
 
 
-def run(client, world, *commands, then=lambda _: None, may_send=lambda: True):
+def run(client, world, *commands, then=lambda _: None, may_send=lambda: True, log=lambda _: None):
     """Perform commands; call `then` with the sender once everything that can be sent is sent."""
 
     async def work():
         options = SenderOptions(
-            limits=RequestLimits(qps=0), clock=lambda: 0, jitter=lambda: 0.0, may_send=may_send
+            limits=RequestLimits(qps=0),
+            clock=lambda: 0,
+            jitter=lambda: 0.0,
+            may_send=may_send,
+            log=log,
         )
         sender = Sender(client, resources_by_kind(watched_resources((SCHEDULER,))), options)
         sender.world = world
@@ -107,6 +111,21 @@ def test_a_delayed_outcome_has_its_time():
     client, world = Client(), World(held_until=seconds(5))
     _, _, holds = run(client, world, bind("web-0"), then=lambda _: client.begun[0][1](CREATED))
     assert holds == [seconds(5)]
+
+
+def test_a_missing_permission_is_logged_once():
+    """Otherwise a forbidden deletion or patch would leave no trace."""
+    client, world, lines = Client(), World(), []
+
+    def then(_):
+        for name, answer in client.begun:
+            answer(ApiAnswer(403, message=f'pods "{name}" is forbidden: User "u" cannot delete'))
+
+    run(client, world, bind("web-0"), bind("web-1"), then=then, log=lines.append)
+    assert lines == [
+        'the API server forbids a request: pods "web-0" is forbidden: User "u" cannot delete'
+    ]
+    assert len(world.finished) == 2
 
 
 def test_no_request_is_sent_without_leadership():
