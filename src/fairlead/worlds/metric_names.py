@@ -8,9 +8,14 @@ from msgspec import Struct
 
 
 class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
-    """The names of the scheduler's metrics; if `rejections` is set, rejected pods are counted."""
+    """The names of the scheduler's metrics.
+
+    If `rejections` is set, rejected pods are counted. `sli_duration` is "" if the version does not
+    have this metric.
+    """
 
     attempt_duration: str
+    sli_duration: str
     victims: str
     victim_buckets: tuple[int, ...]
     preemptions: str
@@ -32,6 +37,7 @@ class NodeMetricNames(Struct, frozen=True, kw_only=True):
 SCHEDULER_NAMES: Final = {
     "1.36": SchedulerMetricNames(
         attempt_duration="scheduler_scheduling_attempt_duration_seconds",
+        sli_duration="scheduler_pod_scheduling_sli_duration_seconds",
         victims="scheduler_preemption_victims",
         victim_buckets=(1, 2, 4, 8, 16, 32, 64),
         preemptions="scheduler_preemption_attempts_total",
@@ -41,6 +47,7 @@ SCHEDULER_NAMES: Final = {
     # upstream: v1.19 pkg/scheduler/metrics/metrics.go
     "1.19": SchedulerMetricNames(
         attempt_duration="scheduler_e2e_scheduling_duration_seconds",
+        sli_duration="",
         victims="scheduler_pod_preemption_victims",
         victim_buckets=tuple(range(5, 51, 5)),
         preemptions="scheduler_total_preemption_attempts",

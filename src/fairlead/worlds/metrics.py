@@ -2,8 +2,9 @@
 
 Dashboards for upstream's components work with these metrics. The engine's reports update counters
 and histograms; gauges and plugin times are read on each scrape. Durations are in seconds of the
-world's clock, plugin durations in real seconds. Durations of controller passes are left out,
-because a pass takes no time of the world's clock.
+world's clock, plugin durations in real seconds. In a running cluster, the real time of the current
+unit of work is added, because the world's clock stands still during a unit. Durations of controller
+passes are left out.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go
@@ -21,13 +22,14 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
     EvictionCancelled,
     EvictionTimed,
     NodeEmptied,
     NodeTainted,
+    PodBound,
     PodCollected,
     PodEvicted,
     PodPlaced,
@@ -39,7 +41,7 @@ from fairlead.engine.core.reporter import (
     WorkloadStarving,
     ZoneAssessed,
 )
-from fairlead.engine.framework.user_plugin.meter import PluginTime
+from fairlead.engine.framework.user_plugin.meter import Meter, PluginTime
 from fairlead.worlds.batch_metrics import BatchMetrics
 from fairlead.worlds.metric_names import (
     NODE_NAMES,
@@ -51,6 +53,9 @@ from fairlead.worlds.metric_names import (
 _TOTAL: Final = "_total"
 _DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _ATTEMPT_BUCKETS: Final = (1, 2, 4, 8, 16)
+# upstream: metrics.go: PodSchedulingSLIDuration; schedule_one.go: getAttemptsLabel
+_SLI_BUCKETS: Final = tuple(0.01 * 2**i for i in range(20))
+_MANY_ATTEMPTS: Final = 15
 _CREATED: Final = re.compile(rb"^(?:# (?:HELP|TYPE) )?\w+_created[ {].*\n", re.MULTILINE)
 PluginTimes = Callable[[], Iterable[PluginTime]]
 _DELETION_BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240)
@@ -91,15 +96,17 @@ class SchedulerMetrics:
         scheduler_version: str = "1.36",
         node_version: str = "1.36",
         job_profiles: Collection[str] = (),
+        meter: Meter | None = None,
     ) -> None:
         """Forward records to `reporter`; `plugin_times` contains the measured times of plugins.
 
         `scheduler_version` and `node_version` are the Kubernetes versions that determine the names
         of the scheduler's and the node controllers' metrics. The batch scheduler schedules pods of
-        `job_profiles`.
+        `job_profiles`. `meter` measures the real time of the current unit of work.
         """
         names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter
+        self._meter = meter
         self.waiting: QueueSizes | None = None
         self.registry = CollectorRegistry()
         self.registry.register(_OnScrapeCollector(self, plugin_times, names))
@@ -120,6 +127,14 @@ class SchedulerMetrics:
             ("result", "profile"),
             buckets=_DURATION_BUCKETS,
             registry=self.registry,
+        )
+        self._sli_duration = Histogram(
+            names.sli_duration or "unused",
+            "E2e latency for a pod being scheduled, from the time the pod enters the scheduling "
+            "queue.",
+            ("attempts",),
+            buckets=_SLI_BUCKETS,
+            registry=self.registry if names.sli_duration else None,
         )
         self._pod_attempts = Histogram(
             "scheduler_pod_scheduling_attempts",
@@ -165,9 +180,9 @@ class SchedulerMetrics:
                 record
             ):
                 pass
+            case PodBound():
+                self._bound(record)
             case PodPlaced():
-                self._attempted("scheduled", record)
-                self._pod_attempts.observe(record.attempt)
                 points = _PLACING if record.via == "score" else _PLACING_SINGLE
                 self._ran(points, "Success", record.profile)
             case PodUnschedulable():
@@ -188,7 +203,14 @@ class SchedulerMetrics:
             case _:
                 pass
 
-    def _attempted(self, result: str, record: PodPlaced | PodUnschedulable) -> None:
+    def _bound(self, record: PodBound) -> None:
+        self._attempted("scheduled", record)
+        self._pod_attempts.observe(record.attempt)
+        if record.first_tried is not None:
+            series = self._sli_duration.labels(_attempts_label(record.attempt))
+            series.observe(to_seconds(record.at - record.first_tried))
+
+    def _attempted(self, result: str, record: PodBound | PodUnschedulable) -> None:
         key = result, record.profile
         series = self._attempt_series.get(key)
         if series is None:
@@ -196,17 +218,22 @@ class SchedulerMetrics:
             self._attempt_series[key] = series
         attempts, duration = series
         attempts.inc()
-        duration.observe(to_seconds(record.at - record.started))
+        taken: DurationNs = 0 if self._meter is None else self._meter.unit_time()
+        duration.observe(to_seconds(record.at - record.started + taken))
 
     def _ran(self, points: tuple[str, ...], status: str, profile: str) -> None:
-        """Count a run of the plugins at `points`, with a duration of 0 on the world's clock."""
+        """Count a run of the plugins at `points`, with the plugins' time in the current unit."""
         key = points, status, profile
         series = self._ran_series.get(key)
         if series is None:
             series = tuple(self._points.labels(point, status, profile) for point in points)
             self._ran_series[key] = series
-        for one in series:
-            one.observe(0)
+        taken = dict.fromkeys(points, 0)
+        for time in () if self._meter is None else self._meter.unit_times():
+            if time.point in taken:
+                taken[time.point] += time.taken
+        for one, point in zip(series, points, strict=True):
+            one.observe(to_seconds(taken[point]))
 
     def exposition(self) -> bytes:
         """Return all metrics in the Prometheus text format.
@@ -219,6 +246,10 @@ class SchedulerMetrics:
             if not name.endswith(_TOTAL):
                 text = text.replace(f"{name}{_TOTAL}".encode(), name.encode())
         return text
+
+
+def _attempts_label(attempts: int) -> str:
+    return str(attempts) if attempts < _MANY_ATTEMPTS else f"{_MANY_ATTEMPTS}+"
 
 
 class _OnScrapeCollector(Collector):

@@ -6,6 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.reporter import (
+    PodBound,
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
@@ -45,7 +46,7 @@ def preempting(rule):
 def test_pods_of_the_batch_scheduler_are_counted_separately():
     found = samples(
         placed("batch", "volcano"),
-        placed("score", "default-scheduler"),
+        PodBound(P, "n", 0, 0, 1, "default-scheduler", None),
         unschedulable("volcano"),
         unschedulable("default-scheduler", ("NodeResourcesFit",)),
     )

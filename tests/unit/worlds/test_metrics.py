@@ -11,7 +11,9 @@ from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.templates import nodes, pods, requests
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
-from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import PodBound, PodPlaced, PodUnschedulable, SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
@@ -140,3 +142,65 @@ def test_runs_of_extension_points_are_measured(version):
     assert samples[name, post_filter, profile, ("status", "Success")] == 1
     assert samples[name, post_filter, profile, ("status", "Unschedulable")] >= 1
     assert samples[name, ("extension_point", "Reserve"), profile, ("status", "Success")] >= 5
+
+
+P = ObjectRef("Pod", "ns", "p", "u")
+PLACED = PodPlaced(P, "n", 0, "score", 1, 1, 0, 2, "default-scheduler")
+FAILED = PodUnschedulable(P, 0, "no", (), None, True, True, 0, 2, "default-scheduler")
+
+
+def samples_of(metrics):
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(metrics.exposition().decode())
+        for sample in family.samples
+    }
+
+
+def test_a_pod_whose_binding_fails_is_not_counted_as_scheduled():
+    metrics = SchedulerMetrics(SilentReporter(), list)
+    for record in (PLACED, FAILED):
+        metrics.report(record)
+    found = samples_of(metrics)
+    attempts = "scheduler_schedule_attempts_total"
+    assert found[attempts, "default-scheduler", "error"] == 1
+    assert (attempts, "default-scheduler", "scheduled") not in found
+    metrics.report(PodBound(P, "n", seconds(9), seconds(8), 2, "default-scheduler", seconds(5)))
+    found = samples_of(metrics)
+    assert found[attempts, "default-scheduler", "scheduled"] == 1
+    sums = {name: value for (name, *_), value in found.items() if name.endswith("_sum")}
+    assert sums["scheduler_scheduling_attempt_duration_seconds_sum"] == 1
+    assert found["scheduler_pod_scheduling_sli_duration_seconds_sum", "2"] == 4
+
+
+def test_the_real_time_of_a_unit_is_measured():
+    """In a running cluster, the engine's clock stands still while it decides about a pod."""
+
+    class Slow:
+        name = "Slow"
+
+        def score(self, *_):
+            now.append(now[-1] + seconds(2))
+            return 0
+
+    now = [0]
+    meter = Meter(lambda: now[-1])
+    slow = meter.measured(Slow())
+    metrics = SchedulerMetrics(SilentReporter(), list, meter=meter)
+    meter.begin_unit()
+    slow.score(None, None, None)
+    metrics.report(PLACED)
+    metrics.report(FAILED)
+    found = samples_of(metrics)
+    duration = "scheduler_scheduling_attempt_duration_seconds_sum"
+    assert found[duration, "default-scheduler", "error"] == 2
+    point = "scheduler_framework_extension_point_duration_seconds_sum"
+    assert found[point, "Score", "Success", "default-scheduler"] == 2
+    assert found[point, "Filter", "Success", "default-scheduler"] == 0
+
+
+@pytest.mark.parametrize(("attempts", "label"), [(14, "14"), (15, "15+"), (90, "15+")])
+def test_many_attempts_share_a_label(attempts, label):
+    metrics = SchedulerMetrics(SilentReporter(), list)
+    metrics.report(PodBound(P, "n", 0, 0, attempts, "default-scheduler", 0))
+    assert samples_of(metrics)["scheduler_pod_scheduling_sli_duration_seconds_count", label] == 1

@@ -36,6 +36,21 @@ class PodPlaced(Struct, frozen=True):
     profile: str
 
 
+class PodBound(Struct, frozen=True):
+    """The attempt `attempt` of `pod`, which began at `started`, has bound the pod to `node`.
+
+    `first_tried` is the start of the pod's first attempt; None if it is not known.
+    """
+
+    pod: ObjectRef
+    node: str
+    at: Instant
+    started: Instant
+    attempt: int
+    profile: str
+    first_tried: Instant | None
+
+
 class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event.
 
@@ -244,6 +259,7 @@ class NominationsWasted(Struct, frozen=True):
 
 Record = (
     PodPlaced
+    | PodBound
     | PodUnschedulable
     | PodPreempting
     | PodEvicted

@@ -23,7 +23,13 @@ from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVe
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
-from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
+from fairlead.engine.core.reporter import (
+    PodBound,
+    PodPlaced,
+    PodPreempting,
+    Reporter,
+    SilentReporter,
+)
 from fairlead.engine.core.status import SUCCESS
 from fairlead.engine.core.stimulus import (
     CallOutcome,
@@ -155,7 +161,7 @@ class Scheduler:
                 self._event_handlers.handle(self._cluster.changes, now)
                 return []
             case CommandSucceeded(command=Bind() as bind):
-                return self._bound(bind)
+                return self._bound(self._bindings.bound(bind), now)
             case CommandFailed(command=Bind() as bind, message=message):
                 refused = self._bindings.failed(bind, message)
                 return self._failures.handle_refusal(refused, now) if refused is not None else []
@@ -177,9 +183,24 @@ class Scheduler:
         self._event_handlers.handle(self._cluster.changes, now)
         return ()
 
-    def _bound(self, bind: Bind) -> list[Command]:
-        binding = self._bindings.bound(bind)
-        return [bound_event(binding.pod, bind.node)] if binding is not None else []
+    def _bound(self, binding: PodBinding | None, now: Instant) -> list[Command]:
+        """Report that the pod of `binding` is bound, and return its event."""
+        if binding is None:
+            return []
+        pod = binding.pod
+        if self._is_observed:
+            self._reporter.report(
+                PodBound(
+                    pod=pod.ref,
+                    node=binding.node,
+                    at=now,
+                    started=binding.started,
+                    attempt=binding.attempt,
+                    profile=pod.pod.spec.scheduler_name,
+                    first_tried=binding.queued.first_active,
+                )
+            )
+        return [bound_event(pod, binding.node)]
 
     def _continue_preemptions(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
@@ -323,7 +344,7 @@ class Scheduler:
         if call.verb is ExtenderVerb.BIND:
             outcome = self._bindings.extender_responded(call, answer)
             if isinstance(outcome, PodBinding):
-                return [bound_event(outcome.pod, outcome.node)]
+                return self._bound(outcome, now)
             return [] if outcome is None else self._gone_on(outcome, now)
         cycle = self._cycle
         questions = cycle.pending.answer(answer) if cycle is not None else None

@@ -54,6 +54,8 @@ class SlowCycles:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
         """Pass `stimulus` to the engine and return its commands."""
+        if self._meter is not None:
+            self._meter.begin_unit()  # The stimulus may end a cycle or a binding.
         return self._engine.handle(stimulus, now)
 
     def next_deadline(self) -> Instant | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.reporter import PodPlaced, PodUnschedulable
+from fairlead.engine.core.reporter import PodBound, PodPlaced, PodUnschedulable
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason
 from fairlead.testing.builders import make_node, make_pod
 
@@ -28,8 +28,9 @@ def test_a_binding_sends_one_bind_and_then_an_event(stage):
     assert (scene.on("n1"), scene.place("a"), scene.is_due()) == (["default/a"], None, False)
     assert scene.put(A_ON_N1) == []
     assert scene.done() == [BOUND]
-    (record,) = scene.records
+    record, bound = scene.records
     assert isinstance(record, PodPlaced)
+    assert isinstance(bound, PodBound)
     assert (record.pod.key, record.node, record.via, record.feasible) == (
         ("default/a", "n1", "single", 1)
     )

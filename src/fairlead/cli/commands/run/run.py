@@ -176,6 +176,7 @@ def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
         config.scheduler.version.version,
         config.node_lifecycle.profile.version,
         () if config.batch is None else config.batch.ownership.scheduler_names,
+        meter,
     )
 
 

@@ -53,6 +53,7 @@ class Meter:
         self._taken_inside: DurationNs = 0
         self._steps: dict[str, DurationNs] = {}
         self._step_began: DurationNs = 0
+        self._unit_began = stopwatch()
 
     def begin_steps(self) -> None:
         """Note that a scheduling cycle begins its first step."""
@@ -77,8 +78,13 @@ class Meter:
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def begin_unit(self) -> None:
-        """Start a new unit of work: `unit_times` returns the calls from now on."""
+        """Start a new unit of work: `unit_times` and `unit_time` count from now on."""
         self._before.clear()
+        self._unit_began = self._stopwatch()
+
+    def unit_time(self) -> DurationNs:
+        """Return the time since `begin_unit`."""
+        return self._stopwatch() - self._unit_began
 
     def unit_times(self) -> list[PluginTime]:
         """Return the calls and times of the plugins that ran since `begin_unit`."""
