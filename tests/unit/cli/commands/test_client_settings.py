@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.cli.commands.run.client_settings import read_client_settings
 from fairlead.client.request_queue import RequestLimits
+from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.error import InputError
 
 
@@ -15,7 +16,7 @@ def settings(tmp_path):
 
     def read(text):
         (tmp_path / "c.yaml").write_text(text)
-        return read_client_settings(str(tmp_path / "c.yaml"))
+        return read_client_settings(read_one(str(tmp_path / "c.yaml")))
 
     return read
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 
 import pytest
 
@@ -40,6 +42,20 @@ def test_unusable_credentials_are_bad_input(tmp_path, capsys, user, problem, opt
     command = ["run", "--kubeconfig", kubeconfig(tmp_path, user), "--listen", "none", *options]
     assert run(command) == exit_code.BAD_INPUT
     assert capsys.readouterr() == ("", f"fairlead: {problem}\n")
+
+
+def test_the_configuration_may_be_a_pipe(tmp_path, capsys):
+    """As with `--config <(…)`; a pipe can be read only once."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "leaderElection: {resourceName: mine}\n"
+    )
+    writer = threading.Thread(target=pipe.write_text, args=(text,), daemon=True)
+    writer.start()
+    assert run(["run", "--rbac", "--config", str(pipe)]) == exit_code.SUCCESS
+    assert '"resourceNames":["mine"]' in capsys.readouterr().out
 
 
 def test_a_key_without_a_certificate_is_refused(tmp_path, capsys):

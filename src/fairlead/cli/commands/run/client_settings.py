@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from fairlead.api.timestamp import parse_duration
 from fairlead.client.leader_election import ElectionConfig
 from fairlead.client.request_queue import RequestLimits
-from fairlead.whatif.input.document import Document, read_one
+from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
 
@@ -56,10 +56,10 @@ class ClientSettings:
     kubeconfig: str
 
 
-def read_client_settings(path: str | None) -> ClientSettings:
-    """Return the settings in the file `path`; for None, return the defaults. Raises InputError."""
-    value: Any = read_one(path).value if path is not None else {}
-    source = path or ""
+def read_client_settings(document: Document | None) -> ClientSettings:
+    """Return the settings in `document`; for None, return the defaults. Raises InputError."""
+    value: Any = document.value if document is not None else {}
+    source = document.source if document is not None else ""
     part = _part(source, value, "leaderElection", _Election)
     connection = _part(source, value, "clientConnection", _Connection)
     if (connection.burst or 0) < 0:

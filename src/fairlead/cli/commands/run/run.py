@@ -54,7 +54,9 @@ from fairlead.whatif.configuration.batch.batch_file import read_batch_config
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS
 from fairlead.whatif.configuration.release import read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import KIND
 from fairlead.whatif.configuration.user_plugin import UserPlugins
+from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.cluster.http_server import (
@@ -129,9 +131,10 @@ def run_controllers(request: RunRequest) -> int:
         needing = "--for, --decisions, --report, --new-config and --new-plugin"
         raise InputError("--shadow", f"is required with {needing}")
     controllers, log = _controllers(request.controllers), request.log.logging
-    settings = read_client_settings(request.config)
+    document = _config_document(request)
+    settings = read_client_settings(document)
     meter = Meter(perf_counter_ns)
-    engine_config = _engine_config(request, controllers, meter)
+    engine_config = _engine_config(request, document, controllers, meter)
     connection = _connection(request.connection, settings)
     credentials = _usable_credentials(connection)
     metrics = _scheduler_metrics(engine_config, meter)
@@ -205,7 +208,8 @@ def _tracer(endpoint: str, reporter: Reporter, opened: ExitStack) -> Tracer | No
 def print_roles(request: RunRequest) -> int:
     """Print the roles that the controllers need; return the exit code. Raises InputError."""
     controllers = _controllers(request.controllers)
-    election = read_client_settings(request.config).election
+    document = _config_document(request)
+    election = read_client_settings(document).election
     namespace = "kube-system" if election is None else election.namespace
     lease = "kube-scheduler" if election is None else election.name
     manifest = rbac_manifest(
@@ -213,7 +217,7 @@ def print_roles(request: RunRequest) -> int:
         namespace,
         lease,
         only_reads=request.shadow.shadow,
-        gated=gated_resources(_scheduler(request, allow_extenders=True).version),
+        gated=gated_resources(_scheduler(request, document, allow_extenders=True).version),
     )
     print(manifest, end="")
     return exit_code.SUCCESS
@@ -234,8 +238,9 @@ def run_shadow(request: RunRequest) -> int:
     if _controllers(request.controllers) != (SCHEDULER,):
         raise InputError("--controllers", "only the scheduler can be compared with --shadow")
     _require_controllers(request.flags, (SCHEDULER,))
-    settings = read_client_settings(request.config)
-    configs = _compared(request)
+    document = _config_document(request)
+    settings = read_client_settings(document)
+    configs = _compared(request, document)
     duration = _duration(options.duration)
     connection = _connection(request.connection, settings)
     credentials = _usable_credentials(connection)
@@ -269,16 +274,24 @@ def run_shadow(request: RunRequest) -> int:
     return exit_code.OUTPUT_FAILED if decisions is not None and decisions.is_incomplete else code
 
 
-def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
+def _config_document(request: RunRequest) -> Document | None:
+    """Return the content of --config, which is read only once because it may be a pipe.
+
+    Raises InputError.
+    """
+    return None if request.config is None else read_one(request.config, KIND)
+
+
+def _compared(request: RunRequest, document: Document | None) -> dict[str, SchedulerConfig]:
     """Return the configurations to compare, keyed by `present` and, if one is given, `new`."""
     options, release = request.shadow, read_release(request.release.choice)
     today = UserPlugins(request.plugins)
-    present = read_scheduler_config(request.config, today, release, allow_extenders=True)
+    present = read_scheduler_config(document, today, release, allow_extenders=True)
     configs = {"present": present}
     if options.new_config is not None or options.new_plugin:
         plugins = UserPlugins(request.plugins, options.new_plugin)
-        path = options.new_config or request.config
-        configs["new"] = read_scheduler_config(path, plugins, release, allow_extenders=True)
+        new = options.new_config or document
+        configs["new"] = read_scheduler_config(new, plugins, release, allow_extenders=True)
     if any(config.extenders for config in configs.values()):
         raise InputError("--shadow", "cannot be used with extenders, which would be called twice")
     return configs
@@ -416,9 +429,11 @@ def _controllers(names: Names) -> tuple[str, ...]:
     return tuple(name for name in CONTROLLERS if name in given)
 
 
-def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Meter) -> EngineConfig:
+def _engine_config(
+    request: RunRequest, document: Document | None, controllers: tuple[str, ...], meter: Meter
+) -> EngineConfig:
     release = read_release(request.release.choice)
-    scheduler = _scheduler(request, allow_extenders=request.allow_extenders)
+    scheduler = _scheduler(request, document, allow_extenders=request.allow_extenders)
     source, plugins = request.batch
     _require_controllers(request.flags, controllers)
     if BATCH not in controllers and (source is not None or plugins):
@@ -434,9 +449,11 @@ def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Met
     )
 
 
-def _scheduler(request: RunRequest, *, allow_extenders: bool) -> SchedulerConfig:
+def _scheduler(
+    request: RunRequest, document: Document | None, *, allow_extenders: bool
+) -> SchedulerConfig:
     return read_scheduler_config(
-        request.config,
+        document,
         UserPlugins(request.plugins),
         read_release(request.release.choice),
         allow_extenders=allow_extenders,
