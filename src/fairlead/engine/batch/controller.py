@@ -23,7 +23,7 @@ from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.preparations import PreparationCommands
 from fairlead.engine.batch.queue_usage import QueueUsage, without_jobs
 from fairlead.engine.batch.run_session import run_session
-from fairlead.engine.core.command import Bind, Command, DeleteObject, PatchStatus
+from fairlead.engine.core.command import Bind, Command, DeleteObject, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
@@ -94,7 +94,7 @@ class Batch:
     ) -> list[Command]:
         match outcome:
             case CommandSucceeded(command=Bind() as bind):
-                self._preparations.bound(bind.pod.uid or bind.pod.key)
+                return self._bound(bind)
             case CommandFailed(command=Bind() as bind):
                 self._take_back(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=DeleteObject() as delete, reason=reason):
@@ -107,6 +107,12 @@ class Batch:
                 sent = self._preparations.answer(outcome, now)
                 return [] if sent is None else self._send(sent)
         return []
+
+    def _bound(self, bind: Bind) -> list[Command]:
+        """Note that a pod is bound; return the event, unless another scheduler owns the pod."""
+        pod_id = bind.pod.uid or bind.pod.key
+        self._preparations.bound(pod_id)
+        return [_scheduled_event(bind)] if pod_id in self.jobs.tasks else []
 
     def _see_refused_status(self, outcome: CommandSucceeded | CommandFailed) -> None:
         """Let the next session write a refused status again, as kube-batch does a second later."""
@@ -190,6 +196,18 @@ class Batch:
 
     def _is_anybody_waiting(self) -> bool:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())
+
+
+def _scheduled_event(bind: Bind) -> RecordEvent:
+    """Return the event for a bound pod. upstream: kube-batch and Volcano, cache.go: Bind."""
+    return RecordEvent(
+        regarding=bind.pod,
+        type="Normal",
+        reason="Scheduled",
+        action="Binding",
+        note=f"Successfully assigned {bind.pod.key} to {bind.node}",
+        reporting_controller="batch",
+    )
 
 
 def _is_ours(stimulus: Stimulus) -> bool:

@@ -8,11 +8,12 @@ from fairlead.api.codec import decode
 from fairlead.engine.batch.configuration_file import BatchConfigurationError, read_configuration
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.batch.info.job_table import Ownership
-from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef, PatchStatus
+from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
+    CommandSucceeded,
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
@@ -43,6 +44,19 @@ def test_no_session_is_due_without_jobs(world):
 def test_the_first_session_runs_at_once(world):
     world.put(make_node("n1"), make_gang("g", 4)).live_until(0)
     assert len(world.running()) == 4
+
+
+def test_each_bound_pod_gets_an_event(world):
+    """As from kube-batch and Volcano; other schedulers write the events of their own pods."""
+    other = make_task("p", scheduler="default-scheduler")
+    world.put(make_node("n1"), make_gang("g", 2), other).live_until(0)
+    world.tell(CommandSucceeded(Bind(ObjectRef("Pod", "default", "p", other.metadata.uid), "n1")))
+    events = [one for one in world.log if isinstance(one, RecordEvent) and one.type == "Normal"]
+    assert {one.reason for one in events} == {"Scheduled"}
+    assert [one.note for one in events] == [
+        f"Successfully assigned {one.regarding.key} to n1" for one in events
+    ]
+    assert [one.regarding.name for one in events] == list(world.running())
 
 
 def test_the_last_session_runs_a_period_after_the_binds(world):
