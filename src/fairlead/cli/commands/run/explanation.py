@@ -16,6 +16,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.commands.explain.run import print_explanation
 from fairlead.cli.output.console.terminal import print_line
+from fairlead.engine.batch.controller import Batch
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.engine import Engine
 from fairlead.engine.scheduling.controller import Scheduler
@@ -33,6 +34,9 @@ _QUEUES: Final = {
     QueueName.UNSCHEDULABLE: "unschedulable",
     QueueName.IN_FLIGHT: "being scheduled",
 }
+_OF_BATCH: Final = (
+    "waits for the batch scheduler of this process, which explains pods only without --process"
+)
 _IN_BACKOFF: Final = (QueueName.BACKOFF, QueueName.ERROR_BACKOFF)
 
 
@@ -72,11 +76,18 @@ def _not_queued(engine: Engine, query: PodQuery) -> PodAnswer:
     if known is None:
         return PodAnswer(404, f"the scheduler does not know the pod {query.key}".encode())
     node = engine.cluster.node_of(known)
+    if not node and _is_of_batch(engine, known.id):
+        return PodAnswer(404, f"{query.key} {_OF_BATCH}".encode())
     if query.output == "json":
         value = {"apiVersion": API_VERSION, "kind": "Explanation", "pod": query.key, "node": node}
         return PodAnswer(200, msgspec.json.encode(value))
     where = f"on node {node}" if node else "not scheduled by this process"
     return PodAnswer(200, f"{query.key}: {where}\n".encode())
+
+
+def _is_of_batch(engine: Engine, pod_id: str) -> bool:
+    """Return whether the batch scheduler of this process schedules the pod `pod_id`."""
+    return any(pod_id in one.jobs.tasks for one in engine.controllers if isinstance(one, Batch))
 
 
 def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:

@@ -1,0 +1,36 @@
+"""How a running scheduler explains pods that it does not schedule one by one."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from fairlead.cli.commands.run.explanation import explain_running
+from fairlead.engine.compose import build_running_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.testing.batch_builders import make_gang, make_task
+from fairlead.testing.builders import make_node
+from fairlead.whatif.configuration.batch.batch_file import read_batch_config
+from fairlead.worlds.cluster.http_server import PodQuery
+from fairlead.worlds.cluster.resource import BATCH, SCHEDULER
+
+
+def explained(key):
+    """Return (status, text) for a pod that waits with a gang, or for a pod of another scheduler."""
+    config = EngineConfig(batch=read_batch_config("fairlead"))
+    engine = build_running_engine(config, SilentReporter(), (SCHEDULER, BATCH))
+    other = make_task("other", scheduler="nobody")
+    engine.handle(ObjectsLoaded([make_node("n1"), *make_gang("g", 2), other]), 0)
+    answer = explain_running(SimpleNamespace(engine=engine), PodQuery(key, "text", 80, False))
+    return answer.status, answer.body.decode()
+
+
+def test_a_pod_of_the_batch_scheduler_is_not_explained():
+    status, text = explained("default/g-0")
+    assert status == 404
+    assert text.startswith("default/g-0 waits for the batch scheduler of this process")
+
+
+def test_a_pod_of_another_scheduler_is_named_as_such():
+    assert explained("default/other") == (200, "default/other: not scheduled by this process\n")
