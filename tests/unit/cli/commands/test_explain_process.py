@@ -66,6 +66,13 @@ def test_a_long_answer_is_truncated(capsys, monkeypatch):
         (("pod/web-0", "--token-file", "x"), "--process: is required with"),
         (("pod/web-0", "--process", "localhost"), "is not a URL such as https://localhost:10259"),
         (("deploy/web", "--process", "http://localhost"), "is not pod/NAMESPACE/NAME"),
+        (
+            (
+                *("pod/w", "--process", "https://localhost", "--insecure-skip-tls-verify"),
+                *("--certificate-authority", "ca.pem"),
+            ),
+            "--certificate-authority: cannot be combined with --insecure-skip-tls-verify",
+        ),
         (("pod/w", "--process", "http://localhost", "-o", "markdown"), "must be text, details or"),
     ],
 )

@@ -10,19 +10,26 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.testing.batch_builders import make_gang, make_task
-from fairlead.testing.builders import make_node
+from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.configuration.batch.batch_file import read_batch_config
 from fairlead.worlds.cluster.http_server import PodQuery
 from fairlead.worlds.cluster.resource import BATCH, SCHEDULER
 
 
 def explained(key):
-    """Return (status, text) for a pod that waits with a gang, or for a pod of another scheduler."""
+    """Return (status, text) for a pending pod.
+
+    The pod waits with a gang, is too large for all nodes, or belongs to another scheduler.
+    """
     config = EngineConfig(batch=read_batch_config("fairlead"))
     engine = build_running_engine(config, SilentReporter(), (SCHEDULER, BATCH))
     other = make_task("other", scheduler="nobody")
-    engine.handle(ObjectsLoaded([make_node("n1"), *make_gang("g", 2), other]), 0)
-    answer = explain_running(SimpleNamespace(engine=engine), PodQuery(key, "text", 80, False))
+    large = make_pod("large", requests={"cpu": "99"})
+    engine.handle(ObjectsLoaded([make_node("n1"), *make_gang("g", 2), other, large]), 0)
+    answer = explain_running(
+        SimpleNamespace(engine=engine, clock=SimpleNamespace(now=lambda: 0)),
+        PodQuery(key, "text", 120),
+    )
     return answer.status, answer.body.decode()
 
 
@@ -34,3 +41,10 @@ def test_a_pod_of_the_batch_scheduler_is_not_explained():
 
 def test_a_pod_of_another_scheduler_is_named_as_such():
     assert explained("default/other") == (200, "default/other: not scheduled by this process\n")
+
+
+def test_there_is_no_empty_column_for_changes_that_are_not_computed():
+    status, text = explained("default/large")
+    assert status == 200
+    assert "refused by" in text
+    assert "would fit after" not in text

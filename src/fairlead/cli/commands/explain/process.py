@@ -56,6 +56,10 @@ def explain_by_process(
         "width": str(stdout_console().width),
         "all-nodes": "true" if all_nodes else "false",
     }
+    if options.insecure_skip_tls_verify and options.certificate_authority is not None:
+        # upstream: client-go/transport/transport.go: TLSConfigFor
+        problem = "cannot be combined with --insecure-skip-tls-verify"
+        raise InputError("--certificate-authority", problem)
     config = _connection(options)
     request = ApiRequest("GET", f"{_PATH}?{urlencode(query)}")
     try:

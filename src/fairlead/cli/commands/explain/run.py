@@ -422,13 +422,15 @@ def _spaced(plugin: str) -> str:
 
 
 def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
+    has_remedies = bool(explanation.remedies)
     rows = [
-        RefusedNode(name, _verdict(status), _would_fit(explanation, name))
+        RefusedNode(name, _verdict(status), _would_fit(explanation, name) if has_remedies else None)
         for name, status in sorted(explanation.evaluation.verdicts.items())
         if status is not None
     ]
     title = f"infeasible nodes ({len(rows):,})"
-    columns = ("refused by", "because", "preemption may help", "would fit after")
+    remedy_columns = ("would fit after",) if has_remedies else ()
+    columns = ("refused by", "because", "preemption may help", *remedy_columns)
     print_refused(console, title, columns, rows, rows_max)
     if explanation.exceeds_remedies_max:
         note = f'"would fit after" was computed for {REMEDIES_MAX:,} of these nodes only.'
