@@ -6,7 +6,7 @@ Missing objects in the path are created; missing list items are not created.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Objects without a schema, and values that are objects or lists, are
-read as YAML. `null` removes the field.
+read as YAML. `null` removes the field, and creates nothing.
 """
 
 from __future__ import annotations
@@ -68,12 +68,11 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[s
     """
     if path == "metadata" or path in UNCHANGEABLE:
         raise SetFieldError(path, "cannot be changed")
-    steps = list(_steps(path))
     done, place = "", _Place({"": obj}, "", schema)
     keys: list[str | int] = []
-    for number, (step, is_key) in enumerate(steps):
+    for step, is_key in tuple(_steps(path)):  # checks the whole path first
         done += f"[{step}]" if is_key else f"{'.' if done else ''}{step}"
-        place = _inner(place, step, done, creates=number < len(steps))
+        place = _inner(place, step, done, creates=text != "null")
         keys.append(place.key)
     if text == "null":
         _remove(place)
@@ -100,16 +99,19 @@ def _steps(path: str) -> Iterator[tuple[str, bool]]:
 def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
     """Return the place that `step` selects in the value at `place`.
 
-    If `creates` is set and there is no value at `place`, an object is added there. `done` is the
-    path up to `step`, for error messages. Raises SetFieldError.
+    If there is no value at `place`, `step` selects a place in an empty object, which is added at
+    `place` if `creates` is set. `done` is the path up to `step`, for error messages. Raises
+    SetFieldError.
     """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
     value = _present(place)
-    if value is None and creates:
+    if value is None:
         if kind is Type.LIST:
             raise SetFieldError(done, "the list is empty; set it as a whole")
-        value = place.holder[place.key] = {}
+        value = {}
+        if creates:
+            place.holder[place.key] = value
     if isinstance(value, list):
         return _Place(value, _index(value, step, place.merge_key, done), schema and schema.items)
     if not isinstance(value, dict):

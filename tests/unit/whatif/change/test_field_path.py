@@ -52,6 +52,11 @@ def test_null_removes_a_field_and_an_item():
     assert [one["name"] for one in left["spec"]["template"]["spec"]["containers"]] == ["log"]
 
 
+def test_null_creates_no_missing_parent_objects():
+    assert changed("spec.template.spec.affinity.nodeAffinity", "null") == web()
+    assert changed("metadata.labels[a]", "null", NODE, {}) == {}
+
+
 def test_missing_parent_objects_are_created():
     spec = changed("spec.strategy.rollingUpdate.maxSurge", "1")["spec"]
     assert spec["strategy"] == {"rollingUpdate": {"maxSurge": 1}}
