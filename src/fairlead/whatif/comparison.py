@@ -19,6 +19,7 @@ from fairlead.whatif.result.tabular_answer import (
     SECONDS,
     ResultColumn,
     ResultTable,
+    Row,
     TabularAnswer,
     listed,
 )
@@ -31,8 +32,10 @@ _COLUMNS: Final = (
     ResultColumn("gone", "gone", NUMBER, rank=3),
     ResultColumn("breaches", "breaches", NUMBER, rank=4),
     ResultColumn("recovered_s", "after", SECONDS, rank=5),
-    ResultColumn("sentence", "verdict"),
 )
+_NODES: Final = ResultColumn("nodes", "nodes", NUMBER, rank=6)
+_COST: Final = ResultColumn("cost_per_month", "cost per month", NUMBER, rank=6)
+_VERDICT: Final = ResultColumn("sentence", "verdict")
 _WORKLOAD_COLUMNS: Final = (
     ResultColumn("workload", "workload", NAME),
     ResultColumn("alternative", "alternative", NAME),
@@ -72,19 +75,30 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
     changes. The verdict then names the best alternative, otherwise it states what differs.
     """
     notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
+    rows = [_row(one) for one in alternatives]
     return TabularAnswer(
         kind="WhatIfComparison",
         source=", ".join(dict.fromkeys(one.answer.source for one in alternatives)),
         verdict=_best(alternatives) if is_choice else _difference(alternatives),
         findings=(*_failures(alternatives), *_questions(alternatives)),
         tables=(
-            ResultTable("alternatives", "side by side", _COLUMNS,
-                      [_row(one) for one in alternatives]),
+            ResultTable("alternatives", "side by side", tuple(_columns(rows)), rows),
             ResultTable("workloads", "workloads that differ", _WORKLOAD_COLUMNS,
                       _workload_rows(alternatives), shown=24),
         ),
         notes=tuple(notes),
     )  # fmt: skip
+
+
+def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
+    """Yield the columns of `rows`; the nodes only if they differ, the cost only if it is known."""
+    yield from _COLUMNS
+    has_cost = any(row["cost_per_month"] is not None for row in rows)
+    if has_cost or len({row["nodes"] for row in rows}) > 1:
+        yield _NODES
+    if has_cost:
+        yield _COST
+    yield _VERDICT
 
 
 def _questions(found: Sequence[Alternative]) -> Iterator[str]:
@@ -131,7 +145,8 @@ def _difference(found: Sequence[Alternative]) -> str:
 
 def _row(one: Alternative) -> dict[str, object]:
     answer, found = one.answer, one.answer.difference
-    recovered = found.recovered_after
+    recovered, autoscaling = found.recovered_after, answer.changed.autoscaling
+    per_month = None if autoscaling is None else autoscaling.cost_per_month
     return {
         "alternative": one.name,
         "changes": answer.change.words,
@@ -152,6 +167,7 @@ def _row(one: Alternative) -> dict[str, object]:
         ],
         "recovered_s": None if recovered is None else round(to_seconds(recovered), 3),
         "nodes": len(answer.changed.nodes),
+        "cost_per_month": None if per_month is None else round(per_month, 2),
     }
 
 

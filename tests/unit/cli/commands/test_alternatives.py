@@ -15,6 +15,21 @@ from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 
 NODE = {"apiVersion": "v1", "kind": "Node"}
+REPLICA_SET = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "web", "namespace": "x", "uid": "1"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [
+                {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+            ]},
+        },
+    },
+}  # fmt: skip
 
 
 def cluster(nodes, pods):
@@ -27,7 +42,7 @@ def cluster(nodes, pods):
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": name, "namespace": "x",
+                "metadata": {"name": name, "namespace": "x", "labels": {"app": "web"},
                              "ownerReferences": [{**owner, "controller": True}]},
                 "spec": {"nodeName": node, "containers": [container]},
                 "status": {"phase": "Running"},
@@ -89,6 +104,28 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     assert one["changes"] == ["--drain a"]
     assert found["findings"] == ["both: --drain a --drain b", "one: --drain a"]
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
+
+
+def test_the_nodes_of_alternatives_are_side_by_side(ask, tmp_path, capsys):
+    changes = ("--change", "more:--add-nodes 2 --like a", "--change", "fewer:--delete node/c")
+    _, found, _ = ask(*changes)
+    assert [row["nodes"] for row in found["alternatives"]] == [5, 2]
+    run(["whatif", "room.json", *changes, "-o", "markdown"])
+    assert "| after | nodes | verdict |" in capsys.readouterr().out
+
+
+def test_the_costs_of_alternatives_are_side_by_side(ask, tmp_path):
+    objects = [*cluster("ab", {"p": "a", "q": "b"}), REPLICA_SET]
+    for one in objects[:2]:
+        one["metadata"]["labels"] = {"pool": "g"}
+    (tmp_path / "room.json").write_text(json.dumps(objects))
+    group = {"name": "g", "min": 0, "max": 9, "labels": {"pool": "g"}, "price": 0.5}
+    (tmp_path / "groups.json").write_text(json.dumps({"node-groups": [group]}))
+    changes = ("--change", "same:--cordon a", "--change", "more:--scale rs/x/web=3")
+    autoscaler = ("--autoscale", "cluster-autoscaler", "--node-groups", "groups.json")
+    _, found, _ = ask(*changes, *autoscaler)
+    costs = [(row["nodes"], row["cost_per_month"]) for row in found["alternatives"]]
+    assert costs == [(2, 730.0), (3, 1095.0)]
 
 
 def test_a_single_alternative_is_not_compared(ask):

@@ -1,6 +1,6 @@
 // Draws several answers side by side; `?alternative=2` in the address shows the second one's report.
 
-import { count, duration, isNumber, plural } from "./format.js";
+import { count, duration, isNumber, money, plural } from "./format.js";
 import { h, section } from "./dom.js";
 import { unpackReport } from "./data.js";
 import { drawPage, drawReport } from "./report.js";
@@ -12,7 +12,14 @@ const FIGURES = [
   { key: "moved", label: "Moved" },
   { key: "gone", label: "Gone", isBad: true },
   { key: "breaches", label: "Budgets breached", isBad: true },
+  { key: "recovered_s", label: "Everything runs after", format: duration },
+  { key: "nodes", label: "Nodes", isShown: (rows) => hasCost(rows) || new Set(rows.map(({ nodes }) => nodes)).size > 1 },
+  { key: "cost_per_month", label: "Cost per month", isShown: hasCost, format: money },
 ];
+
+function hasCost(rows) {
+  return rows.some(({ cost_per_month: cost }) => isNumber(cost));
+}
 
 const page = JSON.parse(document.getElementById("report-data").textContent);
 const shown = Number(new URLSearchParams(window.location.search).get("alternative"));
@@ -68,13 +75,11 @@ function titleOf() {
 }
 
 function sideBySide() {
-  const heads = FIGURES.map(({ label }) => h("th", { class: "kind-count", scope: "col" }, label));
   const head = h(
     "tr",
     {},
     h("th", { scope: "col" }, "Alternative"),
-    heads,
-    h("th", { class: "kind-count", scope: "col" }, "Everything runs after"),
+    figures().map(({ label }) => h("th", { class: "kind-count", scope: "col" }, label)),
   );
   return section(
     "alternatives",
@@ -88,8 +93,12 @@ function sideBySide() {
   );
 }
 
+/** The figures to compare: the nodes only if they differ, the cost only if it is known. */
+function figures() {
+  return FIGURES.filter(({ isShown }) => !isShown || isShown(page.alternatives));
+}
+
 function rowOf(row, at) {
-  const after = isNumber(row.recovered_s) ? duration(row.recovered_s) : "–";
   return h(
     "tr",
     row.best ? { class: "best" } : {},
@@ -101,14 +110,13 @@ function rowOf(row, at) {
       h("p", { class: `sentence ${row.severity}` }, row.sentence),
       h("p", { class: "note" }, changesOf(row)),
     ),
-    FIGURES.map(({ key, label, isBad }) =>
+    figures().map(({ key, label, isBad, format = count }) =>
       h(
         "td",
         { class: `kind-count ${row[key] === 0 ? "zero" : isBad ? "bad" : ""}`, "data-label": label },
-        count(row[key]),
+        format(row[key]),
       ),
     ),
-    h("td", { class: "kind-count", "data-label": "Everything runs after" }, after),
   );
 }
 
