@@ -26,7 +26,7 @@ def test_figures_are_shown_beside_those_without_the_change(page, reports):
     assert page.lines("#autoscaling .tile")[:3] == [
         "Nodes at the end 49 without the change: 7",
         "Most nodes at once 49 without the change: 7",
-        "Node hours 25 without the change: 25",
+        "Node hours 24.5 without the change: 24.5",
     ]
     assert page.text("#autoscaling .lead").startswith("Karpenter added 42 nodes and removed 0.")
 

@@ -25,7 +25,7 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     waiting_times_by_workload,
 )
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.result.tabular_answer import counted
+from fairlead.whatif.result.tabular_answer import counted, listed
 
 _SHOWN_MAX: Final = 10
 _WORKLOADS_MAX: Final = 5
@@ -119,6 +119,8 @@ def _totals(outcome: AutoscalingOutcome) -> str:
     cost = outcome.cost_per_hour
     if cost is not None:
         line += f" for {cost:,.2f} per hour ({cost * HOURS_PER_MONTH:,.0f} per month)"
+    elif outcome.unpriced:
+        line += f"; the total cost is unknown, because {listed(outcome.unpriced)} has no price"
     return line
 
 

@@ -155,9 +155,9 @@ def _lines(
 
 def _cost(outcome: AutoscalingOutcome, instants: Sequence[Instant]) -> list[float] | None:
     """Return the hourly cost of all nodes at each of `instants`; None if a price is unknown."""
-    if any(one.price is None for one in outcome.groups):
-        return None
     counts = _counts(outcome, instants)
+    if any(one.price is None and any(counts[one.group]) for one in outcome.groups):
+        return None
     return [
         round(sum(counts[one.group][at] * (one.price or 0.0) for one in outcome.groups), 4)
         for at in range(len(instants))

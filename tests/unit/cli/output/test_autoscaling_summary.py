@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.cli.output.autoscaling_summary import autoscaling
@@ -74,6 +75,16 @@ def group(name: str, added: int = 0) -> GroupOutcome:
         group=name, minimum=0, maximum=9, before=1, after=1 + added, added=added, removed=0,
         node_hours=1.0, price=None,
     )  # fmt: skip
+
+
+def test_groups_without_a_price_are_named_instead_of_a_cost():
+    a, b, c = group("a"), replace(group("b"), price=0.5), group("c")
+    found = AutoscalingOutcome("cluster-autoscaler", (a, b), (), {}, {})
+    assert (found.unpriced, found.cost, found.cost_per_hour) == (["a"], None, None)
+    unused = replace(c, after=0, node_hours=0.0)
+    found = AutoscalingOutcome("cluster-autoscaler", (b, unused), (), {}, {})
+    assert (found.unpriced, found.cost, found.cost_per_hour) == ([], 0.5, 0.5)
+    assert AutoscalingOutcome("cluster-autoscaler", (a, c), (), {}, {}).unpriced == []
 
 
 def test_node_groups_that_change_come_first():

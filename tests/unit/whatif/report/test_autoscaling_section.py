@@ -52,6 +52,12 @@ def test_cost_is_summed_over_time_and_groups():
     assert found["spent"] == [0.0, 2.5, 5.5]
 
 
+def test_a_group_without_nodes_needs_no_price():
+    found = autoscaling_section(run(group("a", price=0.5), group("b", before=0, after=0)))
+    assert found["cost"] == [0.5, 0.5]
+    assert found["figures"]["cost_per_hour"] == 0.5
+
+
 def test_without_a_price_there_is_no_cost():
     found = autoscaling_section(run(group("a", price=0.5), group("b")))
     assert found["cost"] is None

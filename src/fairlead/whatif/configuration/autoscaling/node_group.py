@@ -137,7 +137,10 @@ def with_prices(
             groups.append(group)
     without = [one.id for one in groups if one.price is None]
     wants_prices = files is not None or len(without) < len(groups)
-    note = f"No price is known for the nodes of {_listed(without)}."
+    note = (
+        f"No price is known for the nodes of {_listed(without)}; "
+        "while there are such nodes, the total cost is unknown."
+    )
     notes = (note,) if without and wants_prices else ()
     return replace(config, groups=tuple(groups)), notes
 

@@ -45,13 +45,13 @@ class GroupOutcome(Struct, frozen=True):
 
     @property
     def cost_per_hour(self) -> float | None:
-        """The hourly cost of the group's nodes at the end; None if the price is unknown."""
-        return None if self.price is None else self.after * self.price
+        """The hourly cost of the group's nodes at the end; None if their price is unknown."""
+        return _cost(self.after, self.price)
 
     @property
     def cost(self) -> float | None:
-        """The cost of the node hours; None if the price is unknown."""
-        return None if self.price is None else self.node_hours * self.price
+        """The cost of the node hours; None if their price is unknown."""
+        return _cost(self.node_hours, self.price)
 
 
 class AutoscalingOutcome(Struct, frozen=True):
@@ -100,20 +100,32 @@ class AutoscalingOutcome(Struct, frozen=True):
         return sum(group.node_hours for group in self.groups)
 
     @property
+    def unpriced(self) -> list[str]:
+        """The groups whose nodes have no price, if the nodes of other groups have one."""
+        without = [one.group for one in self.groups if one.price is None and one.node_hours]
+        return without if any(one.price is not None for one in self.groups) else []
+
+    @property
     def cost_per_hour(self) -> float | None:
-        """The hourly cost of all groups at the end; None if a price is unknown."""
+        """The hourly cost of all groups at the end; None if the price of a node is unknown."""
         return _sum([group.cost_per_hour for group in self.groups])
 
     @property
     def cost_per_month(self) -> float | None:
-        """The monthly cost of all groups at the end; None if a price is unknown."""
+        """The monthly cost of all groups at the end; None if the price of a node is unknown."""
         per_hour = self.cost_per_hour
         return None if per_hour is None else per_hour * HOURS_PER_MONTH
 
     @property
     def cost(self) -> float | None:
-        """The cost of all node hours; None if a price is unknown."""
+        """The cost of all node hours; None if the price of a node is unknown."""
         return _sum([group.cost for group in self.groups])
+
+
+def _cost(amount: float, price: float | None) -> float | None:
+    if price is None:
+        return None if amount else 0.0
+    return amount * price
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:

@@ -1,7 +1,7 @@
 // The nodes that an autoscaler added and removed: figures, nodes and money over time, how long pods
 // waited for a node, and why no more was done.
 
-import { count, duration, isNumber, money, plural } from "./format.js";
+import { count, duration, hours, isNumber, money, plural } from "./format.js";
 import { choice, h, section } from "./dom.js";
 import { stepsChart } from "./steps_chart.js";
 import { tabbedTables } from "./tabs.js";
@@ -14,14 +14,14 @@ const GROUPS = {
   empty: "No group has a node.",
   fields: [
     { key: "group", label: "Group", kind: "name" },
-    { key: "instance_type", label: "Type", kind: "text" },
+    { key: "instance_type", label: "Type", kind: "word" },
     { key: "min", label: "Minimum", kind: "count" },
     { key: "max", label: "Maximum", kind: "count" },
     { key: "nodes_before", label: "Before", kind: "count" },
     { key: "nodes_after", label: "After", kind: "count" },
     { key: "added", label: "Added", kind: "count" },
     { key: "removed", label: "Removed", kind: "count" },
-    { key: "node_hours", label: "Node hours", kind: "count" },
+    { key: "node_hours", label: "Node hours", kind: "hours" },
     { key: "cost", label: "Cost", kind: "money" },
   ],
 };
@@ -93,7 +93,8 @@ export function autoscalingSection(report, priorities, time) {
   const failed = autoscaling.insufficient_capacity.length ? [NO_CAPACITY] : [];
   const specs = [GROUPS, WAITS, NODE_CHANGES, NO_SCALE_UP, NO_SCALE_DOWN, ...failed];
   const tables = tabbedTables(specs, autoscaling, "Autoscaler", priorities, known);
-  const tiles = h("div", { class: "tiles" }, autoscalingTiles(autoscaling));
+  const cells = autoscalingTiles(autoscaling);
+  const tiles = h("div", { class: "tiles", "data-tiles": cells.length }, cells);
   const charts = autoscalingCharts(autoscaling, time);
   return [section("autoscaling", "Autoscaler", autoscalingLead(autoscaling), tiles, charts, tables)];
 }
@@ -111,19 +112,23 @@ function autoscalingLead({ autoscaler, figures }) {
   return `${nodes}${bound}${waiting}`;
 }
 
-function autoscalingTiles({ figures, figures_without: without }) {
+function autoscalingTiles({ figures, figures_without: without, groups }) {
+  const { group: names, cost: costs, node_hours: used } = groups.columns;
+  const hasPrices = costs.some((cost, at) => used[at] > 0 && isNumber(cost));
+  const withoutPrice = names.filter((_, at) => !isNumber(costs[at]));
+  const unpriced = withoutPrice.length ? `no price is known for ${withoutPrice.join(", ")}` : null;
   const before = (name, format) => (without ? `without the change: ${format(without[name])}` : null);
   const tiles = [
     ["Nodes at the end", count(figures.nodes_after), before("nodes_after", count) ?? "in its groups"],
     ["Most nodes at once", count(figures.most), before("most", count) ?? "in its groups"],
-    ["Node hours", count(figures.node_hours), before("node_hours", count) ?? "in the run"],
-    ...(isNumber(figures.cost)
+    ["Node hours", hours(figures.node_hours), before("node_hours", hours) ?? "in the run"],
+    ...(hasPrices
       ? [
-          ["Cost of the run", money(figures.cost), before("cost", money) ?? "of all node hours"],
+          ["Cost of the run", money(figures.cost), unpriced ?? before("cost", money) ?? "of all node hours"],
           [
             "Cost per month",
             money(figures.cost_per_month),
-            before("cost_per_month", money) ?? "with the nodes at the end",
+            unpriced ?? before("cost_per_month", money) ?? "with the nodes at the end",
           ],
         ]
       : []),

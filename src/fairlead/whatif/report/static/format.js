@@ -30,6 +30,12 @@ function grouped(value, format) {
   return value.toExponential(2).replace("e+", "e");
 }
 
+/** A number of hours, with a tenth where it matters. */
+export function hours(value) {
+  if (!isNumber(value)) return MISSING;
+  return value > 0 && value < 0.05 ? "<0.1" : grouped(value, Math.abs(value) < 100 ? TENTHS : WHOLE);
+}
+
 /** An amount of money, in whatever unit the prices have. */
 export function money(value) {
   if (!isNumber(value)) return MISSING;

@@ -233,6 +233,7 @@ function priorityOf({ priority }, columns, row, priorities) {
 function spelled({ kind }, value, priorities) {
   if (kind === "time") return clock(value);
   if (kind === "count") return count(value);
+  if (kind === "hours") return hours(value);
   if (kind === "duration") return duration(value);
   if (kind === "money") return money(value);
   if (kind === "priority") return priorities.label(value);

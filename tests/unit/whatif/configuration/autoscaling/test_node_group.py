@@ -274,7 +274,7 @@ def test_prices_of_instance_types_are_those_of_groups(found, make, write):
     types = str(write("types.csv", "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"))
     read = read_autoscaling(AutoscaleOptions("cluster-autoscaler", "", types), found(*nodes))
     assert [(one.id, one.price) for one in read.config.groups] == [("ig", 0.2), ("other", None)]
-    assert read.notes[-1] == "No price is known for the nodes of other."
+    assert read.notes[-1].startswith("No price is known for the nodes of other; ")
 
 
 def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, make):
@@ -344,7 +344,8 @@ def test_a_group_without_a_price_beside_a_group_with_a_price_is_named(found, mak
         options = AutoscaleOptions("cluster-autoscaler", file)
         return read_autoscaling(options, found(make.node("n", pool="a"))).notes
 
-    assert notes(priced, other) == ("No price is known for the nodes of other.",)
+    [note] = notes(priced, other)
+    assert note.startswith("No price is known for the nodes of other; ")
     assert notes(priced) == notes(other) == ()
 
 
