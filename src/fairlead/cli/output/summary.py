@@ -105,7 +105,7 @@ def _counts_of_outcome(outcome: RunOutcome, moved: int) -> str:
     counts = {
         "placed": len(outcome.placed()),
         "pending": len(outcome.pending()),
-        "completed": sum(pod.is_completed for pod in outcome.pods.values()),
+        "completed": len(outcome.completed()),
         "preempted": len(outcome.preempted),
         "evicted": len(outcome.evicted),
         "moved": moved,

@@ -359,7 +359,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     a node when it was deleted; each is None if unknown. `autoscaling` is None if no node
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
     None if it was too large to keep. `deleted_claims` does not contain claims that belong to a
-    pod. `notes` are sentences about rules that did not apply and defaults that were filled in.
+    pod. `completed_and_deleted` are pods that completed and were then deleted. `notes` are
+    sentences about rules that did not apply and defaults that were filled in.
     If the run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known,
     a pod or a Job would have ended by itself.
     """
@@ -395,6 +396,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     pod_autoscalers: tuple[PodAutoscalerOutcome, ...] = ()
     cluster_history: ClusterHistory | None = None
     deleted_claims: tuple[DeletedClaim, ...] = ()
+    completed_and_deleted: tuple[PodEnd, ...] = ()
     next_end: Instant | None = None
 
     @property
@@ -424,3 +426,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def pending(self) -> list[PodEnd]:
         """Return the pending pods, sorted by name."""
         return [pod for pod in self.pods.values() if pod.is_pending]
+
+    def completed(self) -> list[PodEnd]:
+        """Return the pods that ran to completion, also those deleted since, sorted by name."""
+        existing = (pod for pod in self.pods.values() if pod.is_completed)
+        return sorted((*existing, *self.completed_and_deleted), key=lambda pod: pod.key)

@@ -265,7 +265,7 @@ def _summary(outcome: RunOutcome) -> Summary:
         "pending": pending,
         "preempted": len(outcome.preempted),
         "evicted": len(outcome.evicted),
-        "completed": len(completed),
+        "completed": len(outcome.completed()),
         "choices_among_equals": outcome.choices_among_equals,
     }
 

@@ -100,7 +100,6 @@ def whatif_result(
 def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
     """Return the result of a simulation: the cluster at the end, and the events of the run."""
     start = outcome.started_at
-    completed = [pod for pod in outcome.pods.values() if pod.is_completed]
     return {
         **_head(SIMULATION, experiment.source, experiment.seed, outcome),
         **experiment.followed.as_json(),
@@ -110,7 +109,9 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "preempted": [_preempted(one, start) for one in outcome.preempted],
         "evicted": [_evicted(one, start) for one in outcome.evicted],
         "pending": _pending(outcome.pending(), start),
-        "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
+        "completed": [
+            {"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in outcome.completed()
+        ],
         "deleted_claims": _deleted_claims(outcome.deleted_claims, start),
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
         "undrained": _undrained(outcome),

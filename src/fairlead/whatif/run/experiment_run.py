@@ -533,6 +533,7 @@ class ExperimentRun:
             pod_autoscalers=autoscalers,
             cluster_history=recorder.cluster_history(since),
             deleted_claims=tuple(recorder.claims.deleted_since(since)),
+            completed_and_deleted=tuple(recorder.completed_since(since)),
             next_end=self._controllers.next_end(),
         )
 

@@ -55,6 +55,17 @@ def test_pods_are_pending_running_and_completed(finish):
     assert (cpu.allocatable, cpu.requested_before, cpu.requested) == (4000, 0, 4000)
 
 
+def test_pods_that_were_deleted_after_they_completed_are_listed(finish):
+    ends = POD % "{fairlead.dev/run-duration: 30s}"
+    outcome = finish(
+        f"events: [{{at: 0s, create: {ends}}}, {{at: 1m, delete: pod/default/p}},"
+        f" {{at: 2m, create: {ends.replace('p,', 'q,')}}},"
+        f" {{at: 3m, create: {(POD % '{}').replace('p,', 'r,')}}},"
+        " {at: 4m, delete: pod/default/r}]"
+    ).outcome
+    assert [pod.key for pod in outcome.completed()] == ["default/p", "default/q"]
+
+
 def test_the_nodes_at_the_start_offer_what_is_allocatable_before(finish):
     outcome = finish("duration: 1m\nevents: [{at: 10s, delete: node/node-0}]").outcome
     [cpu] = [one for one in outcome.allocations if one.resource == "cpu"]

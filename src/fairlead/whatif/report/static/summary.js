@@ -13,6 +13,8 @@ import {
 } from "./format.js";
 import { bar, h, nothing, section, unbroken } from "./dom.js";
 
+/** What a run counts as events, or with pods that are gone at the end; no share of the pods. */
+const EVENTS = ["preempted", "evicted", "completed"];
 const DISTURBING = ["pending", "preempted", "evicted"];
 
 export function titleBlock(report) {
@@ -91,6 +93,7 @@ function tileNote(name, summary, before) {
   if (before && isNumber(before[name])) {
     return `${signed(summary[name] - before[name])} against ${count(before[name])} without the change`;
   }
+  if (EVENTS.includes(name)) return "since the start";
   const share = ratio(summary[name], summary.pods);
   return share === null ? " " : `${percent(share)} of ${plural(summary.pods, "pod")}`;
 }

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
+    condition,
     differs_in_status_only,
     is_daemon_pod,
     is_static,
@@ -17,6 +18,7 @@ from fairlead.api.pods.facts import (
     pod_priority,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.scheduling.preemption.policy import DISRUPTION_TARGET
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.outcome.run_outcome import PodEnd
@@ -101,6 +103,11 @@ def state_of(pod: Pod) -> str:
     if is_terminal(pod) or is_terminating(pod):
         return OVER
     return RUNNING if pod.spec.node_name else PENDING
+
+
+def is_disrupted(pod: Pod) -> bool:
+    """Return whether `pod` failed because it was disrupted, for example by node pressure."""
+    return pod.status.phase == "Failed" and condition(pod, DISRUPTION_TARGET) is not None
 
 
 def is_in_same_state(before: Pod, after: Pod) -> bool:

@@ -86,6 +86,7 @@ from fairlead.whatif.run.recorders.pod_track import (
     OVER,
     OwnerFacts,
     PodTrack,
+    is_disrupted,
     is_in_same_state,
     state_of,
 )
@@ -132,6 +133,8 @@ class Recorder(Struct):
         default_factory=lambda: LateDict(_unknown)
     )  # {uid: track of a pod that exists or existed}
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
+    # (instant of the deletion, end) of each pod that was deleted after it had completed
+    _completed: list[tuple[Instant, PodEnd]] = field(default_factory=list)
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     # {key: track of the last pod with this key whose eviction was refused}
     _refused: dict[str, PodTrack] = field(default_factory=dict)
@@ -494,6 +497,8 @@ class Recorder(Struct):
         track = self._tracks.get(pod.key)
         if track is not None and track.pod.metadata.uid == pod.metadata.uid:
             self._leave(track)
+            if is_terminal(track.pod) and not is_disrupted(track.pod):
+                self._completed.append((self.now, self._end_of(track)))
             self.history.place(pod.metadata.uid, "", self.now)
             del self._tracks[pod.key]
             self._changed.add(pod.key)
@@ -553,6 +558,10 @@ class Recorder(Struct):
         ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
         ends.update((key, self._end_of(track)) for key, track in self._tracks.made())
         return ends
+
+    def completed_since(self, since: Instant) -> Iterator[PodEnd]:
+        """Yield the completed pods that were deleted at `since` or later, in this order."""
+        return (end for at, end in self._completed if at >= since)
 
     def all_pods(self) -> list[PodEnd]:
         """Return all existing pods, including terminating and replaced pods, sorted by name."""
