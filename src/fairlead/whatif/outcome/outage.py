@@ -123,6 +123,8 @@ class RateLimitedTaint(Struct, frozen=True):
 class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
+    If the node failed several times, this is the failure that led to the first eviction of a pod,
+    or the first failure if no pod was evicted.
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
     True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
     `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;

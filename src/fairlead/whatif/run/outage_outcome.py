@@ -75,17 +75,17 @@ def _preemptions(
 
 def _histories(recorder: OutageRecorder) -> list[NodeHistory]:
     failed = recorder.failed_nodes
-    names = sorted(failed, key=lambda name: (failed[name].quiet_at, name))
-    return [_history(name, recorder.zone(name), failed[name]) for name in names]
+    names = sorted(failed, key=lambda name: (failed[name].failure.quiet_at, name))
+    return [_history(name, failed[name]) for name in names]
 
 
-def _history(name: str, zone: str, node: FailedNode) -> NodeHistory:
+def _history(name: str, node: FailedNode) -> NodeHistory:
     return NodeHistory(
         node=name,
-        zone=zone,
-        quiet_at=node.quiet_at,
-        unready_at=node.unready_at,
-        tainted_at=node.tainted_at,
+        zone=node.zone,
+        quiet_at=node.failure.quiet_at,
+        unready_at=node.failure.unready_at,
+        tainted_at=node.failure.tainted_at,
         first_eviction_at=node.evictions[0] if node.evictions else None,
         last_eviction_at=node.evictions[-1] if node.evictions else None,
         back_at=node.back_at,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.comparison.difference import moves_within
 from fairlead.whatif.run.experiment_run import run_experiment
@@ -64,6 +64,25 @@ def test_pods_that_were_deleted_after_they_completed_are_listed(finish):
         " {at: 4m, delete: pod/default/r}]"
     ).outcome
     assert [pod.key for pod in outcome.completed()] == ["default/p", "default/q"]
+
+
+def test_the_times_of_a_failed_node_belong_to_the_failure_that_led_to_evictions(finish):
+    """The node is paused for three minutes and returns, fails again later, and is then deleted."""
+    zoned = "{metadata: {labels: {topology.kubernetes.io/zone: a}}}"
+    outcome = finish(
+        f"events: [{{at: 0s, patch: {{target: node/node-0, merge: {zoned}}}}},"
+        f" {{at: 0s, cordon: node-1}}, {{at: 1m, create: {POD % '{}'}}},"
+        " {at: 2m, uncordon: node-1}, {at: 10m, fail-node: node-0, how: paused, for: 3m},"
+        " {at: 20m, fail-node: node-0, how: not-ready, for: 8m}, {at: 30m, delete: node/node-0}]"
+    ).outcome
+    assert outcome.outage is not None
+    [one] = outcome.outage.nodes
+    times = [to_seconds(outcome.after_start(at or 0)) for at in (one.quiet_at, one.tainted_at)]
+    assert times == [1200, 1200.05]
+    assert [round(to_seconds(outcome.after_start(e.at))) for e in outcome.evicted] == [1500]
+    found = {one.name for one in outcome.outage.misconceptions}
+    assert "five-minutes" not in found  # it is right: the pod left the node after five minutes
+    assert one.zone.endswith("a")
 
 
 def test_the_nodes_at_the_start_offer_what_is_allocatable_before(finish):

@@ -49,12 +49,24 @@ from fairlead.whatif.outcome.outage import (
 _FAILURE_TAINTS = (NOT_READY, UNREACHABLE)
 
 
-class FailedNode(Struct):
-    """A node that is or was out of service; see `NodeHistory`."""
+class FailureTimes(Struct):
+    """When a failure of a node reached each stage; see `NodeHistory`."""
 
     quiet_at: Instant
     unready_at: Instant | None = None
     tainted_at: Instant | None = None
+
+
+class FailedNode(Struct):
+    """A node that is or was out of service; see `NodeHistory`.
+
+    `latest` is its latest failure. `failure` is the failure that led to its first eviction, or its
+    first failure if no pod was evicted.
+    """
+
+    failure: FailureTimes
+    latest: FailureTimes
+    zone: str
     evictions: list[Instant] = field(default_factory=list)
     back_at: Instant | None = None
     pods: dict[str, None] = field(default_factory=dict)  # pod keys
@@ -161,7 +173,7 @@ class OutageRecorder(Struct):
             return False
         if self.config.evicts_by_taint:
             return True
-        latest = max((node.unready_at or 0 for node in self.failed_nodes.values()), default=0)
+        latest = max((one.latest.unready_at or 0 for one in self.failed_nodes.values()), default=0)
         return now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
 
     def _record_eviction(self, record: PodEvicted) -> None:
@@ -174,7 +186,10 @@ class OutageRecorder(Struct):
         self._count_eviction(affected, record)
 
     def _count_eviction(self, affected: AffectedPod, record: PodEvicted) -> None:
-        self.failed_nodes[record.node].evictions.append(record.at)
+        failed = self.failed_nodes[record.node]
+        if not failed.evictions:
+            failed.failure = failed.latest
+        failed.evictions.append(record.at)
         if affected.evicted_at is None:
             self._evicted += 1
         affected.evicted_at = record.at
@@ -334,12 +349,14 @@ class OutageRecorder(Struct):
         the result of `is_serving` for the node has not changed. Return the keys of the pods whose
         state must be determined again, as the keys of a dictionary.
         """
-        failed = self.failed_nodes.setdefault(name, FailedNode(self.now))
-        failed.back_at = None
-        if state in (NodeState.UNREADY, NodeState.TAINTED) and failed.unready_at is None:
-            failed.unready_at = self.now
-        if state is NodeState.TAINTED and failed.tainted_at is None:
-            failed.tainted_at = self.now
+        failed = self._failed_node(name)
+        if failed.back_at is not None:
+            failed.back_at, failed.latest = None, FailureTimes(self.now)
+        failure = failed.latest
+        if state in (NodeState.UNREADY, NodeState.TAINTED) and failure.unready_at is None:
+            failure.unready_at = self.now
+        if state is NodeState.TAINTED and failure.tainted_at is None:
+            failure.tainted_at = self.now
         # The state of an affected pod depends only on pods and on the nodes that serve. It is
         # updated when one of these changes, but not when a node is deleted.
         is_current = serves_as_before and not self._has_lost_nodes
@@ -354,6 +371,14 @@ class OutageRecorder(Struct):
                 affected.pod, affected.node = pod, name
                 self._is_sample_due = True
         return concerned
+
+    def _failed_node(self, name: str) -> FailedNode:
+        """Return the record of the failed node `name`; a new one if it fails for the first time."""
+        failed = self.failed_nodes.get(name)
+        if failed is None:
+            failure = FailureTimes(self.now)
+            failed = self.failed_nodes[name] = FailedNode(failure, failure, self.zone(name))
+        return failed
 
     def _move(self, name: str, zone: str, state: NodeState | None) -> None:
         """Update the counts for the node `name`, which is now in `zone` with `state`.
@@ -430,10 +455,7 @@ class OutageRecorder(Struct):
         node = pod.spec.node_name
         if node in self._left_out or is_terminal(pod):
             return
-        failed = self.failed_nodes.get(node)
-        if failed is None:
-            failed = self.failed_nodes[node] = FailedNode(self.now)
-        failed.pods[key] = None
+        self._failed_node(node).pods[key] = None
         affected = self.affected.get(key)
         if affected is None:
             affected = self.affected[key] = AffectedPod(pod, node)
