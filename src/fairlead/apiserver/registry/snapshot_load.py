@@ -154,6 +154,7 @@ def as_stored(
     kind = kind_of(obj)
     rules = registry.rules(kind)
     obj = validated_stored(kind, rules, located(kind, obj))
+    registry.validator.validate_loaded(kind, obj)
     if kind is POD:
         obj = with_label_keys(obj)
     meta = obj["metadata"]

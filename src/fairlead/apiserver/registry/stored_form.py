@@ -128,7 +128,10 @@ class StoredForm:
                 )
             case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
                 _ENCODE(view)  # rejects integers that are too long to be stored
-                is_complete = view.spec.pod_management_policy != ""
+                pod = view.spec.template.get("spec")
+                is_complete = view.spec.pod_management_policy != "" and bool(
+                    isinstance(pod, dict) and pod.get("containers")
+                )
             case _:
                 return False
         return (
@@ -295,7 +298,8 @@ def _is_complete(spec: PodSpec) -> bool:
     """Return whether defaults, matchLabelKeys and admission would leave `spec` unchanged."""
     grace_s = spec.termination_grace_period_seconds
     return (
-        grace_s is not None
+        bool(spec.containers)
+        and grace_s is not None
         and grace_s >= 0
         and "" not in (spec.restart_policy, spec.scheduler_name)
         and spec.resources is None

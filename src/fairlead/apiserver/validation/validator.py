@@ -20,10 +20,10 @@ from fairlead.api.quantity import QuantityError
 from fairlead.apiserver.defaulting.simulation import with_defaults
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import Schema, Type, Zero, schema_of
 from fairlead.apiserver.validation import simulation
 from fairlead.apiserver.validation.core.pod.status import CHECKED_FIELDS, check_pod_status
-from fairlead.apiserver.validation.meta.field import Causes, bounded
+from fairlead.apiserver.validation.meta.field import Causes, bounded, required
 from fairlead.apiserver.validation.meta.field_facts import check_immutable
 from fairlead.apiserver.validation.meta.kind_rules import KindRules
 from fairlead.apiserver.validation.meta.object_meta import (
@@ -73,6 +73,10 @@ class Validator(Protocol):
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
         """Refuse `obj` if `fields`, which a write has merged into its status, are invalid."""
+        ...
+
+    def validate_loaded(self, kind: Kind, obj: Json) -> None:
+        """Refuse the snapshot object `obj` if later writes to it could not be validated."""
         ...
 
 
@@ -142,6 +146,16 @@ class ApiValidator:
         """
         _validate_status(kind, obj, fields, decode_stored)
 
+    def validate_loaded(self, kind: Kind, obj: Json) -> None:
+        """Refuse the snapshot object `obj` if it lacks a field that every stored object has.
+
+        The rules for updates read such fields without a check. Raises ApiError.
+        """
+        schema = schema_of(kind.stored_as, kind.kind)
+        if schema is not None:
+            described = {**obj, "status": None}  # a hand-written status may be partial
+            _refuse(kind, obj, _missing_fields(schema, described))
+
 
 class SimulationValidator:
     """Applies the rules that affect decisions. Objects contain no nulls.
@@ -193,6 +207,10 @@ class SimulationValidator:
         Raises ApiError.
         """
         _validate_status(kind, obj, fields, decode)
+
+    def validate_loaded(self, kind: Kind, obj: Json) -> None:
+        """Accept every object: controllers need no more than `validated_stored` checks."""
+        del kind, obj
 
 
 def defaulted(kind: Kind, obj: Json) -> Json:
@@ -257,6 +275,24 @@ def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cau
 def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
     yield from check_metadata(rules, view.metadata)
     yield from check_owner_ids(view.metadata)
+
+
+def _missing_fields(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
+    """Yield an error for each required field that `value`, or an object in its fields, lacks.
+
+    Items of lists are not checked: the rules for updates read them with care, because hand-written
+    containers often have no name. Values of the wrong type are skipped; decoding refuses them.
+    """
+    if schema.type is not Type.OBJECT or not isinstance(value, dict):
+        return
+    for name, member in schema.fields.items():
+        below = f"{path}.{name}" if path else name
+        if name in value:
+            yield from _missing_fields(member.schema, value[name], below)
+        elif member.schema.type is Type.OBJECT and member.zero is Zero.EMIT:
+            yield from _missing_fields(member.schema, {}, below)  # stored as an empty object
+        elif member.required:
+            yield required(below)
 
 
 def _shares(members: Iterable[str], old: Json, new: Json) -> bool:

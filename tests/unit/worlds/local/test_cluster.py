@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.configuration.release import release_of
@@ -582,6 +583,28 @@ def test_an_object_of_a_snapshot_may_have_no_spec(make_cluster, kind, path, reas
     patch = {"metadata": {"labels": {"x": "y"}}}
     found = cluster.ask("PATCH", f"/api/v1/{path}/a", patch, "application/merge-patch+json")
     assert found.get("reason") == reason
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "field"),
+    [
+        ("v1", "Pod", "spec.containers"),
+        ("batch/v1", "Job", "spec.template.spec.containers"),
+        ("apps/v1", "Deployment", "spec.selector"),
+        ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "spec.group"),
+        ("apiregistration.k8s.io/v1", "APIService", "spec.groupPriorityMinimum"),
+        ("certificates.k8s.io/v1", "CertificateSigningRequest", "spec.request"),
+        ("flowcontrol.apiserver.k8s.io/v1", "FlowSchema", "spec.priorityLevelConfiguration.name"),
+    ],
+)
+def test_an_object_of_a_snapshot_has_the_fields_that_every_stored_object_has(
+    make_cluster, version, kind, field
+):
+    """The rules for later writes read these fields."""
+    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
+    with pytest.raises(ApiError) as refused:
+        make_cluster(objects=(manifest,))
+    assert refused.value.causes[0].field == field
 
 
 def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
