@@ -485,6 +485,18 @@ CASES = [
              "PersistentVolumeClaim shop/c: spec.resources.requests[storage]: Invalid value"),
     snapshot("a volume of lots", documents(NODE, VOLUME % "lots"),
              "PersistentVolume v: spec.capacity[storage]: Invalid value"),
+    snapshot("a claim template without a map", documents(NODE, (
+        "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop}\n"
+        "spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: large}]}\n")),
+             "StatefulSet shop/db: spec.volumeClaimTemplates[0].spec: Expected `object`"),
+    snapshot("a Job template without a map", documents(NODE, (
+        "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: cj, namespace: shop}\n"
+        "spec: {schedule: '* * * * *', jobTemplate: {spec: {template: often}}}\n")),
+             "CronJob shop/cj: spec.jobTemplate.spec.template: Expected `object`"),
+    snapshot("names of a custom kind without a map", documents(NODE, (
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n"
+        "metadata: {name: widgets.x.io}\nspec: {group: x.io, names: Widget}\n")),
+             "CustomResourceDefinition widgets.x.io: spec.names: Expected `object`"),
     snapshot("labels of a wrong type", NODE.replace("{pool: old}", "1.5"),
              "Node n1: metadata.labels: Expected `object`, got `float`"),
     snapshot("a malformed node for Karpenter", documents(

@@ -6,14 +6,57 @@ upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
+class _Form(msgspec.Struct, frozen=True, rename="camel"):
+    """The base class of the types in this module: immutable, with camelCase names in JSON."""
+
+
+class _Names(_Form, frozen=True):
+    """spec.names of a CustomResourceDefinition."""
+
+    plural: str = ""
+    singular: str = ""
+    kind: str = ""
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+
+
+class _Version(_Form, frozen=True):
+    """An item of spec.versions of a CustomResourceDefinition."""
+
+    name: str = ""
+    served: bool = False
+    storage: bool = False
+    schema: dict[str, dict[str, Any]] = {}
+    subresources: dict[str, dict[str, Any]] = {}
+
+
+class _Spec(_Form, frozen=True):
+    group: str = ""
+    scope: str = ""
+    names: _Names = _Names()
+    versions: tuple[_Version, ...] = ()
+    conversion: dict[str, Any] = {}
+
+
+class _Definition(_Form, frozen=True):
+    spec: _Spec = _Spec()
+
+
 def with_definition_defaults(definition: Json) -> Json:
-    """Return a CustomResourceDefinition with the defaults of its names and its conversion."""
+    """Return a CustomResourceDefinition with the defaults of its names and its conversion.
+
+    The kind has no typed view, so this checks its types. Raises DecodeError.
+    """
+    decode_as(_Definition, definition)
     return {**definition, "spec": _definition_spec(definition.get("spec") or {})}
 
 

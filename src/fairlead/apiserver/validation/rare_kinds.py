@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
+    CronJob,
     CSIStorageCapacity,
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerSpec,
@@ -43,7 +44,7 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
     `view` is the typed view of `obj`.
     """
     match view:
-        case Job():
+        case Job() | CronJob():
             yield from check_scheduled_job(view)
         case PersistentVolume():
             yield from check_quantities("spec.capacity", view.spec.capacity)

@@ -14,6 +14,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     ContainerStatus,
+    CronJob,
     CSIStorageCapacity,
     DaemonSet,
     Deployment,
@@ -108,6 +109,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_scheduled_pod_group(obj) if is_native else check_pod_group(view)
         case (
             Job()
+            | CronJob()
             | PersistentVolume()
             | PersistentVolumeClaim()
             | HorizontalPodAutoscaler()

@@ -251,6 +251,8 @@ def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
         made = with_defaults(kind, obj)
     except QuantityError:
         return obj, view  # Validation reports the malformed amount with its field.
+    except DecodeError as cause:
+        raise _wrong_type(kind, obj, cause) from None
     return made, view if made is obj else _decoded(kind, made, decode)
 
 

@@ -109,6 +109,11 @@ def test_the_defaults_of_workloads(kind, api_version, spec, expected):
     assert defaulted(kind, api_version, spec=spec)["spec"] == expected
 
 
+def test_a_quota_has_a_spec():
+    """Admission reads it."""
+    assert defaulted("ResourceQuota")["spec"] == {}
+
+
 def test_the_default_selector_is_the_labels_of_the_template():
     template = {"metadata": {"labels": {"a": "b"}}}
     spec = defaulted("ReplicationController", spec={"template": template})["spec"]

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.facts import values_of
 from fairlead.api.json import Json
-from fairlead.api.objects import Job, Pod
+from fairlead.api.objects import CronJob, Job, Pod
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.apps.workload import (
@@ -68,17 +69,31 @@ def check_job(obj: Json, _: Job) -> Causes:
             yield invalid("metadata.name", name, why)
 
 
-def check_scheduled_job(job: Job) -> Causes:
+def check_scheduled_job(job: Job | CronJob) -> Causes:
     """Yield the errors in those fields of a Job that its controller or the scheduler reads.
 
-    The rules apply to new and to stored Jobs.
+    The rules apply to new and to stored Jobs, and to the template of a CronJob.
     """
+    if isinstance(job, CronJob):
+        yield from _check_scheduled_job_template(job.spec.job_template)
+        return
     yield from non_negative("spec.parallelism", job.spec.parallelism)
     if job.spec.completions is not None:
         yield from non_negative("spec.completions", job.spec.completions)
     if job.spec.backoff_limit is not None:
         yield from non_negative("spec.backoffLimit", job.spec.backoff_limit)
     yield from check_scheduled_template(job.spec.template)
+
+
+def _check_scheduled_job_template(template: Json) -> Causes:
+    field = "spec.jobTemplate"
+    try:
+        job = decode_as(Job, without_nulls(template))
+    except DecodeError as cause:
+        yield Cause("FieldValueInvalid", cause.problem, f"{field}.{cause.field}")
+        return
+    for wrong in check_scheduled_job(job):
+        yield Cause(wrong.reason, wrong.message, f"{field}.{wrong.field}")
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
