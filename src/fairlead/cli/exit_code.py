@@ -11,4 +11,5 @@ BAD_INPUT: Final = 2
 CONDITION_HOLDS: Final = 3  # A condition of --fail-on is true.
 DEFECT: Final = 70  # EX_SOFTWARE of sysexits.h: Fairlead itself failed
 OUTPUT_FAILED: Final = 74  # EX_IOERR of sysexits.h: a result could not be written
+SIGNALLED: Final = 128  # shells add this to the number of the signal that ended a command
 INTERRUPTED: Final = 130  # the exit code that shells report for SIGINT

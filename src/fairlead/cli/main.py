@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import pairwise, takewhile
 from pathlib import Path
+from types import FrameType
 from typing import Final, NoReturn
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError, UnusedCliTokensError
@@ -250,7 +252,35 @@ def main() -> None:
     # OpenBLAS, NumPy's library for linear algebra, is not used. Without this setting, it
     # would start a thread for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _leave(run(sys.argv[1:]))
+    clean_up_on_signals()
+    try:
+        code = run(sys.argv[1:])
+    except SignalError as ended:
+        code = exit_code.SIGNALLED + ended.number
+    _leave(code)
+
+
+class SignalError(BaseException):
+    """Raised in the main thread when the process receives the signal `number`."""
+
+    def __init__(self, number: int) -> None:
+        """`number` is the number of the signal."""
+        super().__init__(number)
+        self.number = number
+
+
+def clean_up_on_signals() -> None:
+    """Let SIGTERM and SIGHUP raise SignalError, so that unfinished output files are removed.
+
+    A signal that is ignored stays ignored, as under nohup. SIGINT raises KeyboardInterrupt.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _raise_signal)
+
+
+def _raise_signal(number: int, _: FrameType | None) -> NoReturn:
+    raise SignalError(number)
 
 
 def _leave(code: int) -> NoReturn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from fairlead import __version__
 from fairlead.cli import main
-from fairlead.cli.main import run
+from fairlead.cli.main import SignalError, clean_up_on_signals, run
+from fairlead.cli.output.atomic_file import AtomicFile
 
 ROOT = Path(__file__).parents[3]
 STORE = ROOT / "examples" / "store"
@@ -296,3 +298,22 @@ def test_a_terminal_without_utf_8_gets_question_marks():
     done = subprocess.run(command, capture_output=True, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"?" in done.stdout
+
+
+def write_until_terminated(path):
+    with AtomicFile(path) as file:
+        file.write(b"{}")
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_terminated_command_leaves_no_unfinished_file(tmp_path):
+    """SIGTERM ends a command as Ctrl-C does."""
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        clean_up_on_signals()
+        with pytest.raises(SignalError):
+            write_until_terminated(tmp_path / "commands.jsonl")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert list(tmp_path.iterdir()) == []

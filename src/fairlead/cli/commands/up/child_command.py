@@ -16,7 +16,6 @@ from fairlead.cli.options.parameter import Names
 from fairlead.whatif.input.error import InputError
 
 STOP_SECONDS_MAX: Final = 10
-_SIGNALLED: Final = 128  # shells add this to the number of the signal that ended a command
 
 
 class ChildCommand:
@@ -35,7 +34,7 @@ class ChildCommand:
         if self._process is None:
             return exit_code.SUCCESS
         code = self._process.wait()
-        return code if code >= 0 else _SIGNALLED - code
+        return code if code >= 0 else exit_code.SIGNALLED - code
 
     def start(self, kubeconfig: Path) -> None:
         """Start the command with KUBECONFIG set to `kubeconfig`.
