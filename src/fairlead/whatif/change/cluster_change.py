@@ -507,6 +507,10 @@ def _edit(collected: _Steps) -> None:
             refuse_absent_classes([changed], inventory)
             refuse_excess([changed])
             edited[changed.ref] = changed
+            known = set(unknown_annotations([edit.target]))
+            collected.notes += [
+                note for note in unknown_annotations([changed]) if note not in known
+            ]
     if edited:
         from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
 

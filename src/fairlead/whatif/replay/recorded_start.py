@@ -201,7 +201,7 @@ def replay_simkube(
         for workload in sorted(trace.lifecycles)
         for start in _simkube_starts(trace.lifecycles[workload], waits.pop(workload, []), outcome)
     ]
-    notes = []
+    notes = list(trace.notes)
     if rest := sum(map(len, waits.values())):
         pods = counted(rest, "pod")
         notes.append(f"Not compared: {pods} of workloads without recorded pods.")

@@ -227,7 +227,7 @@ class _ScenarioCluster(Struct, frozen=True, kw_only=True):
     """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
 
     `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods;
-    `notes` are about writes that were left out.
+    `notes` are about writes that were left out and about fields without an effect.
     """
 
     initial: list[Manifest]
@@ -278,7 +278,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         start=start,
         arriving=[*arriving, *audited.steps],
         lifecycles={**audited.lifecycles, **({} if simkube is None else simkube.lifecycles)},
-        notes=audited.notes,
+        notes=(*audited.notes, *(() if simkube is None else simkube.notes)),
     )
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -34,11 +35,12 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.change.kubectl_apply import merge_patch_between
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import Document
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest, manifests, unknown_annotations
 from fairlead.whatif.snapshot.size_limit import refuse_excess
+from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
 VERSIONS: Final = (2, 3)
 _SECONDS_MAX: Final = 1 << 33
@@ -75,13 +77,15 @@ class RecordedLifecycle(Struct, frozen=True, order=True):
 class SimKubeTrace(Struct, frozen=True):
     """A trace as steps, timed from its first event at `start`.
 
-    `lifecycles` contains the recorded pods of each workload, ordered by their start.
+    `lifecycles` contains the recorded pods of each workload, ordered by their start. `notes` are
+    about fields and annotations that have no effect.
     """
 
     source: str
     start: Instant
     steps: tuple[ScriptedStep, ...]
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
+    notes: tuple[str, ...] = ()
 
 
 class RecordedDurations(Struct):
@@ -122,7 +126,7 @@ def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKu
 
     `inventory` contains the cluster at the start; the objects of the trace are added to it.
     """
-    trace = _decoded(source, data)
+    trace, notes = _decoded(source, data)
     if trace.version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
         problem = f"{trace.version} is not supported; known: {known}"
@@ -142,17 +146,19 @@ def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKu
         for step in reader.steps(number, event, seconds(event.ts - first))
     ]
     recorded = _lifecycles(source, trace, first)
-    return SimKubeTrace(source, seconds(first), tuple(steps), recorded)
+    notes += (*unknown_annotations(reader.objects), *unknown_field_notes(reader.objects))
+    return SimKubeTrace(source, seconds(first), tuple(steps), recorded, notes)
 
 
-def _decoded(source: str, data: bytes) -> _Trace:
+def _decoded(source: str, data: bytes) -> tuple[_Trace, tuple[str, ...]]:
+    """Return the trace in `data`, and notes about its unknown fields. Raises InputError."""
     is_json = data.lstrip()[:1] == b"{"
     decode = msgspec.json.decode if is_json else msgspec.msgpack.decode
     try:
         whole = decode(data)
         if isinstance(whole, list):
             raise InputError(source, "is a trace of SimKube before 2.0, which is not supported")
-        return msgspec.convert(whole, _Trace)
+        return msgspec.convert(whole, _Trace), tuple(_unknown_field_notes(source, whole))
     except msgspec.ValidationError as cause:
         problem, _, path = str(cause).partition(" - at `$")
         field = path.strip("`.")
@@ -163,6 +169,18 @@ def _decoded(source: str, data: bytes) -> _Trace:
         raise InputError(source, "is nested too deeply") from None
 
 
+def _unknown_field_notes(source: str, whole: Json) -> Iterator[str]:
+    """Yield a note for each field of the trace or of an event that traces do not have."""
+    places = [("", whole, (*_Trace.__struct_fields__, "config"))]
+    for number, event in enumerate(whole["events"]):
+        places.append((f"events[{number}].", event, _Event.__struct_fields__))
+    for where, value, known in places:
+        for name in sorted(map(str, value.keys() - set(known))):
+            near = get_close_matches(name, known, 1)
+            hint = f" (did you mean {near[0]}?)" if near else ""
+            yield f"{source}: {where}{one_line(name)} is unknown and has no effect{hint}."
+
+
 # --- events -------------------------------------------------------------------------------------
 
 
@@ -171,6 +189,7 @@ class _Reader(Struct):
 
     source: str
     inventory: Inventory
+    objects: list[Manifest] = field(default_factory=list)  # in all versions
     # By identity: a custom resource may have the kind and name of another object.
     _applied: dict[tuple[str, str, str], Json] = field(default_factory=dict)
 
@@ -213,6 +232,7 @@ class _Reader(Struct):
         ref, value = found.ref, found.value
         before = self._applied.get(found.identity)
         self._applied[found.identity] = value
+        self.objects.append(found)
         known = self.inventory.get(found.kind, ref.namespace, ref.name)
         if before is None and known is None:
             self.inventory.add(found)

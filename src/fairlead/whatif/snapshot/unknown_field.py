@@ -69,14 +69,17 @@ def refuse_unknown_fields(
 def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the unknown fields of hand-written objects, which are those without uid.
 
-    Objects of dumps are not checked, because their cluster may have newer fields.
+    Objects of dumps are not checked, because their cluster may have newer fields. `manifests` may
+    contain several versions of an object.
     """
     written = samples(one for one in manifests if not one.ref.uid)
-    found = [
-        f"{path} of {one.title}{f' (did you mean {near}?)' if near else ''}"
-        for one in written
-        for path, near in unknown_fields(one)
-    ]
+    found = list(
+        dict.fromkeys(
+            f"{path} of {one.title}{f' (did you mean {near}?)' if near else ''}"
+            for one in written
+            for path, near in unknown_fields(one)
+        )
+    )
     if found:
         more = f" and {len(found) - _NAMED_MAX:,} more" if len(found) > _NAMED_MAX else ""
         are = "An unknown field has" if len(found) == 1 else "Unknown fields have"

@@ -100,6 +100,13 @@ def test_applied_objects_can_be_scaled_and_cordoned(cluster, write, make):
     assert len(commands(change, cluster)) == 4
 
 
+def test_a_note_names_an_unknown_annotation_that_set_sets(cluster):
+    path = "node/n1:metadata.annotations[fairlead.dev/drian]"
+    script = script_of_change(ClusterChange(set=(f"{path}=requested",)), cluster)
+    (note,) = (one for one in script.notes if "fairlead.dev/drian" in one)
+    assert note.startswith("The annotation fairlead.dev/drian of Node n1 is unknown")
+
+
 def test_a_deleted_object_can_be_applied_again(cluster, write, make):
     path = write("c.json", make.pod("solo"))
     delete, create = commands(ClusterChange(delete=("pod/solo",), apply=(path,)), cluster)

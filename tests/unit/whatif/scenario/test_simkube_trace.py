@@ -46,6 +46,19 @@ def parsed(trace, inventory=None):
     return parse_simkube_trace("trace.json", data, inventory or Inventory())
 
 
+def test_notes_name_fields_that_have_no_effect(trace):
+    assert parsed(trace).notes == ()
+    first = trace["events"][0]
+    web = first["applied_objs"][0]
+    web["spec"]["replcas"] = 3
+    web["metadata"]["annotations"]["fairlead.dev/run-durration"] = "3s"
+    trace["events"][0] = {**first, "deleted_obj": []}
+    event, annotation, field = parsed(trace).notes
+    assert event.startswith("trace.json: events[0].deleted_obj is unknown and has no effect (did")
+    assert annotation.startswith("The annotation fairlead.dev/run-durration of Deployment shop/web")
+    assert field.startswith("An unknown field has no effect: spec.replcas of Deployment shop/web")
+
+
 def test_events_become_steps(trace):
     found = parsed(trace)
     assert found.start == seconds(START)
