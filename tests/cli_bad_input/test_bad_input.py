@@ -485,6 +485,9 @@ CASES = [
              "PersistentVolumeClaim shop/c: spec.resources.requests[storage]: Invalid value"),
     snapshot("a volume of lots", documents(NODE, VOLUME % "lots"),
              "PersistentVolume v: spec.capacity[storage]: Invalid value"),
+    snapshot("a YAML list that is cut off", "apiVersion: v1\nitems:\n- apiVersion: v1\n"
+             "  kind: Node\n  metadata:\n    name: n1\n- apiVersion: v1\n  kind: Node\n",
+             "is a list without a kind; the file may be cut off"),
     snapshot("a claim template without a map", documents(NODE, (
         "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop}\n"
         "spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: large}]}\n")),

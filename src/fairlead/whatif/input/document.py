@@ -136,7 +136,10 @@ def _yaml_listing(source: str, data: Bytes) -> Listing | None:
     """Return the listing in `data` if it has the layout of kubectl's YAML, otherwise None."""
     text = decode_text(source, bytes(data))
     found = None if text.lstrip().startswith(("{", "[")) else split_listing(text)
-    return None if found is None else Listing(found[0], [*map(msgspec.Raw, found[1])])
+    # kubectl writes the kind after the items, so a file that is cut off has none.
+    if found is None or not str(found[0].get("kind", "")).endswith("List"):
+        return None
+    return Listing(found[0], [*map(msgspec.Raw, found[1])])
 
 
 def _with_listing(document: Document) -> Document:
