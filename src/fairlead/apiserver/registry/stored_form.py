@@ -320,7 +320,8 @@ def _tolerates(tolerations: Iterable[Toleration], key: str) -> bool:
 def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
     resources = container.resources
     return (
-        not resources.claims  # raw JSON, which may contain nulls
+        container.name != ""
+        and not resources.claims  # raw JSON, which may contain nulls
         and resources.limits.keys() <= resources.requests.keys()
         and "" not in resources.requests.values()
         and _are_texts(resources.requests)

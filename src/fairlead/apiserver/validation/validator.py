@@ -282,9 +282,11 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 def _missing_fields(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
     """Yield an error for each required field that `value`, or an object in its fields, lacks.
 
-    Items of lists are not checked: the rules for updates read them with care, because hand-written
-    containers often have no name. Values of the wrong type are skipped; decoding refuses them.
+    Values of the wrong type are skipped; decoding refuses them.
     """
+    if schema.type is Type.LIST and schema.items is not None and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _missing_fields(schema.items, item, f"{path}[{index}]")
     if schema.type is not Type.OBJECT or not isinstance(value, dict):
         return
     for name, member in schema.fields.items():

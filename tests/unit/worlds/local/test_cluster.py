@@ -589,6 +589,7 @@ def test_an_object_of_a_snapshot_may_have_no_spec(make_cluster, kind, path, reas
     ("version", "kind", "field"),
     [
         ("v1", "Pod", "spec.containers"),
+        ("v1", "Pod", "spec.containers[0].name"),
         ("batch/v1", "Job", "spec.template.spec.containers"),
         ("apps/v1", "Deployment", "spec.selector"),
         ("apiextensions.k8s.io/v1", "CustomResourceDefinition", "spec.group"),
@@ -601,7 +602,9 @@ def test_an_object_of_a_snapshot_has_the_fields_that_every_stored_object_has(
     make_cluster, version, kind, field
 ):
     """The rules for later writes read these fields."""
-    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": {}}
+    containers = [{}] if "[0]" in field else None
+    spec = {"containers": containers}
+    manifest = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, "spec": spec}
     with pytest.raises(ApiError) as refused:
         make_cluster(objects=(manifest,))
     assert refused.value.causes[0].field == field

@@ -111,7 +111,7 @@ def missing_resources(spec: Json, required: Iterable[str]) -> str:
         specified = _compute({"containers": [container]})
         for name in sorted(requirement):
             if name not in specified and name not in _pod_level_usage(spec):
-                missing.setdefault(name, []).append(container["name"])
+                missing.setdefault(name, []).append(container.get("name", ""))
     return "; ".join(f"{name} for: {','.join(sorted(missing[name]))}" for name in sorted(missing))
 
 
@@ -308,14 +308,16 @@ def effective_spec(pod: Json) -> Json:
     is_infeasible = _is_infeasible(status)
     for part, status_key in _STATUSES:
         statuses = {
-            one["name"]: one
+            one.get("name", ""): one
             for one in status.get(status_key) or ()
             if one.get("resources") is not None
         }
         if statuses and spec.get(part):
             containers = [
-                _effective_container(one, statuses[one["name"]], is_infeasible=is_infeasible)
-                if one["name"] in statuses and _keeps_running(part, one)
+                _effective_container(
+                    one, statuses[one.get("name", "")], is_infeasible=is_infeasible
+                )
+                if one.get("name", "") in statuses and _keeps_running(part, one)
                 else one
                 for one in spec[part]
             ]

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.admission.quota.usage import effective_spec
 from fairlead.apiserver.kind import RESOURCE_QUOTA
 
 
@@ -89,3 +90,9 @@ def test_an_object_that_enters_the_scope_of_a_quota_is_charged_completely(gate, 
     found.admits(claim("gold"), Operation.UPDATE, old=claim("silver"))
     used = found.storage.find(RESOURCE_QUOTA, "n", "q")["status"]["used"]
     assert used == {"requests.storage": "4Gi"}
+
+
+def test_a_container_of_a_dump_may_have_no_name():
+    row = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    pod = {"spec": {"containers": [{}]}, "status": {"containerStatuses": [row]}}
+    assert effective_spec(pod) == {"containers": [{}]}
