@@ -165,6 +165,8 @@ class Inventory:
         before, slash, after = rest.partition("/")
         if kind.namespaced and slash and not _NOT_IN_NAMESPACES & set(before):
             namespace, rest = before, after
+        if not rest.strip():  # This would select every object; it is usually an unset variable.
+            raise InputError(source, f"{text!r} has an empty selector")
         try:
             selector = parse_selector(rest)
         except SelectorError as cause:
@@ -194,6 +196,8 @@ class Inventory:
             if ("", text) not in nodes:
                 raise InputError(source, f"there is no Node {text}{self._similar(NODE, text)}")
             return [text]
+        if not text.strip():  # This would select every node; it is usually an unset variable.
+            raise InputError(source, "is empty")
         try:
             selector = parse_selector(text)
         except SelectorError as cause:

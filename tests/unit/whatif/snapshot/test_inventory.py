@@ -138,3 +138,11 @@ def test_resources_of_one_name_are_named_once():
     assert unreadable_lines(groups) == [
         "no podgroups could be read: gangs of kube-batch are scheduled pod by pod"
     ]
+
+
+def test_blank_text_selects_nothing(inventory):
+    """An unset shell variable must not select every object: `--drain "$A $B"`."""
+    with pytest.raises(InputError, match="--drain: is empty"):
+        inventory.nodes("--drain", " ")
+    with pytest.raises(InputError, match="--delete: 'deploy/shop/ ' has an empty selector"):
+        inventory.select("--delete", "deploy/shop/ ")
