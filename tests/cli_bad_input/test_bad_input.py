@@ -488,6 +488,9 @@ CASES = [
     snapshot("a YAML list that is cut off", "apiVersion: v1\nitems:\n- apiVersion: v1\n"
              "  kind: Node\n  metadata:\n    name: n1\n- apiVersion: v1\n  kind: Node\n",
              "is a list without a kind; the file may be cut off"),
+    snapshot("an owner without a kind", documents(NODE, POD.replace(
+        "namespace: shop", "namespace: shop, ownerReferences: [{name: web, uid: u}]")),
+             "Pod shop/web: metadata.ownerReferences.kind: Invalid value"),
     snapshot("a claim template without a map", documents(NODE, (
         "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db, namespace: shop}\n"
         "spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: large}]}\n")),

@@ -250,10 +250,10 @@ class StoredForm:
 
 
 def _has_valid_owners(meta: ObjectMeta) -> bool:
-    """Return whether the namespace is valid and all owners have a uid."""
+    """Return whether the namespace is valid and all owners are named."""
     if meta.namespace and dns_label_problems(meta.namespace):
         return False
-    return all(owner.uid for owner in meta.owner_references)
+    return all(owner.kind and owner.name and owner.uid for owner in meta.owner_references)
 
 
 def _interned(

@@ -38,10 +38,11 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Yield an error for each owner reference without a uid."""
+    """Yield an error for each owner reference without a kind, a name or a uid."""
     for owner in meta.owner_references:
-        if not owner.uid:
-            yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
+        for name, value in (("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)):
+            if not value:
+                yield invalid(f"metadata.ownerReferences.{name}", "", "must not be empty")
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
