@@ -67,6 +67,10 @@ def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFil
                 "processes, such as processes:1"
             )
             raise InputError("--on", problem) from None
+        except BaseException:  # a signal, or a failed case; the pool would wait for running cases
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
