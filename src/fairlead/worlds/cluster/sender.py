@@ -47,6 +47,9 @@ _FORBIDDEN, _TOO_LARGE = 403, 413
 # Separates the name of the object in a refusal from the reason. upstream: NewForbidden
 _IS_FORBIDDEN: Final = " is forbidden: "
 REFUSALS_NAMED: Final = 100
+# The cause in a refusal of new objects in a namespace that is being deleted, which is usual.
+# upstream: client-go/tools/events/event_broadcaster.go: recordEvent does not log it either
+_ENDING_NAMESPACE: Final = b'"NamespaceTerminating"'
 
 
 class SenderOptions(Struct, frozen=True, kw_only=True):
@@ -180,7 +183,7 @@ class Sender:
         if self._is_stopped:
             return
         if answer is not None and answer.status == _FORBIDDEN:
-            self._name_refusal(answer.message)
+            self._name_refusal(answer)
         try:
             step = self._next_step(running, answer)
             if isinstance(step, ApiRequest):
@@ -200,15 +203,17 @@ class Sender:
             self._finish(running, end.value)
             return None
 
-    def _name_refusal(self, message: str) -> None:
+    def _name_refusal(self, answer: ApiAnswer) -> None:
         """Log why a request was forbidden, each reason once, for at most REFUSALS_NAMED reasons.
 
         The outcomes of deletions, patches and events appear nowhere else.
         """
-        reason = message.partition(_IS_FORBIDDEN)[2] or message
+        if _ENDING_NAMESPACE in answer.body:
+            return
+        reason = answer.message.partition(_IS_FORBIDDEN)[2] or answer.message
         if reason not in self._refusals and len(self._refusals) < REFUSALS_NAMED:
             self._refusals.add(reason)
-            self._options.log(f"the API server forbids a request: {message}")
+            self._options.log(f"the API server forbids a request: {answer.message}")
 
     def _send(self, running: _Running, request: ApiRequest) -> None:
         def resume(answer: ApiAnswer | None) -> None:

@@ -128,6 +128,14 @@ def test_a_missing_permission_is_logged_once():
     assert len(world.finished) == 2
 
 
+def test_the_refusal_of_an_event_in_a_terminating_namespace_is_not_logged():
+    client, world, lines = Client(), World(), []
+    body = b'{"details":{"causes":[{"reason":"NamespaceTerminating"}]}}'
+    refused = ApiAnswer(403, body, message="unable to create new content in namespace a")
+    run(client, world, bind("web-0"), then=lambda _: client.begun[0][1](refused), log=lines.append)
+    assert lines == []
+
+
 def test_no_request_is_sent_without_leadership():
     client, world = Client(), World()
     sender, _, _ = run(client, world, bind("web-0"), may_send=lambda: False)
