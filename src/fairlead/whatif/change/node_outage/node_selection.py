@@ -40,7 +40,7 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
         raise InputError(source, f"{zone} is in several regions; say which: {which}")
     names = {name for _, name in by_zone if name}
     known = known_names(zone, names) if names else _NO_ZONES
-    problem = f"there is no zone {zone}" if zone else "the name of the zone is missing"
+    problem = f"there is no zone {zone}" if zone.strip() else "the name of the zone is missing"
     raise InputError(source, f"{problem}; {known}")
 
 

@@ -31,6 +31,12 @@ def test_a_zone_selects_all_of_its_nodes():
     assert zone_nodes("--fail-zone", "a", found) == ["n1", "n2"]
 
 
+@pytest.mark.parametrize("zone", ["", " "])
+def test_a_blank_zone_is_refused_as_missing(zone):
+    with pytest.raises(InputError, match="the name of the zone is missing; known: a"):
+        zone_nodes("--fail-zone", zone, cluster(n1={ZONE: "a"}))
+
+
 def test_the_deprecated_zone_label_has_precedence():
     found = cluster(n1={BETA_ZONE: "old", ZONE: "new"}, n2={ZONE: "new"})
     assert zone_nodes("--fail-zone", "new", found) == ["n2"]
