@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - it is imported late
+import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded before its first use
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.workload import Setting, Workload

@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
-import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - it is imported late
+import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded before its first use
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.credentials import Credentials

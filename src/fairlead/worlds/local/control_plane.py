@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - it is imported late
+import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - loaded before its first use
 from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
