@@ -13,6 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.apiserver.kind import POD_GROUP
+from fairlead.client.leader_election import ElectionConfig
 from fairlead.worlds.cluster.resource import (
     BATCH,
     CONTROLLERS,
@@ -68,21 +69,20 @@ _OWN: Final = (
 
 def rbac_manifest(
     controllers: Collection[str],
-    namespace: str,
-    lease: str,
+    election: ElectionConfig | None,
     *,
     only_reads: bool = False,
     gated: Collection[str] = (),
 ) -> str:
-    """Return the roles as YAML documents; `lease` is the election's Lease in `namespace`.
+    """Return the roles as YAML documents; `election` is None without leader election.
 
     If `only_reads` is True, return the roles of `fairlead run --shadow`, which needs no Lease.
     `gated` are the resources that the scheduler reads only because feature gates are on.
     """
     rules = cluster_rules(controllers, only_reads=only_reads, gated=gated)
     roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
-    if not only_reads:
-        roles.append(("Role", namespace, election_rules(lease)))
+    if election is not None and not only_reads:
+        roles.append(("Role", election.namespace, election_rules(election.name)))
     roles += [("Role", place, rules) for place, rules in heartbeat_rules(controllers).items()]
     return "---\n".join(_role(*role) for role in roles)
 

@@ -58,6 +58,18 @@ def test_the_configuration_may_be_a_pipe(tmp_path, capsys):
     assert '"resourceNames":["mine"]' in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("in_file", [False, True], ids=["flag", "file"])
+def test_without_leader_election_no_lease_role_is_printed(tmp_path, capsys, in_file):
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"leaderElection: {{leaderElect: {str(not in_file).lower()}}}\n"
+    )
+    options = [] if in_file else ["--no-leader-election"]
+    assert run(["run", "--rbac", "--config", str(file), *options]) == exit_code.SUCCESS
+    assert '"leases"' not in capsys.readouterr().out
+
+
 def test_a_key_without_a_certificate_is_refused(tmp_path, capsys):
     file = kubeconfig(tmp_path, {"token": "t"})
     options = ["--listen", "127.0.0.1:0", "--tls-private-key-file", "key.pem"]

@@ -209,13 +209,9 @@ def print_roles(request: RunRequest) -> int:
     """Print the roles that the controllers need; return the exit code. Raises InputError."""
     controllers = _controllers(request.controllers)
     document = _config_document(request)
-    election = read_client_settings(document).election
-    namespace = "kube-system" if election is None else election.namespace
-    lease = "kube-scheduler" if election is None else election.name
     manifest = rbac_manifest(
         controllers,
-        namespace,
-        lease,
+        read_client_settings(document).election if request.elects else None,
         only_reads=request.shadow.shadow,
         gated=gated_resources(_scheduler(request, document, allow_extenders=True).version),
     )
