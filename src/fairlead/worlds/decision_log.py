@@ -28,6 +28,7 @@ from fairlead.engine.core.reporter import (
     NodeTainted,
     NominationsWasted,
     PluginFailed,
+    PodBound,
     PodCollected,
     PodEvicted,
     PodPlaced,
@@ -74,6 +75,7 @@ class DecisionLog:
         self._write = write
         self._verbosity = verbosity
         self._cycle = 0
+        self._placing: dict[ObjectRef, int] = {}  # the cycles of placed pods that are not bound yet
         self._now: Instant = 0
 
     def stop(self) -> None:
@@ -82,6 +84,8 @@ class DecisionLog:
 
     def report(self, record: Record) -> None:
         """Log `record` and forward it."""
+        if isinstance(record, PodBound):
+            self._placing.pop(record.pod, None)
         self._now = getattr(record, "at", self._now)  # A plugin's failure has no time of its own.
         for line in self._lines(record):
             if line.verbosity <= self._verbosity:
@@ -133,11 +137,14 @@ class DecisionLog:
         if isinstance(record, PodPlaced) and record.via == "batch":
             yield _Line(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
             return
-        if not (isinstance(record, PodUnschedulable) and record.is_binding):
-            self._cycle += 1
-        pair = {**pod, "cycle": self._cycle, "attempt": record.attempt}
-        yield _Line(3, _SCHEDULER, "Attempting to schedule pod", pair)
+        is_binding = isinstance(record, PodUnschedulable) and record.is_binding
+        self._cycle += not is_binding
+        cycle = self._placing.pop(record.pod, self._cycle) if is_binding else self._cycle
+        pair = {**pod, "cycle": cycle, "attempt": record.attempt}
+        if not is_binding:
+            yield _Line(3, _SCHEDULER, "Attempting to schedule pod", pair)
         if isinstance(record, PodPlaced):
+            self._placing[record.pod] = cycle
             found = {
                 "feasibleNodes": record.feasible,
                 "via": record.via,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fairlead.cli import main
@@ -12,6 +13,7 @@ from fairlead.engine.core.reporter import (
     EvictionTimed,
     NodeEmptied,
     NodeMarkedUnknown,
+    PodBound,
     PodEvicted,
     PodPlaced,
     PodPreempting,
@@ -72,6 +74,22 @@ def test_a_line_has_time_component_message_and_pairs():
 def test_each_record_has_its_log_level(record, counts):
     """The levels are those of -v 0, info, debug and trace."""
     assert tuple(len(lines(record, verbosity=n)) for n in (0, *LEVELS.values())) == counts
+
+
+def test_a_failed_binding_has_the_cycle_that_placed_the_pod():
+    other = msgspec.structs.replace(PLACED, pod=V)
+    refused = msgspec.structs.replace(FAILED, is_binding=True, attempt=2)
+    *_, line = lines(PLACED, other, refused, verbosity=3)
+    assert '"Unable to schedule pod; no fit; waiting" pod="ns/p" cycle=1 attempt=2' in line
+    attempts = [one for one in lines(PLACED, refused) if '"Attempting to schedule pod"' in one]
+    assert len(attempts) == 1
+
+
+def test_a_bound_pod_is_forgotten():
+    log = DecisionLog(SilentReporter(), lambda _: None, 2)
+    log.report(PLACED)
+    log.report(PodBound(P, "n1", NOON, NOON, 2, "default-scheduler", NOON))
+    assert log._placing == {}
 
 
 def test_findings_are_warnings():
