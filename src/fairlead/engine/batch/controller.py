@@ -112,7 +112,10 @@ class Batch:
         """Note that a pod is bound; return the event, unless another scheduler owns the pod."""
         pod_id = bind.pod.uid or bind.pod.key
         self._preparations.bound(pod_id)
-        return [_scheduled_event(bind)] if pod_id in self.jobs.tasks else []
+        task = self.jobs.tasks.get(pod_id)
+        if task is None or not self.jobs.owns(task.info.pod):
+            return []
+        return [_scheduled_event(bind, task.info.pod.spec.scheduler_name)]
 
     def _see_refused_status(self, outcome: CommandSucceeded | CommandFailed) -> None:
         """Let the next session write a refused status again, as kube-batch does a second later."""
@@ -198,7 +201,7 @@ class Batch:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())
 
 
-def _scheduled_event(bind: Bind) -> RecordEvent:
+def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
     """Return the event for a bound pod. upstream: kube-batch and Volcano, cache.go: Bind."""
     return RecordEvent(
         regarding=bind.pod,
@@ -206,7 +209,7 @@ def _scheduled_event(bind: Bind) -> RecordEvent:
         reason="Scheduled",
         action="Binding",
         note=f"Successfully assigned {bind.pod.key} to {bind.node}",
-        reporting_controller="batch",
+        reporting_controller=scheduler_name,
     )
 
 

@@ -48,7 +48,7 @@ def test_the_first_session_runs_at_once(world):
 
 def test_each_bound_pod_gets_an_event(world):
     """As from kube-batch and Volcano; other schedulers write the events of their own pods."""
-    other = make_task("p", scheduler="default-scheduler")
+    other = make_task("p", "g", scheduler="default-scheduler", node="n1")
     world.put(make_node("n1"), make_gang("g", 2), other).live_until(0)
     world.tell(CommandSucceeded(Bind(ObjectRef("Pod", "default", "p", other.metadata.uid), "n1")))
     events = [one for one in world.log if isinstance(one, RecordEvent) and one.type == "Normal"]
@@ -56,7 +56,8 @@ def test_each_bound_pod_gets_an_event(world):
     assert [one.note for one in events] == [
         f"Successfully assigned {one.regarding.key} to n1" for one in events
     ]
-    assert [one.regarding.name for one in events] == list(world.running())
+    assert [one.regarding.name for one in events] == ["g-0", "g-1"]
+    assert {one.reporting_controller for one in events} == {"kube-batch"}
 
 
 def test_the_last_session_runs_a_period_after_the_binds(world):

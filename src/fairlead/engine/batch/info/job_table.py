@@ -28,7 +28,7 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.queue import DEFAULT_QUEUE, QueueInfo, queue_info
 from fairlead.engine.batch.info.request import RequestTable
 from fairlead.engine.batch.info.task_status import TaskStatus, status_of
-from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange, PodsLoaded
@@ -75,6 +75,21 @@ class JobTable:
     def default_queue(self) -> str:
         """Name of the queue for groups whose spec has no queue."""
         return self._ownership.default_queue
+
+    def owns(self, pod: Pod) -> bool:
+        """Return whether the schedulerName of `pod` is one of `scheduler_names`."""
+        return pod.spec.scheduler_name in self._ownership.scheduler_names
+
+    def component_of(self, job: JobInfo) -> str:
+        """Return the reportingController of events about the group of `job`.
+
+        It is the schedulerName of the job's pods. For a job without pods, it is the name that
+        Volcano uses. upstream: volcano/pkg/scheduler/util: GenerateComponentName
+        """
+        names = self._ownership.scheduler_names
+        pods = (task.info.pod for task in job.tasks.values())
+        otherwise = names[0] if len(names) == 1 else VOLCANO
+        return next((pod.spec.scheduler_name for pod in pods if self.owns(pod)), otherwise)
 
     # --- stimuli ---------------------------------------------------------------------------
 
@@ -231,7 +246,7 @@ class JobTable:
         schedulerName is in `scheduler_names`. A pod with a node belongs to its group, whichever
         scheduler placed it (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
-        ours = pod.spec.scheduler_name in self._ownership.scheduler_names
+        ours = self.owns(pod)
         name = group_name(pod)
         if not ours and (not name or status_of(pod) in (TaskStatus.PENDING, TaskStatus.GATED)):
             return None

@@ -157,7 +157,8 @@ def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iter
         yield PatchStatus(ref, fields=fields, conditions=conditions)
     quiet = not session.defects.has(Defect.MUTE_FIT_ERROR) and not conditions
     if report.phase != "Running" and not quiet:
-        yield _event(ref, UNSCHEDULABLE, group_note(report))
+        component = session.job_table.component_of(report.job)
+        yield _event(ref, UNSCHEDULABLE, group_note(report), component)
 
 
 def group_note(report: JobReport) -> str:
@@ -238,7 +239,7 @@ def _task_commands(session: Session, task: TaskInfo, text: str) -> Iterator[Comm
         session.reporter.report(_record(session, task, text))
         yield PatchStatus(task.ref, conditions=(wanted,))
     if changed or session.defects.has(Defect.MUTE_FIT_ERROR):
-        yield _event(task.ref, "FailedScheduling", text)
+        yield _event(task.ref, "FailedScheduling", text, task.info.pod.spec.scheduler_name)
 
 
 def _record(session: Session, task: TaskInfo, text: str) -> PodUnschedulable:
@@ -256,12 +257,12 @@ def _record(session: Session, task: TaskInfo, text: str) -> PodUnschedulable:
     )
 
 
-def _event(about: ObjectRef, reason: str, note: str) -> RecordEvent:
+def _event(about: ObjectRef, reason: str, note: str, component: str) -> RecordEvent:
     return RecordEvent(
         regarding=about,
         type="Warning",
         reason=reason,
         action="Scheduling",
         note=note,
-        reporting_controller="batch",
+        reporting_controller=component,
     )

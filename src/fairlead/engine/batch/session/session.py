@@ -356,7 +356,9 @@ class Session:
         self.commands.append(DeleteObject(task.ref, why=why))
         group = task.job.group
         if group is not None and group.ref is not None:
-            self.commands.append(_evict_event(group.ref, why))
+            self.commands.append(
+                _evict_event(group.ref, why, self.job_table.component_of(task.job))
+            )
         self.note("evict", task, why)
 
     def report_displacement(
@@ -469,7 +471,7 @@ class Session:
         return [task for task in found if task is not None and task.job.id in jobs]
 
 
-def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
+def _evict_event(group: ObjectRef, why: str, component: str) -> RecordEvent:
     """Return the event for an eviction, which is about the group, not the pod (cache.go: Evict)."""
     return RecordEvent(
         regarding=group,
@@ -477,7 +479,7 @@ def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
         reason="Evict",
         action="Evict",
         note=why,
-        reporting_controller="batch",
+        reporting_controller=component,
     )
 
 

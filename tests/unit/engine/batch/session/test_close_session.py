@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.defect import UPSTREAM
+from fairlead.engine.batch.info.job_table import Ownership
+from fairlead.engine.core.command import RecordEvent
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
 
@@ -65,6 +67,29 @@ def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(harness):
     text = "0/1 nodes are available: 1 Insufficient cpu."
     assert condition.message == text
     assert f"Pod g-0 FailedScheduling: {text}" in found.events
+
+
+def sources(found):
+    return {
+        (one.regarding.name, one.reason): one.reporting_controller
+        for one in found.commands
+        if isinstance(one, RecordEvent)
+    }
+
+
+def test_events_come_from_the_scheduler_of_the_pods(harness):
+    """As `kubectl describe` shows the events of kube-batch and Volcano."""
+    stray = make_task("stray", "g", scheduler="default-scheduler", node="n1")
+    harness.put(make_node("n1"), stray, make_gang("g", 5, scheduler="volcano"))
+    found = sources(harness.put(make_group("empty", 1)).run())
+    assert found["g", "Unschedulable"] == found["g-0", "FailedScheduling"] == "volcano"
+    assert found["empty", "Unschedulable"] == "volcano"
+
+
+def test_events_about_a_group_without_pods_come_from_the_only_scheduler(make_harness):
+    harness = make_harness("fairlead", ownership=Ownership(("own",))).put(make_node("n1"))
+    found = sources(harness.put(make_queue("default"), make_group("empty", 1)).run())
+    assert found == {("empty", "Unschedulable"): "own"}
 
 
 def test_kube_batch_repeats_an_event_without_reasons(make_harness):
