@@ -54,6 +54,7 @@ class ElectionConfig(Struct, frozen=True, kw_only=True):
 
 
 class _Metadata(Struct):
+    uid: str = ""
     resource_version: str = field(default="", name="resourceVersion")
 
 
@@ -80,6 +81,7 @@ class LeaderElection:
         """Start as a follower; `jitter` returns numbers in [0, 1)."""
         self.config = config
         self.holder = ""  # of the Lease that was read or written last; "" if it has no holder
+        self.uid = ""  # of the Lease that was written last
         self._jitter = jitter
         self._spec: dict[str, Any] = {}
         self._version = ""
@@ -164,7 +166,7 @@ class LeaderElection:
             self.failed()
             return
         self._spec, self._version = lease.spec, lease.metadata.resource_version
-        self._observed_at = now
+        self.uid, self._observed_at = lease.metadata.uid, now
         self.holder = self.config.identity
         if not self.has_lost(now):
             self._renewed_at = self._attempt_at

@@ -33,10 +33,12 @@ from fairlead.client.list_watch import ListWatch
 from fairlead.client.reflector import WATCH_SECONDS, ObjectUpdate, Reflector
 from fairlead.client.request_queue import RequestLimits
 from fairlead.client.rest_client import RestClient
+from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.user_plugin.meter import Meter
 from fairlead.engine.state.cluster import Cluster
-from fairlead.worlds.cluster.election import Election
+from fairlead.worlds.cluster.election import LEASES, Election
 from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
 from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourceLog
@@ -83,7 +85,8 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
 
     `build` makes the engine when this replica becomes leader. If `election` is None, the runner
     acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
-    events; if it is empty, no events are written. `log` is called with one line per incident.
+    events; if it is empty, no events are written. `component` is the source of events about the
+    Lease. `log` is called with one line per incident.
     `meter` contains the times of the engine's plugins, for the log of slow cycles. `tracer` makes
     spans of the engine's units of work and of requests, except watches and the lists of nodes for
     extenders. When resources become unreadable or readable again, this is logged after
@@ -99,6 +102,7 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     election: ElectionConfig | None = None
     limits: RequestLimits = field(default_factory=RequestLimits)
     host: str = ""
+    component: str = DEFAULT_SCHEDULER
     extenders: ExtenderCaller | None = None
     log: Callable[[str], None] = lambda _: None
     meter: Meter | None = None
@@ -138,6 +142,7 @@ class ClusterRunner:
         self._named: set[str] = set()
         # The keys of undecodable objects that have been logged, by resource.
         self._named_objects: dict[str, set[str]] = {}
+        self._has_led = False
         self._refused = RefusedResourceLog(
             options.log,
             lambda seconds, call: asyncio.get_running_loop().call_later(seconds, call),
@@ -212,6 +217,8 @@ class ClusterRunner:
                 tasks.append(self._task(self.election.run()))
             try:
                 await self._ended.wait()
+                if self._has_led and not self._problem:
+                    self._record_election("stopped leading")
                 await self._finish()
             finally:
                 self._refused.flush()
@@ -223,7 +230,7 @@ class ClusterRunner:
 
     def _compose(self, api: RestClient, stack: AsyncExitStack) -> None:
         options = self._options
-        named = resources_by_kind(options.resources)
+        named = resources_by_kind((*options.resources, LEASES))
         thread = None
         if options.extenders is not None:
             thread = ExtenderThread(options.extenders, named)
@@ -307,8 +314,27 @@ class ClusterRunner:
         assert self.election is not None
         if self.election.state.has_lost(self._lease_clock.now()):
             self._fail(LOST_LEADERSHIP)
-        elif self._driver is None:
+            return
+        if self.is_leader and not self._has_led:
+            self._has_led = True
+            self._record_election("became leader")
+        if self._driver is None:
             self._begin_if_ready()
+
+    def _record_election(self, change: str) -> None:
+        """Record an event about the Lease. upstream: resourcelock/leaselock.go: RecordEvent."""
+        assert self.election is not None
+        assert self._sender is not None
+        config, uid = self.election.state.config, self.election.state.uid
+        event = RecordEvent(
+            regarding=ObjectRef(LEASES.kind, config.namespace, config.name, uid),
+            type="Normal",
+            reason="LeaderElection",
+            action="",
+            note=f"{config.identity} {change}",
+            reporting_controller=self._options.component,
+        )
+        self._sender.record(event, self.clock.now())
 
     def _begin_if_ready(self) -> None:
         """Build the engine once this replica leads and every resource has been listed."""

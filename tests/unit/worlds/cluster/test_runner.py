@@ -10,6 +10,7 @@ from aiohttp import web
 
 from fairlead.api.quantity import NO_QUANTITY
 from fairlead.client.connection import ConnectionConfig
+from fairlead.client.leader_election import ElectionConfig
 from fairlead.engine.core.command import Bind, Issued, ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.issuer import API_SERVER
@@ -68,9 +69,11 @@ def starting_again(refused):
     return handle
 
 
-async def run(commands, lines, handler=empty_cluster, controllers=(TAINT_EVICTION,), until=""):
+async def run(
+    commands, lines, handler=empty_cluster, controllers=(TAINT_EVICTION,), until="", **more
+):
     app = web.Application()
-    app.router.add_get("/{path:.*}", handler)
+    app.router.add_route("*", "/{path:.*}", handler)
     server = web.AppRunner(app, shutdown_timeout=0)
     await server.setup()
     try:
@@ -90,6 +93,8 @@ async def run(commands, lines, handler=empty_cluster, controllers=(TAINT_EVICTIO
             build=lambda _: Deciding(commands),
             log=log,
             quiet_seconds=0.1,
+            on_start=lambda _: runner.stop() if until == "start" else None,
+            **more,
         )
         runner = ClusterRunner(options)
         async with asyncio.timeout(20):
@@ -116,6 +121,41 @@ def test_a_restart_of_the_server_does_not_end_the_run():
     again = "pods can be read again"
     assert asyncio.run(run([], lines, starting_again([]), until=again)) == ""
     assert lines == ["pods cannot be read (status 403); the known objects are used", again]
+
+
+def electing(events):
+    """Returns an empty cluster that stores the Lease, and appends each new event to `events`."""
+
+    async def handle(request):
+        if request.method == "GET" and "/leases/" in request.path:
+            return web.Response(status=404)
+        if request.method == "GET":
+            return await empty_cluster(request)
+        body = await request.json()
+        if body["kind"] == "Event":
+            events.append(body)
+        body["metadata"] |= {"uid": "u-lease", "resourceVersion": "1"}
+        return web.json_response(body)
+
+    return handle
+
+
+def test_changes_of_leadership_are_events_about_the_lease():
+    """As those that `kubectl describe lease` shows for kube-scheduler."""
+    events = []
+    elects = {"election": ElectionConfig(identity="host_1"), "component": "own", "host": "host"}
+    assert asyncio.run(run([], [], electing(events), until="start", **elects)) == ""
+    assert [one["message"] for one in events] == ["host_1 became leader", "host_1 stopped leading"]
+    first = events[0]
+    assert (first["reason"], first["source"]) == ("LeaderElection", {"component": "own"})
+    assert first["metadata"]["namespace"] == "kube-system"
+    assert first["involvedObject"] == {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "namespace": "kube-system",
+        "name": "kube-scheduler",
+        "uid": "u-lease",
+    }
 
 
 async def without_kubernetes(_request):

@@ -43,6 +43,7 @@ from fairlead.client.rest_client import RestClient, usable_credentials
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
+from fairlead.engine.core.issuer import Component
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.engine import Engine
 from fairlead.engine.framework.user_plugin.meter import Meter
@@ -161,6 +162,7 @@ def run_controllers(request: RunRequest) -> int:
             election=settings.election if request.elects else None,
             limits=settings.limits,
             host=host_name() if request.writes_events else "",
+            component=_component(engine_config, controllers),
             extenders=opened.enter_context(reaching(extenders)) if extenders else None,
             log=_log,
             meter=meter,
@@ -169,6 +171,17 @@ def run_controllers(request: RunRequest) -> int:
         )
         problem = uvloop.run(_run(options, metrics, http, dashboard))
     return _ended(problem)
+
+
+def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
+    """Return the source of events about the Lease: the name in the first profile.
+
+    Without a scheduler, it is the name of kube-controller-manager, which runs the other
+    controllers. upstream: cmd/kube-scheduler/app/options/options.go: Config
+    """
+    if SCHEDULER in controllers:
+        return config.scheduler.profiles[0].scheduler_name
+    return Component.CONTROLLER_MANAGER.value
 
 
 def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
