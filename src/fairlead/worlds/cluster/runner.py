@@ -1,7 +1,8 @@
 """ClusterRunner: runs controllers against a real cluster, in an asyncio event loop.
 
     1. list and watch the controllers' resources, even before leading, so that failover is fast
-    2. wait until this replica leads and every resource has been listed
+    2. when every resource has been listed, wait until this replica leads. A replica that cannot
+       list them does not keep the Lease from a replica that can
     3. build the engine; run it after each update and each outcome, and at each deadline
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
@@ -133,6 +134,7 @@ class ClusterRunner:
         self._driver: Driver | None = None
         self._world: ClusterWorld | None = None
         self._sender: Sender | None = None
+        self._synced = asyncio.Event()
         self._ended = asyncio.Event()
         self._problem = ""
         self._timer: asyncio.Handle | None = None
@@ -214,7 +216,7 @@ class ClusterRunner:
                 self.election = Election(
                     state, lease, self._lease_clock.now, self._on_election, options.log
                 )
-                tasks.append(self._task(self.election.run()))
+                tasks.append(self._task(self._elect(self.election)))
             try:
                 await self._ended.wait()
                 if self._has_led and not self._problem:
@@ -251,6 +253,11 @@ class ClusterRunner:
         self._sender.on_failure = self._on_failure
         self._world = ClusterWorld(self.reflectors, self._sender)
         self._sender.world = self._world
+
+    async def _elect(self, election: Election) -> None:
+        """Take part in the election. upstream: cmd/kube-scheduler/app/server.go: Run."""
+        await self._synced.wait()
+        await election.run()
 
     async def _list_watch(self, reflector: Reflector, client: RestClient) -> None:
         def on_updates(updates: list[ObjectUpdate]) -> None:
@@ -337,8 +344,11 @@ class ClusterRunner:
         self._sender.record(event, self.clock.now())
 
     def _begin_if_ready(self) -> None:
-        """Build the engine once this replica leads and every resource has been listed."""
-        if self._driver is not None or not self.has_synced or not self.is_leader:
+        """Build the engine once every resource has been listed and this replica leads."""
+        if not self.has_synced:
+            return
+        self._synced.set()
+        if self._driver is not None or not self.is_leader:
             return
         assert self._world is not None
         self._name_absent()

@@ -158,6 +158,20 @@ def test_changes_of_leadership_are_events_about_the_lease():
     }
 
 
+def test_a_replica_that_cannot_list_does_not_take_the_lease():
+    """As kube-scheduler, which first waits until its informers have synced."""
+    paths = []
+
+    async def handle(request):
+        paths.append(request.path)
+        return web.Response(status=503) if request.path == "/api/v1/pods" else await store(request)
+
+    store, election = electing([]), ElectionConfig(identity="host_1")
+    assert asyncio.run(run([], [], handle, until="pods cannot be read", election=election)) == ""
+    assert "/api/v1/pods" in paths
+    assert not [path for path in paths if "/leases" in path]
+
+
 async def without_kubernetes(_request):
     return web.Response(text="<html>Welcome</html>")
 
