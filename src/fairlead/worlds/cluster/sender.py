@@ -44,8 +44,10 @@ EVENTS_MAX: Final = 1_000  # upstream: tools/record: maxQueuedEvents
 EVENT_TRIES_MAX: Final = 3
 _URGENT, _PATCHES, _EVENTS = range(3)
 _FORBIDDEN, _TOO_LARGE = 403, 413
-# Separates the name of the object in a refusal from the reason. upstream: NewForbidden
-_IS_FORBIDDEN: Final = " is forbidden: "
+# Refusals that need no attention: the object is gone or has changed, or the request is repeated.
+_USUAL_REFUSALS: Final = (404, 408, 409, 429)
+# Separate the name of the object in a refusal from the reason. upstream: NewForbidden, NewInvalid
+_SEPARATORS: Final = (" is forbidden: ", " is invalid: ")
 REFUSALS_NAMED: Final = 100
 # The cause in a refusal of new objects in a namespace that is being deleted, which is usual.
 # upstream: client-go/tools/events/event_broadcaster.go: recordEvent does not log it either
@@ -57,7 +59,7 @@ class SenderOptions(Struct, frozen=True, kw_only=True):
 
     `may_send` is called before each request. `recorder` makes event requests; if it is None, no
     events are written. `request_seconds` is the timeout of a request. `log` is called with a line
-    for each reason for which the API server forbids requests.
+    for each reason for which the API server refuses requests.
     """
 
     limits: RequestLimits
@@ -182,7 +184,7 @@ class Sender:
         """Pass `answer` to the generator in `running`; send the request it yields, or pause."""
         if self._is_stopped:
             return
-        if answer is not None and answer.status == _FORBIDDEN:
+        if answer is not None and 400 <= answer.status < 500:
             self._name_refusal(answer)
         try:
             step = self._next_step(running, answer)
@@ -204,16 +206,18 @@ class Sender:
             return None
 
     def _name_refusal(self, answer: ApiAnswer) -> None:
-        """Log why a request was forbidden, each reason once, for at most REFUSALS_NAMED reasons.
+        """Log why a request was refused, each reason once, for at most REFUSALS_NAMED reasons.
 
         The outcomes of deletions, patches and events appear nowhere else.
         """
-        if _ENDING_NAMESPACE in answer.body:
+        if answer.status in _USUAL_REFUSALS or _ENDING_NAMESPACE in answer.body:
             return
-        reason = answer.message.partition(_IS_FORBIDDEN)[2] or answer.message
+        reasons = (answer.message.partition(one)[2] for one in _SEPARATORS)
+        reason = next(filter(None, reasons), answer.message)
         if reason not in self._refusals and len(self._refusals) < REFUSALS_NAMED:
             self._refusals.add(reason)
-            self._options.log(f"the API server forbids a request: {answer.message}")
+            verb = "forbids" if answer.status == _FORBIDDEN else "refuses"
+            self._options.log(f"the API server {verb} a request: {answer.message}")
 
     def _send(self, running: _Running, request: ApiRequest) -> None:
         def resume(answer: ApiAnswer | None) -> None:

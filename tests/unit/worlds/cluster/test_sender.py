@@ -128,6 +128,30 @@ def test_a_missing_permission_is_logged_once():
     assert len(world.finished) == 2
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "count"),
+    [
+        (401, "Unauthorized", 1),
+        (400, 'admission webhook "w" denied the request', 1),
+        (422, 'Pod "{name}" is invalid: spec: Forbidden', 1),
+        (404, 'pods "{name}" not found', 0),
+        (409, 'Operation cannot be fulfilled on pods/binding "{name}"', 0),
+    ],
+    ids=str,
+)
+def test_a_refusal_is_logged_once_unless_it_is_usual(status, message, count):
+    """For example an expired token; a pod that is gone or bound needs no attention."""
+    client, lines = Client(), []
+
+    def then(_):
+        for name, answer in client.begun:
+            answer(ApiAnswer(status, message=message.format(name=name)))
+
+    run(client, World(), bind("web-0"), bind("web-1"), then=then, log=lines.append)
+    text = f"the API server refuses a request: {message.format(name='web-0')}"
+    assert lines == [text] * count
+
+
 def test_the_refusal_of_an_event_in_a_terminating_namespace_is_not_logged():
     client, world, lines = Client(), World(), []
     body = b'{"details":{"causes":[{"reason":"NamespaceTerminating"}]}}'
