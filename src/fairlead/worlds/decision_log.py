@@ -134,8 +134,12 @@ class DecisionLog:
     def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[_Line]:
         """Yield the log lines of a scheduling cycle, or of a failed binding."""
         pod: Pairs = {"pod": _key(record.pod)}
-        if isinstance(record, PodPlaced) and record.via == "batch":
+        if isinstance(record, PodPlaced) and record.via == _BATCH:
             yield _Line(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
+            return
+        if isinstance(record, PodUnschedulable) and record.via == _BATCH:
+            pairs = {**pod, "reason": record.message}
+            yield _Line(2, _BATCH, "Unable to place pod of a job; waiting", pairs)
             return
         is_binding = isinstance(record, PodUnschedulable) and record.is_binding
         self._cycle += not is_binding
@@ -166,23 +170,28 @@ class DecisionLog:
 
 
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
-    """Yield the log line of a preemption, then one line for each victim."""
+    """Yield the log line of a preemption, then one line for each victim.
+
+    `cycle` is the number of the scheduling cycle; a batch session has none.
+    """
+    is_batch = record.via == _BATCH
+    component = _BATCH if is_batch else _SCHEDULER
     pod, node = _key(record.pod), record.node
     victims = [_key(victim) for victim in record.victims]
     pairs = {
         "pod": pod,
         "node": node,
-        "cycle": cycle,
+        **({} if is_batch else {"cycle": cycle}),
         "reason": record.rule,
         "victims": victims,
     }
     more = {"candidates": record.candidates}
     if record.pdb_violations is not None:
         more["pdbViolations"] = record.pdb_violations
-    yield _Line(2, _SCHEDULER, "Preempting pods on node", {**pairs, **more})
+    yield _Line(2, component, "Preempting pods on node", {**pairs, **more})
     for victim in victims:
         message = "Pod is a preemption victim on node"
-        yield _Line(5, _SCHEDULER, message, {"pod": victim, "node": node, "preemptor": pod})
+        yield _Line(5, component, message, {"pod": victim, "node": node, "preemptor": pod})
 
 
 def _node_lines(record: Record) -> Iterator[_Line]:

@@ -92,6 +92,18 @@ def test_a_bound_pod_is_forgotten():
     assert log._placing == {}
 
 
+def test_the_lines_of_a_batch_session_have_no_cycle():
+    waiting = msgspec.structs.replace(FAILED, via="batch")
+    evicting = msgspec.structs.replace(PREEMPTING, via="batch", rule="reclaim")
+    found = lines(waiting, evicting, PLACED, verbosity=2)
+    assert found[0].endswith(
+        'batch] "Unable to place pod of a job; waiting" pod="ns/p" reason="0/1 nodes"'
+    )
+    assert 'batch] "Preempting pods on node"' in found[1]
+    assert "cycle=" not in found[1]
+    assert "cycle=1" in found[2]
+
+
 def test_findings_are_warnings():
     (line,) = lines(DisplacementCycle(("a", "b"), ("r", "r"), 3, P, NOON), verbosity=0)
     assert line.startswith('W0101 12:00:00.000000 scheduler] "Workloads displace each other"')

@@ -57,7 +57,8 @@ class PodUnschedulable(Struct, frozen=True):
     `nominated_node` is the pod's nominated node from now on, "" if the nomination is removed, None
     if it is unchanged. `is_error` marks an internal failure, after which it is not known whether
     the pod fits. `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of
-    PostFilter plugins, which some Kubernetes versions leave out of the message.
+    PostFilter plugins, which some Kubernetes versions leave out of the message. `via` is "batch" if
+    a batch session failed to place the pod.
     """
 
     pod: ObjectRef
@@ -71,6 +72,7 @@ class PodUnschedulable(Struct, frozen=True):
     attempt: int
     profile: str
     post_filter: str = ""
+    via: str = ""
 
 
 class PodPreempting(Struct, frozen=True):
@@ -83,7 +85,7 @@ class PodPreempting(Struct, frozen=True):
     `rule` is the name of the ordered rule that decided between the candidates (`pick_one_node`), or
     "only candidate" if there was only one. `candidates` is the number of nodes that were compared.
     `equals` is the number of nodes that all rules rank equally high; the tie-break picked one of
-    them.
+    them. `via` is "batch" if a batch session evicts the victims.
     """
 
     pod: ObjectRef
@@ -96,6 +98,7 @@ class PodPreempting(Struct, frozen=True):
     at: Instant
     workload: str
     victim_workloads: tuple[str, ...]
+    via: str = ""
 
 
 # The reasons of autoscalers' evictions. They are here so that outcomes can compare them without

@@ -254,6 +254,7 @@ def _record(session: Session, task: TaskInfo, text: str) -> PodUnschedulable:
         started=session.now,
         attempt=1,
         profile=task.info.pod.spec.scheduler_name,
+        via="batch",
     )
 
 

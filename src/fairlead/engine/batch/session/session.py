@@ -380,6 +380,7 @@ class Session:
                 at=self.now,
                 workload=workload(task.info.pod),
                 victim_workloads=tuple(workload(victim.info.pod) for victim in victims),
+                via="batch",
             )
         )
 
