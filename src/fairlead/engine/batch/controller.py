@@ -202,12 +202,15 @@ class Batch:
 
 
 def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
-    """Return the event for a bound pod. upstream: kube-batch and Volcano, cache.go: Bind."""
+    """Return the event for a bound pod. upstream: kube-batch and Volcano, cache.go: Bind.
+
+    All events of sessions are events of the core group, unlike those of the pod scheduler.
+    """
     return RecordEvent(
         regarding=bind.pod,
         type="Normal",
         reason="Scheduled",
-        action="Binding",
+        action="Scheduled",
         note=f"Successfully assigned {bind.pod.key} to {bind.node}",
         reporting_controller=scheduler_name,
     )

@@ -263,7 +263,7 @@ def _event(about: ObjectRef, reason: str, note: str, component: str) -> RecordEv
         regarding=about,
         type="Warning",
         reason=reason,
-        action="Scheduling",
+        action=reason,
         note=note,
         reporting_controller=component,
     )
