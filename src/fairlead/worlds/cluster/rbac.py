@@ -59,9 +59,11 @@ _WRITTEN: Final = {
     ),
     TAINT_EVICTION: (("", "pods", ("get", "delete")), ("", "pods/status", ("patch",))),
 }
-_OWN: Final = (
+_EVENTS: Final = (
     ("", "events", ("create", "patch")),
     ("events.k8s.io", "events", ("create", "patch")),
+)
+_REVIEWS: Final = (
     ("authentication.k8s.io", "tokenreviews", ("create",)),
     ("authorization.k8s.io", "subjectaccessreviews", ("create",)),
 )
@@ -73,13 +75,22 @@ def rbac_manifest(
     *,
     only_reads: bool = False,
     gated: Collection[str] = (),
+    has_events: bool = True,
+    has_server: bool = True,
 ) -> str:
     """Return the roles as YAML documents; `election` is None without leader election.
 
     If `only_reads` is True, return the roles of `fairlead run --shadow`, which needs no Lease.
     `gated` are the resources that the scheduler reads only because feature gates are on.
+    `has_events` is False with --no-events, and `has_server` is False with `--listen none`.
     """
-    rules = cluster_rules(controllers, only_reads=only_reads, gated=gated)
+    rules = cluster_rules(
+        controllers,
+        only_reads=only_reads,
+        gated=gated,
+        has_events=has_events,
+        has_server=has_server,
+    )
     roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
     if election is not None and not only_reads:
         roles.append(("Role", election.namespace, election_rules(election.name)))
@@ -97,22 +108,30 @@ def _role(kind: str, namespace: str, rules: list[Rule]) -> str:
 
 
 def cluster_rules(
-    controllers: Collection[str], *, only_reads: bool = False, gated: Collection[str] = ()
+    controllers: Collection[str],
+    *,
+    only_reads: bool = False,
+    gated: Collection[str] = (),
+    has_events: bool = True,
+    has_server: bool = True,
 ) -> list[Rule]:
     """Return the rules of the ClusterRole.
 
     If `only_reads` is True, return only the rules that `fairlead run --shadow` needs.
 
-    `gated` are the resources that the scheduler reads only because feature gates are on.
+    `gated` are the resources that the scheduler reads only because feature gates are on. If
+    `has_events` is True, the rules permit to write events. If `has_server` is True, they permit to
+    review tokens, as the HTTP server does.
     """
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for resource in watched_resources(controllers, gated):
         if not resource.only_namespace:
             group = resource.api_version.rpartition("/")[0]
             verbs.setdefault((group, resource.plural), {}).update(list=None, watch=None)
-    own = _OWN[2:] if only_reads else _OWN
+    events = _EVENTS if has_events and not only_reads else ()
+    reviews = _REVIEWS if has_server else ()
     written = () if only_reads else _written(controllers, gated)
-    for group, name, more in (*written, *own):
+    for group, name, more in (*written, *events, *reviews):
         verbs.setdefault((group, name), {}).update(dict.fromkeys(more))
     return [
         {"apiGroups": [group], "resources": [name], "verbs": list(given)}

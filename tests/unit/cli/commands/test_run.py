@@ -70,6 +70,22 @@ def test_without_leader_election_no_lease_role_is_printed(tmp_path, capsys, in_f
     assert '"leases"' not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("options", "resources"),
+    [
+        (["--no-events"], {"tokenreviews", "subjectaccessreviews"}),
+        (["--listen", "none"], {"events"}),
+        ([], {"events", "tokenreviews", "subjectaccessreviews"}),
+    ],
+    ids=["no events", "no server", "default"],
+)
+def test_roles_contain_only_what_the_options_need(capsys, options, resources):
+    assert run(["run", "--rbac", *options]) == exit_code.SUCCESS
+    printed = capsys.readouterr().out
+    own = ("events", "tokenreviews", "subjectaccessreviews")
+    assert {one for one in own if f'"resources":["{one}"]' in printed} == resources
+
+
 def test_a_key_without_a_certificate_is_refused(tmp_path, capsys):
     file = kubeconfig(tmp_path, {"token": "t"})
     options = ["--listen", "127.0.0.1:0", "--tls-private-key-file", "key.pem"]

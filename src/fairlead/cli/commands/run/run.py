@@ -227,6 +227,8 @@ def print_roles(request: RunRequest) -> int:
         read_client_settings(document).election if request.elects else None,
         only_reads=request.shadow.shadow,
         gated=gated_resources(_scheduler(request, document, allow_extenders=True).version),
+        has_events=request.writes_events,
+        has_server=request.listen != NOTHING,
     )
     print(manifest, end="")
     return exit_code.SUCCESS
