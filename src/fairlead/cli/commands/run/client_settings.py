@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4  # noqa: TID251 - distinguishes replicas
 
-from msgspec.structs import replace
-
 from fairlead.api.timestamp import parse_duration
 from fairlead.client.leader_election import ElectionConfig
 from fairlead.client.request_queue import RequestLimits
@@ -25,13 +23,18 @@ HOST_ENVIRONMENT: Final = "POD_NAME"
 
 
 class _Election(StrictForm, frozen=True, rename="camel"):
+    """The field leaderElection. Empty names and durations of 0 mean the defaults.
+
+    upstream: kube-scheduler: apis/config/v1/defaults.go: SetDefaults_KubeSchedulerConfiguration
+    """
+
     leader_elect: bool | None = None
     lease_duration: str | None = None
     renew_deadline: str | None = None
     retry_period: str | None = None
-    resource_lock: str = LEASES
-    resource_name: str = "kube-scheduler"
-    resource_namespace: str = "kube-system"
+    resource_lock: str = ""
+    resource_name: str = ""
+    resource_namespace: str = ""
 
 
 class _Connection(StrictForm, frozen=True, rename="camel"):
@@ -83,22 +86,19 @@ def _part(source: str, value: Any, name: str, form: type[Any]) -> Any:
 def _election(source: str, form: _Election) -> ElectionConfig | None:
     if form.leader_elect is False:
         return None
-    if form.resource_lock != LEASES:
+    if form.resource_lock not in ("", LEASES):
         problem = f"{form.resource_lock!r} is not supported; must be {LEASES}"
         raise InputError(source, problem, field="leaderElection.resourceLock")
     identity = f"{host_name()}_{uuid4()}"
-    config = ElectionConfig(
-        identity=identity, namespace=form.resource_namespace, name=form.resource_name
-    )
-    durations = {
+    settings = {
+        "namespace": form.resource_namespace,
+        "name": form.resource_name,
         "lease_duration": _duration(source, "leaseDuration", form.lease_duration),
         "renew_deadline": _duration(source, "renewDeadline", form.renew_deadline),
         "retry_period": _duration(source, "retryPeriod", form.retry_period),
     }
-    given: dict[str, Any] = {
-        name: duration for name, duration in durations.items() if duration is not None
-    }
-    config = replace(config, **given)
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value}
+    config = ElectionConfig(identity=identity, **given)
     if config.problem():
         raise InputError(source, config.problem(), field="leaderElection")
     return config
