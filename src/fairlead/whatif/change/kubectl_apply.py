@@ -6,8 +6,9 @@
 
 Fields that are in `original` but not in `modified` are removed from `current`; then `modified` is
 merged into it by the strategic merge rules: lists of objects are merged by their merge key, and
-null removes a field. The status stays as it is. Without the annotation nothing is removed. Custom
-resources have no merge keys, so their lists are replaced.
+null removes a field. A volume or a Deployment's strategy that changes keeps only the fields that it
+has in `modified` ($retainKeys). The status stays as it is. Without the annotation, no other field
+is removed. Custom resources have no merge keys, so their lists are replaced.
 
     original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
     modified  containers: [{name: app, image: a:2}]
@@ -42,13 +43,14 @@ from fairlead.apiserver.patch.managedfields.server_side_apply import (
     server_side_apply,
 )
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.apiserver.patch.strategicpatch.directive import MERGE
+from fairlead.apiserver.patch.strategicpatch.directive import MERGE, RETAIN_KEYS
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
 from fairlead.apiserver.schema.model import Schema, Type
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.snapshot.manifest import Manifest
 
 CONFLICT: Final = 409
+_RETAINS_KEYS: Final = "retainKeys"
 _SERVER_FIELDS: Final = ("creationTimestamp", "generation", "resourceVersion", "uid")
 
 
@@ -69,6 +71,7 @@ def applied(existing: Manifest, modified: Json) -> Json:
         result: Json = merge_patch(current, patch)
     else:
         try:
+            _retain_keys(schema, current, patch)
             result = apply_strategic_merge(schema, current, patch)
         except ApiError as refused:
             raise existing.refuse(refused.message) from None
@@ -147,6 +150,33 @@ def _remove_dropped(schema: Schema | None, current: Any, original: Json, modifie
                 _remove_dropped(_member(schema, name), current[name], was, modified[name])
         elif isinstance(was, list) and isinstance(modified[name], list):
             current[name] = _without_dropped(schema, name, current[name], was, modified[name])
+
+
+def _retain_keys(schema: Schema | None, current: Json, patch: Json) -> None:
+    """Add $retainKeys to the objects in `patch` that must not keep other fields of `current`.
+
+    Only one of several fields of such an object is set: the source of a volume, for example.
+    """
+    # upstream: apimachinery/pkg/util/strategicpatch/patch.go:diffMaps, diffListsOfMaps
+    for name, value in patch.items():
+        field = None if schema is None else schema.fields.get(name)
+        if field is None:
+            continue
+        retains, before = _RETAINS_KEYS in field.strategies, current.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            _retain_keys_of(field.schema, before, value, retains=retains)
+        elif isinstance(value, list) and isinstance(before, list) and field.merge_key:
+            known = _by_key(before, field.merge_key)
+            for key, item in _by_key(value, field.merge_key).items():
+                if key in known:
+                    _retain_keys_of(field.schema.items, known[key], item, retains=retains)
+
+
+def _retain_keys_of(schema: Schema | None, before: Json, part: Json, *, retains: bool) -> None:
+    keys = sorted(part)
+    _retain_keys(schema, before, part)
+    if retains and any(key not in before or before[key] != part[key] for key in keys):
+        part[RETAIN_KEYS] = keys
 
 
 def _member(schema: Schema | None, name: str) -> Schema | None:

@@ -80,6 +80,19 @@ def test_fields_that_the_new_manifest_no_longer_has_are_removed(result):
     ]
 
 
+def test_a_changed_strategy_or_volume_keeps_no_other_fields(result):
+    def change(strategy, **source):
+        template = {"spec": {"volumes": [{"name": "data", **source}]}}
+        return deployment(strategy=strategy, template=template)
+
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}
+    existing = change(rolling, emptyDir={})
+    spec = result(existing, change({"type": "Recreate"}, configMap={"name": "c"}))
+    assert spec["strategy"] == {"type": "Recreate"}
+    assert spec["template"]["spec"]["volumes"] == [{"name": "data", "configMap": {"name": "c"}}]
+    assert result(existing, change({"type": "RollingUpdate"}))["strategy"] == rolling
+
+
 def test_the_annotation_holds_the_new_manifest(found):
     change = deployment(container("app", "a:2"))
     [manifest] = found(deployment(container("app", "a:1"), last_applied={"spec": {}}))
