@@ -28,25 +28,38 @@ _BY_PERCENT: Final = {"type": "Percent", "value": 100, "periodSeconds": _PERIOD_
 _BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
 
 
-def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
-    """Return `spec` with the defaults of the update strategy in its field `key`.
+def _with_defaults(update: Json | None, rolling: Mapping[str, Any]) -> Json:
+    """Return the update strategy `update` with its defaults.
 
-    `defaults` are the default parameters of a rolling update.
+    `rolling` are the default parameters of a rolling update.
     """
-    update = filled(spec.get(key) or {}, {"type": _ROLLING})
-    if update["type"] == _ROLLING:
-        update = replaced(
-            update, "rollingUpdate", filled(update.get("rollingUpdate") or {}, defaults)
-        )
-    return replaced(spec, key, update)
+    update = filled(update or {}, {"type": _ROLLING})
+    if update["type"] != _ROLLING:
+        return update
+    return replaced(update, "rollingUpdate", filled(update.get("rollingUpdate") or {}, rolling))
+
+
+def deployment_strategy(spec: Json) -> Json:
+    """Return the strategy of a Deployment's `spec`, with its defaults."""
+    return _with_defaults(spec.get("strategy"), {"maxUnavailable": "25%", "maxSurge": "25%"})
+
+
+def stateful_set_strategy(spec: Json) -> Json:
+    """Return the update strategy of a StatefulSet's `spec`, with its defaults."""
+    return _with_defaults(spec.get("updateStrategy"), {"partition": 0})
+
+
+def daemon_set_strategy(spec: Json) -> Json:
+    """Return the update strategy of a DaemonSet's `spec`, with its defaults."""
+    return _with_defaults(spec.get("updateStrategy"), {"maxUnavailable": 1, "maxSurge": 0})
 
 
 def _deployment(spec: Json) -> Json:
-    return _rolled(spec, "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
+    return replaced(spec, "strategy", deployment_strategy(spec))
 
 
 def _stateful_set(spec: Json) -> Json:
-    spec = _rolled(spec, "updateStrategy", {"partition": 0})
+    spec = replaced(spec, "updateStrategy", stateful_set_strategy(spec))
     retained = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     retention = filled(spec.get("persistentVolumeClaimRetentionPolicy") or {}, retained)
     spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
@@ -59,7 +72,7 @@ def _stateful_set(spec: Json) -> Json:
 
 
 def _daemon_set(spec: Json) -> Json:
-    return _rolled(spec, "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
+    return replaced(spec, "updateStrategy", daemon_set_strategy(spec))
 
 
 def _daemon_set_object(obj: Json) -> Json:

@@ -41,6 +41,46 @@ def pod_asking(**resources):
     return obj("Pod", spec={"containers": [{"name": "c", "image": "i", "resources": resources}]})
 
 
+WORKLOADS = [
+    (
+        "Deployment",
+        {"strategy": {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}},
+        "spec.strategy.rollingUpdate",
+    ),
+    ("Deployment", {"strategy": {"type": "Other"}}, "spec.strategy"),
+    (
+        "Deployment",
+        {"strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}},
+        "spec.strategy.rollingUpdate.maxUnavailable",
+    ),
+    (
+        "StatefulSet",
+        {"updateStrategy": {"type": "OnDelete", "rollingUpdate": {"partition": 1}}},
+        "spec.updateStrategy.rollingUpdate",
+    ),
+    (
+        "DaemonSet",
+        {"updateStrategy": {"rollingUpdate": {"maxSurge": 1}}},
+        "spec.updateStrategy.rollingUpdate.maxSurge",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "spec", "field"), WORKLOADS)
+def test_the_update_strategy_of_a_workload_is_checked_with_its_defaults(kind, spec, field):
+    causes = refusal_of(loaded, obj(kind, "apps/v1", spec=spec)).causes
+    assert [cause.field for cause in causes] == [field]
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [{}, {"type": "Recreate"}, {"rollingUpdate": {"maxUnavailable": 0}}, {"rollingUpdate": {}}],
+)
+def test_an_update_strategy_may_lack_fields_that_have_defaults(strategy):
+    stored = obj("Deployment", "apps/v1", spec={"strategy": strategy})
+    loaded(kind_of(stored), stored)
+
+
 @pytest.mark.parametrize(
     ("stored", "field", "problem"),
     [

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.facts import values_of
 from fairlead.api.json import Json
@@ -25,6 +27,11 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.selector import map_selector, selector_matches
+from fairlead.apiserver.defaulting.workload import (
+    daemon_set_strategy,
+    deployment_strategy,
+    stateful_set_strategy,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.raw_extension import differs_as_text
 from fairlead.apiserver.validation.core.pod.spec import (
@@ -84,6 +91,24 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
     yield from check_scheduled_template(workload.spec.template)
     for index, claim in enumerate(workload.spec.volume_claim_templates):
         yield from _check_scheduled_claim(f"spec.volumeClaimTemplates[{index}]", claim)
+    yield from _check_scheduled_strategy(workload)
+
+
+def _check_scheduled_strategy(workload: Replicated) -> Causes:
+    """Yield the errors of the update strategy. Fields that are not set have their defaults."""
+    spec = workload.spec
+    match workload:
+        case Deployment():
+            update = {"strategy": msgspec.to_builtins(spec.strategy)}
+            yield from _check_deployment_strategy(deployment_strategy(update))
+        case StatefulSet():
+            update = {"updateStrategy": msgspec.to_builtins(spec.update_strategy)}
+            yield from _check_stateful_set_strategy(stateful_set_strategy(update))
+        case DaemonSet():
+            update = {"updateStrategy": msgspec.to_builtins(spec.update_strategy)}
+            yield from _check_daemon_set_strategy(daemon_set_strategy(update))
+        case _:
+            return
 
 
 def _check_scheduled_claim(field: str, template: Json) -> Causes:
@@ -237,7 +262,7 @@ def check_deployment(obj: Json, view: Deployment) -> Causes:
     spec = obj["spec"]
     yield from non_negative("spec.replicas", view.spec.replicas)
     yield from _check_selected_template(obj, view)
-    yield from _check_strategy(spec.get("strategy") or {})
+    yield from _check_deployment_strategy(spec.get("strategy") or {})
     names = ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     yield from check_fields("spec", "apps.v1.DeploymentSpec", spec, *names)
     deadline_s = spec.get("progressDeadlineSeconds")
@@ -247,7 +272,7 @@ def check_deployment(obj: Json, view: Deployment) -> Causes:
         )
 
 
-def _check_strategy(strategy: Json) -> Causes:
+def _check_deployment_strategy(strategy: Json) -> Causes:
     rolling = strategy.get("rollingUpdate")
     match strategy.get("type"):
         case "Recreate":
@@ -300,22 +325,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
         why = "must be 'OrderedReady' or 'Parallel'" if order else ""
         where = "spec.podManagementPolicy"
         yield invalid(where, order, why) if order else required(where)
-    update = spec.get("updateStrategy") or {}
-    rolling = update.get("rollingUpdate")
-    match update.get("type"):
-        case "RollingUpdate":
-            yield from _check_partition("spec.updateStrategy.rollingUpdate", rolling or {})
-        case "OnDelete":
-            if rolling is not None:
-                why = "only allowed for updateStrategy 'RollingUpdate'"
-                shown = {
-                    "Partition": rolling.get("partition", 0),
-                    "MaxUnavailable": rolling.get("maxUnavailable"),
-                }
-                yield invalid("spec.updateStrategy.rollingUpdate", shown, why)
-        case other:
-            shown = {"Type": other or "", "RollingUpdate": rolling}
-            yield invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
+    yield from _check_stateful_set_strategy(spec.get("updateStrategy") or {})
     where = "spec.persistentVolumeClaimRetentionPolicy"
     policy = spec.get("persistentVolumeClaimRetentionPolicy") or {}
     retention = "apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy"
@@ -331,6 +341,24 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
     yield from check_labels("spec.template.labels", labels)
     yield from _check_claimed_template(spec)
     yield from _check_runs_for_ever(view.spec.template, "StatefulSet")
+
+
+def _check_stateful_set_strategy(update: Json) -> Causes:
+    rolling = update.get("rollingUpdate")
+    match update.get("type"):
+        case "RollingUpdate":
+            yield from _check_partition("spec.updateStrategy.rollingUpdate", rolling or {})
+        case "OnDelete":
+            if rolling is not None:
+                why = "only allowed for updateStrategy 'RollingUpdate'"
+                shown = {
+                    "Partition": rolling.get("partition", 0),
+                    "MaxUnavailable": rolling.get("maxUnavailable"),
+                }
+                yield invalid("spec.updateStrategy.rollingUpdate", shown, why)
+        case other:
+            shown = {"Type": other or "", "RollingUpdate": rolling}
+            yield invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
 
 
 def _check_partition(field: str, rolling: Json) -> Causes:
@@ -377,7 +405,11 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
     spec = obj["spec"]
     yield from _check_selected_template(obj, view)
     yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "minReadySeconds")
-    update = spec.get("updateStrategy") or {}
+    yield from _check_daemon_set_strategy(spec.get("updateStrategy") or {})
+    yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "revisionHistoryLimit")
+
+
+def _check_daemon_set_strategy(update: Json) -> Causes:
     match update.get("type"):
         case "RollingUpdate":
             rolling = update.get("rollingUpdate") or {}
@@ -387,7 +419,6 @@ def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
         case other:
             shown = {"Type": other or "", "RollingUpdate": update.get("rollingUpdate")}
             yield not_supported("spec.updateStrategy", shown, _UPDATE_STRATEGIES)
-    yield from check_fields("spec", "apps.v1.DaemonSetSpec", spec, "revisionHistoryLimit")
 
 
 def _check_replacement(field: str, rolling: Json) -> Causes:
