@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -53,6 +53,9 @@ from fairlead.whatif.snapshot.manifest import (
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from fairlead.whatif.change.edited_field import EditedFields
 
 NO_CHANGE: Final = "No change requested"
 NO_MANAGED_FIELDS: Final = (
@@ -228,11 +231,17 @@ class _Steps(Struct):
     new_nodes: list[ScriptedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     written: dict[ObjectRef, Manifest] = field(default_factory=dict)
+    fields: EditedFields | None = None  # None if --set and --set-resources are not given
     # {written object: (number of its step, the object before the change)}
     _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
         self.steps.append(ScriptedStep(0, commands, source, what))
+
+    def refuse_edited(self, option: str, target: Manifest, name: str) -> None:
+        """Raise InputError if the field spec.`name`, which `option` sets, is edited as well."""
+        if self.fields is not None:
+            self.fields.refuse_replaced(option, target, {("spec", name): f"spec.{name}"})
 
     def write(self, before: Manifest | None, after: Manifest, source: str) -> None:
         """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
@@ -267,7 +276,7 @@ def script_of_change(
     _edit(collected)
     _add_nodes(collected, model, new_node)
     _scale(collected)
-    for name in _nodes("--cordon", change.cordon, collected.inventory):
+    for name in _nodes_to_cordon("--cordon", change.cordon, collected):
         collected.add(name, "--cordon", commands.cordon(name))
     drain = _drain(collected)
     failures = replace(change.failures, lasts=change.lasts)
@@ -310,7 +319,7 @@ def _drain(collected: _Steps) -> KubectlDrain:
         raise InputError("--drain-as-kubectl", "needs --drain")
     if change.kubectl_flags and not change.drain_as_kubectl:
         raise InputError(change.kubectl_flags[0], "needs --drain-as-kubectl")
-    nodes = list(_nodes("--drain", change.drain, collected.inventory))
+    nodes = list(_nodes_to_cordon("--drain", change.drain, collected))
     flags = change.kubectl_flags if change.drain_as_kubectl else None
     found = kubectl_drain(nodes, collected.inventory, flags)
     refused = {one.node for one in found.refused}
@@ -470,11 +479,11 @@ def _edit(collected: _Steps) -> None:
     change, inventory = collected.change, collected.inventory
     if not (change.priority_class or change.apply_vpa or change.set or change.set_resources):
         return
+    from fairlead.whatif.change.edited_field import EditedFields  # noqa: PLC0415 - rarely needed
     from fairlead.whatif.change.object_edit import (  # noqa: PLC0415 - imports schemas (`_apply`)
         PRIORITY,
         SET,
         SET_RESOURCES,
-        SetFields,
         priority_note,
         with_field,
         with_priority,
@@ -494,14 +503,14 @@ def _edit(collected: _Steps) -> None:
     if change.apply_vpa:
         _apply_recommendations(collected)
     edited: dict[ObjectRef, Manifest] = {}
-    fields = SetFields()
+    fields = collected.fields = EditedFields()
     for option, texts, edit_of in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
     ):
         for text in texts:
             edit = edit_of(text, inventory, change.namespace)
-            fields.add(option, edit)
+            fields.add(option, edit.target, edit.places)
             collected.notes += edit.notes
             changed = _change_to(collected, edit.target, edit.content, option)
             refuse_absent_classes([changed], inventory)
@@ -558,8 +567,9 @@ def _scale(collected: _Steps) -> None:
         if target in scaled:
             raise InputError("--scale", f"{target.kind} {target.key} is scaled twice")
         scaled.add(target)
-        collected.add(text, "--scale", command)
         workload = inventory.find("--scale", text.rpartition("=")[0], change.namespace)
+        collected.refuse_edited("--scale", workload, "replicas")
+        collected.add(text, "--scale", command)
         if note := held_scaling(workload, inventory):
             collected.notes.append(note)
 
@@ -589,7 +599,14 @@ def _rank(manifest: Manifest) -> int:
     return _FIRST.index(manifest.kind) if manifest.kind in _FIRST else len(_FIRST)
 
 
-def _nodes(option: str, texts: tuple[str, ...], inventory: Inventory) -> Iterator[str]:
-    """Yield the names of the nodes that `texts` select, in the order of `texts`, each once."""
-    chosen = dict.fromkeys(name for text in texts for name in inventory.nodes(option, text))
-    yield from chosen
+def _nodes_to_cordon(option: str, texts: tuple[str, ...], collected: _Steps) -> Iterator[str]:
+    """Yield the names of the nodes that `texts` select, in the order of `texts`, each once.
+
+    Raises InputError for a node whose field spec.unschedulable is also set.
+    """
+    inventory = collected.inventory
+    for name in dict.fromkeys(name for text in texts for name in inventory.nodes(option, text)):
+        node = inventory.get(NODE, "", name)
+        if node is not None:
+            collected.refuse_edited(option, node, "unschedulable")
+        yield name

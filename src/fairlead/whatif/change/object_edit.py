@@ -9,8 +9,6 @@
 follows. An amount without `limits.` is a request; it is also the limit of extended resources and
 huge pages, for which request and limit must be equal. The API server checks the result.
 
-A field must not be set twice, because only the last value would have an effect (`SetFields`).
-
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.
 
@@ -21,7 +19,6 @@ plugin/pkg/admission/priority/admission.go:admitPod
 from __future__ import annotations
 
 import copy
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -44,7 +41,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
-from fairlead.engine.core.command import ObjectRef
+from fairlead.whatif.change.edited_field import Place
 from fairlead.whatif.change.field_path import SetFieldError, set_field
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -53,7 +50,6 @@ from fairlead.whatif.snapshot.manifest import Manifest
 SET: Final = "--set"
 SET_RESOURCES: Final = "--set-resources"
 PRIORITY: Final = "--priority-class"
-Place = tuple[str | int, ...]  # the steps of a path; a step is a key or an index
 _TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
@@ -70,29 +66,6 @@ class ObjectEdit(Struct, frozen=True):
     content: Json
     places: dict[Place, str]
     notes: tuple[str, ...] = ()
-
-
-class SetFields:
-    """The fields that the options have set; a field is set only once."""
-
-    def __init__(self) -> None:
-        self._places: dict[ObjectRef, dict[Place, str]] = defaultdict(dict)
-
-    def add(self, option: str, edit: ObjectEdit) -> None:
-        """Add the fields of `edit`; raise InputError if it replaces a value of an earlier edit.
-
-        A value for a part of an earlier value replaces only this part, so it is accepted.
-        """
-        known = self._places[edit.target.ref]
-        for place, field in edit.places.items():
-            for earlier, name in known.items():
-                if earlier[: len(place)] != place:
-                    continue
-                is_same = len(earlier) == len(place)
-                problem = "is given twice" if is_same else f"replaces the value given for {name}"
-                title = edit.target.title
-                raise InputError(option, problem, object_name=title, field=field)
-        known.update(edit.places)
 
 
 # --- --set --------------------------------------------------------------------------------------

@@ -172,6 +172,18 @@ def test_in_a_dump_without_namespaces_every_namespace_exists(cluster, write, mak
             "--scale: Deployment default/web is scaled twice",
         ),
         (
+            ClusterChange(set=("deploy/web:spec.replicas=5",), scale=("deploy/web=3",)),
+            "--scale: Deployment default/web: spec.replicas: is given twice",
+        ),
+        (
+            ClusterChange(set=("node/n1:spec.unschedulable=false",), cordon=("n1",)),
+            "--cordon: Node n1: spec.unschedulable: is given twice",
+        ),
+        (
+            ClusterChange(set=("node/n1:spec.unschedulable=false",), drain=("n1",)),
+            "--drain: Node n1: spec.unschedulable: is given twice",
+        ),
+        (
             ClusterChange(priority_class=("urgent=2", "urgent=3")),
             "--priority-class: PriorityClass urgent gets a value twice",
         ),

@@ -1,0 +1,43 @@
+"""EditedFields: the fields that a change sets. A field must not be set twice.
+
+Of two values for one field, only the last would have an effect:
+
+    --set deploy/web:spec.replicas=5 --scale deploy/web=3
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from fairlead.engine.core.command import ObjectRef
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import Manifest
+
+Place = tuple[str | int, ...]  # the steps of a path; a step is a key or an index
+
+
+class EditedFields:
+    """The fields that the options have set; a field is set only once."""
+
+    def __init__(self) -> None:
+        self._places: dict[ObjectRef, dict[Place, str]] = defaultdict(dict)
+
+    def add(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
+        """Add the fields of `target` that `option` sets; `places` maps each path to its name.
+
+        Raises InputError if a field replaces an earlier value. A value for a part of an earlier
+        value replaces only this part, so it is accepted.
+        """
+        self.refuse_replaced(option, target, places)
+        self._places[target.ref].update(places)
+
+    def refuse_replaced(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
+        """Raise InputError if one of `places` replaces a value that was added earlier."""
+        for place, field in places.items():
+            for earlier, name in self._places[target.ref].items():
+                if earlier[: len(place)] != place:
+                    continue
+                is_same = len(earlier) == len(place)
+                problem = "is given twice" if is_same else f"replaces the value given for {name}"
+                raise InputError(option, problem, object_name=target.title, field=field)
