@@ -422,10 +422,11 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
             shown = one_line(not_utf8[0].encode(errors="replace").decode())
             return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
-        case OSError(filename=str(name), strerror=str(reason)):
-            return f"{one_line(name)}: {reason}", exit_code.OUTPUT_FAILED
-        case OSError(filename=None, strerror=str(reason)):  # This is usually standard output.
-            return f"output: {reason}", exit_code.OUTPUT_FAILED
+        case FileNotFoundError(filename=None):  # of os.getcwd
+            return "the current directory does not exist", exit_code.BAD_INPUT
+        case OSError(filename=str() | None as name, strerror=str(reason)):
+            where = "output" if name is None else one_line(name)  # usually standard output
+            return f"{where}: {reason}", exit_code.OUTPUT_FAILED
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT

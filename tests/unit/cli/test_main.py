@@ -250,6 +250,15 @@ def test_a_file_that_cannot_be_written_has_exit_code_74(fairlead, monkeypatch):
     assert (code, err) == (74, "fairlead: r.html: No space left on device\n")
 
 
+def test_a_deleted_current_directory_is_named(fairlead, monkeypatch):
+    def no_directory(requested):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(main, "_app", no_directory)
+    code, _, err = fairlead("simulate", "s.yaml")
+    assert (code, err) == (2, "fairlead: the current directory does not exist\n")
+
+
 def in_process(*arguments, seed):
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     command = [sys.executable, "-m", "fairlead.cli", *map(str, arguments)]

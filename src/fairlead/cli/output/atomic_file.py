@@ -20,6 +20,11 @@ def require_writable(option: str, path: Path | None) -> None:
     if path is None:
         return
     try:
+        path.absolute()
+    except FileNotFoundError:
+        problem = f"{path} cannot be written: the current directory does not exist"
+        raise InputError(option, problem) from None
+    try:
         path.stat()
     except FileNotFoundError:
         pass

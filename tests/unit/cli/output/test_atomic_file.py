@@ -6,6 +6,7 @@ import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,13 @@ def test_unwritable_folders_are_refused_before_the_command_runs(tmp_path):
         require_writable("--report", tmp_path / "no" / "file")
     with pytest.raises(InputError, match=r"--report: .* is a directory"):
         require_writable("--report", tmp_path)
+
+
+def test_a_file_in_a_deleted_current_directory_is_refused(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    require_writable("--report", tmp_path / "new")
+    with pytest.raises(InputError, match="the current directory does not exist"):
+        require_writable("--report", Path("new"))
