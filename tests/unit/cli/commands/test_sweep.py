@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import exit_code
-from fairlead.cli.main import run
+from fairlead.cli.commands.sweep.run import results_folder
+from fairlead.cli.main import SignalError, run
 from fairlead.whatif.input.document import read_one
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import FileName, StrictForm
 from fairlead.whatif.sweep.case import cases_of
 from fairlead.whatif.sweep.case_run import file_fields, read_files, run_case, run_with_files
@@ -102,6 +104,21 @@ def test_an_interrupted_sweep_continues(scenario, capsys):
     assert swept(scenario, "--vary", "seed=0..2") == exit_code.SUCCESS
     assert len(list((scenario.parent / "out" / "cases").iterdir())) == 6
     assert "4 in each of 3 cases" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SignalError(15), InputError("case", "x")])
+def test_a_sweep_without_any_result_leaves_no_folder(tmp_path, error):
+    with pytest.raises(type(error)), results_folder(tmp_path / "new" / "cases"):
+        raise error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupted_sweep_keeps_its_results(tmp_path):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "1.json").write_text("{}")
+    with pytest.raises(KeyboardInterrupt), results_folder(tmp_path / "cases"):
+        raise KeyboardInterrupt
+    assert (tmp_path / "cases" / "1.json").exists()
 
 
 def test_a_case_gives_the_same_result_after_its_files_are_deleted(scenario, tmp_path, monkeypatch):
@@ -210,7 +227,7 @@ def test_a_full_disk_is_reported_in_one_line(scenario, capsys):
     assert len(printed) == 1
     assert printed[0].startswith(f"fairlead: {scenario.parent}")
     assert printed[0].endswith(".json: File too large")
-    assert not list((scenario.parent / "out" / "cases").iterdir())
+    assert not (scenario.parent / "out").exists()
 
 
 def test_missing_libraries_are_named(scenario, capsys, monkeypatch):

@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -169,15 +169,24 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
     files = read_files(Path(request.scenario).parent, (case.scenario for case in cases))
     _require_outside(request, files)
     _require_distinct(request, files)
+    with results_folder(folder):
+        return _results_in(folder, request.scenario, files, cases, execute)
+
+
+@contextmanager
+def results_folder(folder: Path) -> Iterator[None]:
+    """Create `folder`; if the `with` block fails or is interrupted, remove it if it is empty.
+
+    So a sweep that ends without any result leaves no folder behind. Raises InputError.
+    """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         raise InputError("--out", f"{folder}: {cause.strerror or cause}") from None
     try:
-        return _results_in(folder, request.scenario, files, cases, execute)
-    except InputError:
-        # A sweep that ends without any result leaves no folder behind.
+        yield
+    except BaseException:
         with suppress(OSError):
             for path in new:
                 path.rmdir()
