@@ -80,6 +80,11 @@ def experiments_of(
     without = _without_change(snapshot, conditions, initial, kubelets)
     templates = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
+    if script.written:
+        # Imported only if it is needed.
+        from fairlead.whatif.change.job_deadline import without_job_deadlines  # noqa: PLC0415
+
+        script = without_job_deadlines(script, kubelets.config.run_durations)
     if without.karpenter is not None:
         # Imported only if it is needed.
         from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
