@@ -197,6 +197,32 @@ def test_each_node_that_is_kept_has_a_reason(
     assert found.staying == {name: why for name, why in expected.items() if why}
 
 
+def window(schedule: str, duration: str) -> Json:
+    return {"budgets": [{"nodes": "0", "schedule": schedule, "duration": duration}]}
+
+
+@pytest.mark.parametrize(
+    ("disruption", "change_at"),
+    [
+        (window("0 0 * * *", "8h"), "2026-01-01T08:00:00Z"),
+        (window("0 2 * * *", "8h"), None),
+        (NO_BUDGET, None),
+    ],
+    ids=["a window without disruptions", "outside the window", "no disruption at any time"],
+)
+def test_a_note_names_the_nodes_that_a_budget_protects_at_the_end(
+    tmp_path: Path, disruption: Json, change_at: str | None
+) -> None:
+    """The simulation ends when nothing changes any more, so the budget changes after its end."""
+    settings = {"consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s"}
+    objects = [pool(disruption={**settings, **disruption}), node("n1"), node_claim("n1"), web(0)]
+    notes = ask(tmp_path, objects, ClusterChange()).changed.notes
+    expected = "Karpenter's disruption budgets allow no disruption of n1 at the end."
+    found = [note for note in notes if note.startswith(expected)]
+    assert len(found) == (change_at is not None)
+    assert all(f"change next at {change_at};" in note for note in found)
+
+
 def test_an_empty_node_is_removed(tmp_path: Path) -> None:
     """Karpenter removes it after consolidateAfter, also without a change."""
     objects = [pool(), node("n1"), node("n2"), web(2)]

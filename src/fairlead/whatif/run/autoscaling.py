@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
@@ -26,6 +27,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 )
 
 _SECONDS_PER_HOUR: Final = 3600.0
+_NAMES_MAX: Final = 3
 # the reasons of a node change by a user, in the words of Karpenter's history
 _CREATED: Final = "Created by a user"
 _DELETED: Final = "Deleted"
@@ -119,6 +121,23 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         },
         dict(sorted(history.undelivered.items())),
         tuple(map(_transition, earlier)),
+    )
+
+
+def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
+    """Yield a note about the nodes that a budget protects at `now`, the end of the run.
+
+    A run ends when nothing changes any more, although a disruption budget may change later.
+    """
+    awaited = karpenter.awaited_budgets(now)
+    if awaited is None:
+        return
+    names, change = awaited
+    more = f" and {len(names) - _NAMES_MAX:,} more" if len(names) > _NAMES_MAX else ""
+    yield (
+        f"Karpenter's disruption budgets allow no disruption of {', '.join(names[:_NAMES_MAX])}"
+        f"{more} at the end. They change next at {format_timestamp(change)}; what Karpenter does "
+        f"then is not part of this answer."
     )
 
 

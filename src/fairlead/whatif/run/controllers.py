@@ -102,11 +102,18 @@ class RunControllers(Struct, frozen=True):
 
         return pod_autoscaler_outcomes(self.pod_autoscalers, since)
 
-    def notes(self) -> Iterator[str]:
-        """Yield notes about missing PodGroups and queues."""
+    def notes(self, now: Instant) -> Iterator[str]:
+        """Yield notes about missing PodGroups and queues, and about nodes that a budget protects.
+
+        The run ends at `now`.
+        """
         if self.batch is not None:
             yield from missing_group_notes(self.batch)
             yield from missing_queue_notes(self.batch)
+        if self.karpenter is not None:
+            from fairlead.whatif.run.autoscaling import awaited_budget_notes  # noqa: PLC0415
+
+            yield from awaited_budget_notes(self.karpenter, now)
 
     def autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
         """Return the nodes that were added and removed; None without an autoscaler of nodes."""

@@ -593,7 +593,7 @@ class ExperimentRun:
         that stay Terminating, and kinds that the dump lacks. Kinds are noted only for a dump of a
         server, whose objects have uids, because other inputs need not be complete.
         """
-        yield from self._controllers.notes()
+        yield from self._controllers.notes(self._world.now)
         if unloaded := unloaded_note(autoscalers):
             yield unloaded
         yield from self._ignored()

@@ -136,6 +136,13 @@ class Karpenter:
         """
         return self.history.unconsolidatable | self._disruption.undisruptable(now)
 
+    def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
+        """Return the nodes that wait for a disruption budget, and the time of its next change.
+
+        See `DisruptionController.awaited_budgets`.
+        """
+        return self._disruption.awaited_budgets(now)
+
     # --- stimuli -----------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

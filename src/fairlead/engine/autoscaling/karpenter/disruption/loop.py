@@ -51,7 +51,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     QueuedCommand,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
-from fairlead.engine.autoscaling.karpenter.disruption.time_change import next_time_change
+from fairlead.engine.autoscaling.karpenter.disruption.time_change import (
+    next_budget_change,
+    next_time_change,
+)
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
@@ -133,6 +136,20 @@ class DisruptionLoop:
             elif applies and allowed[method.reason][one.pool.name] == 0:
                 kept[one.name] = _NONE_ALLOWED.format(method.reason)
         return kept
+
+    def over_budget(self, now: Instant) -> dict[str, str]:
+        """Return the nodes that a method skips now because a budget allows no disruption.
+
+        The result maps the name of each node to the name of its NodePool.
+        """
+        found: dict[str, str] = {}
+        for method in self.methods:
+            allowed = allowed_disruptions(self._cluster, method.reason, now)
+            candidates = self.context.candidates.of(
+                method.disruption_class, method.should_disrupt, now
+            )
+            found |= {one.name: one.pool.name for one in candidates if not allowed[one.pool.name]}
+        return found
 
     def run(
         self, now: Instant, start: Callable[[DisruptionCommand, Instant], None]
@@ -234,6 +251,16 @@ class DisruptionController:
         See `DisruptionLoop.undisruptable`.
         """
         return self._loop.undisruptable(now)
+
+    def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
+        """Return the nodes that wait for a disruption budget, and the time of its next change.
+
+        Returns None if no node waits, or if the budgets of the nodes' NodePools never change.
+        """
+        waiting = self._loop.over_budget(now)
+        pools = self._context.cluster.node_pools
+        change = next_budget_change((pools[name] for name in set(waiting.values())), now)
+        return None if change is None else (sorted(waiting), change)
 
     def is_waiting(self) -> bool:
         """Return whether a loop or a command is in progress, or a loop is scheduled."""

@@ -9,10 +9,10 @@ have a new result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fairlead.api.timestamp import parse_duration
-from fairlead.engine.autoscaling.karpenter.apis import NodePoolBudget
+from fairlead.engine.autoscaling.karpenter.apis import NodePool, NodePoolBudget
 from fairlead.engine.autoscaling.karpenter.pod import do_not_disrupt_ends
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
@@ -24,19 +24,20 @@ def next_time_change(cluster: KarpenterCluster, now: Instant) -> Instant | None:
 
     Returns None if there is no such time.
     """
-    pools = cluster.node_pools.values()
-    times = [
-        time
-        for pool in pools
-        for budget in pool.spec.disruption.budgets
-        for time in _budget_times(budget, now)
-    ]
+    change = next_budget_change(cluster.node_pools.values(), now)
+    times = [] if change is None else [change]
     for name, claim in cluster.node_claims.items():
         for pod in cluster.pods_on(claim.status.node_name or name).annotated:
             ends = do_not_disrupt_ends(pod)
             if ends is not None and ends > now:
                 times.append(ends)
     return min(times, default=None)
+
+
+def next_budget_change(pools: Iterable[NodePool], now: Instant) -> Instant | None:
+    """Return the first time after `now` at which a budget of `pools` becomes active or inactive."""
+    budgets = (budget for pool in pools for budget in pool.spec.disruption.budgets)
+    return min((time for one in budgets for time in _budget_times(one, now)), default=None)
 
 
 def _budget_times(budget: NodePoolBudget, now: Instant) -> Iterator[Instant]:
