@@ -63,11 +63,13 @@ WORKLOADS = [
         {"updateStrategy": {"rollingUpdate": {"maxSurge": 1}}},
         "spec.updateStrategy.rollingUpdate.maxSurge",
     ),
+    ("StatefulSet", {"minReadySeconds": -1}, "spec.minReadySeconds"),
+    ("Deployment", {"minReadySeconds": 700}, "spec.progressDeadlineSeconds"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "spec", "field"), WORKLOADS)
-def test_the_update_strategy_of_a_workload_is_checked_with_its_defaults(kind, spec, field):
+def test_the_rollout_settings_of_a_workload_are_checked_with_their_defaults(kind, spec, field):
     causes = refusal_of(loaded, obj(kind, "apps/v1", spec=spec)).causes
     assert [cause.field for cause in causes] == [field]
 

@@ -87,6 +87,9 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
     to stored workloads.
     """
     yield from non_negative("spec.replicas", workload.spec.replicas)
+    yield from non_negative("spec.minReadySeconds", workload.spec.min_ready_seconds)
+    if isinstance(workload, Deployment):
+        yield from _check_progress_deadline(workload)
     yield from check_label_selector("spec.selector", workload.spec.selector)
     yield from check_scheduled_template(workload.spec.template)
     for index, claim in enumerate(workload.spec.volume_claim_templates):
@@ -265,11 +268,15 @@ def check_deployment(obj: Json, view: Deployment) -> Causes:
     yield from _check_deployment_strategy(spec.get("strategy") or {})
     names = ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     yield from check_fields("spec", "apps.v1.DeploymentSpec", spec, *names)
-    deadline_s = spec.get("progressDeadlineSeconds")
-    if deadline_s is not None and deadline_s <= spec.get("minReadySeconds", 0):
-        yield invalid(
-            "spec.progressDeadlineSeconds", deadline_s, "must be greater than minReadySeconds"
-        )
+    yield from _check_progress_deadline(view)
+
+
+def _check_progress_deadline(deployment: Deployment) -> Causes:
+    """Yield an error if the rollout would exceed its deadline before a pod is available."""
+    deadline_s = deployment.spec.progress_deadline_seconds
+    if deadline_s <= deployment.spec.min_ready_seconds:
+        where = "spec.progressDeadlineSeconds"
+        yield invalid(where, deadline_s, "must be greater than minReadySeconds")
 
 
 def _check_deployment_strategy(strategy: Json) -> Causes:
