@@ -143,6 +143,30 @@ def text_of(answer, results=(), width=80, *, has_details=False):
     return stream.getvalue()
 
 
+def test_errors_that_the_change_does_not_cause_are_marked(snapshot, make):
+    """One Job exceeds its deadline in both runs; the quota is full only with the change."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "default"},
+        "spec": {"activeDeadlineSeconds": 60, "template": template},
+    }
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": {"pods": "1"}},
+    }
+    web = make.workload("Deployment", "web", replicas=0)
+    cluster = snapshot(make.node("a"), job, quota, web)
+    text = text_of(what_if(cluster, ClusterChange(scale=("deploy/web=3",))), width=300)
+    rows = {line.split("  ")[0]: line for line in text.partition("ERRORS")[2].splitlines()}
+    marked = [name for name, line in rows.items() if "(also without the change)" in line]
+    assert marked == ["Job default/j"]
+    assert any(name.startswith("ReplicaSet default/web") for name in rows)
+
+
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
     silent = make.node("a")
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]

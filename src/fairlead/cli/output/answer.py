@@ -59,6 +59,7 @@ PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
 _GOOD: Final = "bold green"
+_NO_EFFECT: Final = "also without the change"
 _BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
 
 
@@ -399,7 +400,11 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
-        (one.subject, f"{one.missing:,}" if one.missing else "", one.message)
+        (
+            one.subject,
+            f"{one.missing:,}" if one.missing else "",
+            one.message if one in answer.effect.errors else f"{one.message} ({_NO_EFFECT})",
+        )
         for one in changed.errors
     ]
     loops = [(one.kind, for_readers(one.at - start), one.message) for one in changed.recurrences]
