@@ -119,16 +119,22 @@ def _failures(found: Sequence[Alternative]) -> Iterator[str]:
 
 
 def _best(found: Sequence[Alternative]) -> str:
-    best = min(found, key=lambda one: one.rank)
-    equal = [one.name for one in found if one.rank == best.rank]
-    sentence = best.answer.verdict.first.sentence
+    rank = min(one.rank for one in found)
+    best = [one for one in found if one.rank == rank]
+    sentences = list(dict.fromkeys(one.answer.verdict.first.sentence for one in best))
     if len(found) == 1:
-        return f"The only alternative, {best.name}: {sentence}"
-    if len(equal) == len(found):
-        return f"All {len(found)} alternatives have the same outcome: {sentence}"
-    names = " and ".join(equal)
-    verb = "has" if len(equal) == 1 else "have"
-    return f"Of {len(found)} alternatives, {names} {verb} the best outcome: {sentence}"
+        return f"The only alternative, {best[0].name}: {sentences[0]}"
+    if len(best) == len(found):
+        start = f"All {len(found)} alternatives"
+    else:
+        start = f"Of {len(found)} alternatives, {' and '.join(one.name for one in best)}"
+    if len(sentences) > 1:  # ranks say how much is disrupted, and not what changes
+        each = " ".join(f"{one.name}: {one.answer.verdict.first.sentence}" for one in best)
+        least = "equally disruptive" if len(best) == len(found) else "the least disruptive"
+        return f"{start} are {least}. {each}"
+    verb = "has" if len(best) == 1 else "have"
+    which = "same" if len(best) == len(found) else "best"
+    return f"{start} {verb} the {which} outcome: {sentences[0]}"
 
 
 def _difference(found: Sequence[Alternative]) -> str:

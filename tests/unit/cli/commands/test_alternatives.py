@@ -106,6 +106,23 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
 
 
+def test_alternatives_of_equal_rank_with_different_outcomes_are_both_stated(ask, tmp_path):
+    """One adds a pod and the other two pods, at the same time and without a disruption."""
+    objects = [*cluster("abcd", {"p": "a", "q": "b"}), REPLICA_SET]
+    (tmp_path / "room.json").write_text(json.dumps(objects))
+    changes = ("--change", "x:--scale rs/x/web=3", "--change", "y:--scale rs/x/web=4")
+    _, found, _ = ask(*changes)
+    start = "All 2 alternatives are equally disruptive. x: 1 more pod"
+    assert found["verdict"].startswith(start)
+    assert " y: 2 more pods" in found["verdict"]
+    _, found, _ = ask(*changes, "--change", "z:--drain a")
+    start = "Of 3 alternatives, x and y are the least disruptive. x: 1 more pod"
+    assert found["verdict"].startswith(start)
+    _, found, _ = ask("--change", "x:--cordon c", "--change", "y:--cordon d")
+    start = "All 2 alternatives have the same outcome: Nothing changes"
+    assert found["verdict"].startswith(start)
+
+
 def test_the_nodes_of_alternatives_are_side_by_side(ask, tmp_path, capsys):
     changes = ("--change", "more:--add-nodes 2 --like a", "--change", "fewer:--delete node/c")
     _, found, _ = ask(*changes)
