@@ -370,6 +370,22 @@ def test_a_kubelet_registers_again():
     assert controller.sent(CreateObject, "Node") == []
 
 
+def test_a_nodeclaim_is_initialized_when_pods_can_run_on_its_node():
+    """The nodes that it replaces are drained then. Before, their pods would not fit on it."""
+    controller = Controller(pool(), claim(""))
+    controller.run(90)
+    (registered,) = controller.sent(CreateObject, "Node")
+    starting = registered.manifest
+    not_ready = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    ready = {**starting["status"], "conditions": [{"type": "Ready", "status": "True"}]}
+    tainted = {**starting, "status": ready, "spec": {**starting["spec"], "taints": [not_ready]}}
+    initialized = []
+    for seen in (starting, tainted, {**starting, "status": ready}):
+        controller.tell(ObjectChanged(decode(seen)))
+        initialized.append(controller.karpenter.cluster.node_claims["m"].is_true("Initialized"))
+    assert initialized == [False, False, True]
+
+
 def test_a_nodeclaim_without_its_node_is_removed_after_a_restart():
     controller = Controller(pool(), claim())
     assert len(controller.commands) > 0

@@ -3,6 +3,7 @@
     launch        the cheapest offering that the provider delivers; the NodeClaim fails if there is
                   no such offering
     registration  the Node appears after the provision time and is joined with its NodeClaim
+    readiness     the NodeClaim is initialized when pods can run on its Node
     conditions    Consolidatable and Drifted; expired NodeClaims are deleted
     termination   the node of a deleted NodeClaim is tainted, drained and removed
 
@@ -20,7 +21,9 @@ from msgspec.structs import replace
 from fairlead.api.codec import as_json
 from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
+from fairlead.api.node_start import is_starting
 from fairlead.api.objects import Node, Taint
+from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
@@ -36,10 +39,12 @@ from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import (
     adopted_claim,
     initialized,
     node_of,
+    registered,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
+from fairlead.engine.autoscaling.karpenter.state.statenode import is_ephemeral
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
 from fairlead.engine.autoscaling.node_dependents import DEPENDENT_KINDS, NodeDependents
@@ -74,6 +79,7 @@ class NodeClaimLifecycle:
         self._node_info = config.node_info
         self._dependents = config.dependents
         self._made: set[str] = set()  # the names of the Nodes that this object created
+        self._starting: set[str] = set()  # the names of Nodes that are not initialized yet
         self._configured = config.claims
         self.reasons: dict[str, str] = {}
         self._conditions_at: Instant | None = start
@@ -217,6 +223,9 @@ class NodeClaimLifecycle:
         self._context.cluster.put(node, now)
         if is_new:
             self._join(node, now)
+        if name in self._starting and _can_run_pods(node):
+            self._starting.discard(name)
+            self._initialize(name, now)
         self._terminate(node, now)
 
     def _join(self, node: Node, now: Instant) -> None:
@@ -230,11 +239,26 @@ class NodeClaimLifecycle:
         claim = next((one for one in claims if one.status.provider_id == provider_id), None)
         pool = self._context.cluster.node_pools.get(node.metadata.labels.get(NODE_POOL, ""))
         if claim is not None:
-            self._context.cluster.put(initialized(claim, name, now), now)
+            self._context.cluster.put(registered(claim, name, now), now)
+            if is_starting(node):
+                self._starting.add(name)
+            else:
+                self._initialize(name, now)
         elif pool is not None:
             self._context.cluster.put(adopted_claim(node, pool, now), now)
         self._conditions_at = now
         self._context.changed(now)
+
+    def _initialize(self, name: str, now: Instant) -> None:
+        """Mark the NodeClaim of the Node `name` as initialized.
+
+        Nodes that this node replaces are drained only now, so that their pods can move to it.
+        """
+        claim = self._claim_on(name)
+        if claim is not None:
+            self._context.cluster.put(initialized(claim, now), now)
+            self._conditions_at = now
+            self._context.changed(now)
 
     def _terminate(self, node: Node, now: Instant) -> None:
         """Delete the NodeClaim of a Node that a user deletes. The Node is drained first."""
@@ -288,6 +312,7 @@ class NodeClaimLifecycle:
         """Remove the NodeClaim of a deleted Node, and the objects created with the Node."""
         name = node.metadata.name
         claim = self._claim_on(name)
+        self._starting.discard(name)
         if name in self._made:
             self._made.discard(name)
             self._context.commands.extend(self._dependents_of(node.metadata.labels).deletions(name))
@@ -510,3 +535,11 @@ class NodeClaimLifecycle:
             label_requirements(labels), table.well_known
         )
         return min((one.price for one in offerings), default=0.0)
+
+
+def _can_run_pods(node: Node) -> bool:
+    """Return whether the Node is Ready and has no taints that disappear while it starts."""
+    # upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go:Reconcile
+    ready = condition(node, "Ready")
+    is_ready = ready is not None and ready.status == "True"
+    return is_ready and not any(map(is_ephemeral, node.spec.taints))

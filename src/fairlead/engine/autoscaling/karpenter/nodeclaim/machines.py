@@ -2,8 +2,9 @@
 
     launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
                   offerings that were tried without success are unavailable for a while
-    registration  the Node appears, registered and initialized; its kubelet makes it Ready at the
-                  end of the provision time (`api.node_start`)
+    registration  the Node appears; its kubelet makes it Ready at the end of the provision time
+                  (`api.node_start`). It has the label of an initialized Node from the start, but
+                  its NodeClaim is initialized only when it is Ready
 
 The Node has no startup taints.
 """
@@ -167,7 +168,7 @@ class Machines:
 
 
 def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> CreateObject:
-    """Return the command that creates the Node of `claim`, registered and initialized.
+    """Return the command that creates the Node of `claim`, with the labels of a started Node.
 
     `node_info` is the nodeInfo in the Node's status; {} leaves it out.
     """
@@ -293,11 +294,16 @@ def adopted_claim(node: Node, pool: NodePool, now: Instant) -> NodeClaim:
             provider_id=node.spec.provider_id,
         ),
     )
-    return initialized(claim, node.metadata.name, now)
+    return initialized(registered(claim, node.metadata.name, now), now)
 
 
-def initialized(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim with its Node's name and the conditions of an initialized NodeClaim."""
-    for kind in (LAUNCHED, REGISTERED_CONDITION, INITIALIZED_CONDITION):
+def registered(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
+    """Return the NodeClaim with its Node's name and the conditions of a registered NodeClaim."""
+    for kind in (LAUNCHED, REGISTERED_CONDITION):
         claim = with_condition(claim, kind, kind, now)
     return replace(claim, status=replace(claim.status, node_name=node_name))
+
+
+def initialized(claim: NodeClaim, now: Instant) -> NodeClaim:
+    """Return the registered NodeClaim with the condition that its Node can run pods."""
+    return with_condition(claim, INITIALIZED_CONDITION, INITIALIZED_CONDITION, now)
