@@ -155,6 +155,11 @@ def as_stored(
     rules = registry.rules(kind)
     obj = validated_stored(kind, rules, located(kind, obj))
     registry.validator.validate_loaded(kind, obj)
+    decoded = registry.decode(kind, obj)
+    if decoded is not obj:
+        # A template with an empty value such as `nodeSelector: {}` would otherwise never equal the
+        # template of the ReplicaSet that is created from it.
+        obj = without_nulls(decoded)
     if kind is POD:
         obj = with_label_keys(obj)
     meta = obj["metadata"]

@@ -543,6 +543,26 @@ def test_an_endpoint_slice_that_lost_its_service_label_is_replaced(cluster):
     assert list(held.values()) == [1]
 
 
+def test_empty_fields_of_a_snapshot_are_left_out(make_cluster):
+    """Otherwise the Deployment would create one ReplicaSet after another."""
+    container = {"name": "c", "image": "i", "env": [{"name": "E", "value": ""}], "command": []}
+    labels = {"app": "web"}
+    template = {
+        "metadata": {"labels": labels, "annotations": {}},
+        "spec": {"nodeSelector": {}, "hostNetwork": False, "containers": [container]},
+    }
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    cluster = make_cluster(nodes=1, objects=(namespace, deployment))
+    cluster.pass_time(60)
+    assert len(cluster.list("replicaset")) == 1
+
+
 def test_decisions_are_logged_if_logging_is_enabled(make_cluster):
     lines = []
     cluster = make_cluster(logging=partial(DecisionLog, write=lines.append, verbosity=2))
