@@ -57,6 +57,7 @@ class LossCause(StrEnum):
     ATTACHED = "attached"
     STARTING = "starting"
     NOT_REPLACED = "not-replaced"
+    NODE_REMOVED = "node-removed"
 
     @property
     def words(self) -> str:
@@ -76,6 +77,7 @@ _CAUSES_IN_WORDS: Final = {
     LossCause.ATTACHED: "volume attached to another node",
     LossCause.STARTING: "starting",
     LossCause.NOT_REPLACED: "not replaced",
+    LossCause.NODE_REMOVED: "removed with its node",
 }
 
 

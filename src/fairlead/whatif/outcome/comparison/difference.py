@@ -19,7 +19,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.comparison.pod_role import came_later, pod_roles, pods_of_deleted_nodes
-from fairlead.whatif.outcome.outage import LostPod
+from fairlead.whatif.outcome.outage import LossCause, LostPod
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
     Evicted,
@@ -291,8 +291,8 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
     """Return the pods that an outage loses only in `changed`.
 
-    Pods that completed or were deleted in `without` are left out; pods that exist only in `changed`
-    are included.
+    Pods that completed or were deleted in `without` are left out, and so are pods that belonged to
+    a removed node. Pods that exist only in `changed` are included.
     """
     if changed.outage is None:
         return ()
@@ -300,7 +300,9 @@ def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
     return tuple(
         one
         for one in changed.outage.lost
-        if one.pod not in known and not _has_ended(one.pod, without)
+        if one.cause is not LossCause.NODE_REMOVED
+        and one.pod not in known
+        and not _has_ended(one.pod, without)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -12,6 +13,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
+from fairlead.whatif.outcome.comparison.difference import newly_lost
 from fairlead.whatif.outcome.outage import LossCause, NodeState
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.question import what_if
@@ -458,3 +460,20 @@ def test_a_completed_pod_on_a_failed_node_is_not_counted_as_evicted(ask, zoned, 
     assert outage(answer).evicted == len(found.evicted)
     assert not found.gone
     assert found.recovered_after is not None
+
+
+def test_a_daemons_pod_is_removed_with_its_failed_node(write, make):
+    """An autoscaler or a user removes the node; the DaemonSet needs no pod for it any more."""
+    daemon = tenant(make, "agent", "node-0", tolerations=FOR_EVER)
+    daemon["metadata"]["ownerReferences"][0] |= {"kind": "DaemonSet", "name": "ds", "uid": "ds"}
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [daemon],
+        "events": [{"at": "1m", "fail-node": "node-0"}, {"at": "5m", "delete": "node/node-0"}],
+        "duration": "8m",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    [lost] = outcome.outage.lost
+    assert lost.cause is LossCause.NODE_REMOVED
+    assert newly_lost(replace(outcome, outage=None, touched=None), outcome) == ()
