@@ -9,6 +9,8 @@ NOT_TRIED: Final = "not tried yet"
 
 _AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available: ")
 _COUNT: Final = re.compile(r"[0-9]+ ")
+# Each reason begins with a count. The reason of 1.19 for a taint contains a comma.
+_BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
 _NEVER: Final = "preemptionPolicy=Never"
 
 
@@ -25,6 +27,7 @@ def short_reason(message: str) -> str:
     if found is None:
         return message
     reasons, _, rest = message[found.end() :].partition(". ")
-    causes = {_COUNT.sub("", each, count=1) for each in reasons.removesuffix(".").split(", ")}
+    each_reason = _BETWEEN.split(reasons.removesuffix("."))
+    causes = {_COUNT.sub("", each, count=1) for each in each_reason}
     shortened = ", ".join(sorted(causes))
     return f"{shortened}; preemptionPolicy is Never" if _NEVER in rest else shortened
