@@ -6,7 +6,7 @@ Pods of the two runs are compared in pairs (see `pod_role`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -142,6 +142,11 @@ class Difference(Struct, frozen=True, kw_only=True):
         return [one.pod for one in self._not_displaced if one.is_recreated]
 
     @property
+    def unneeded(self) -> set[str]:
+        """The keys of the pods that their workloads replaced by updated pods or no longer need."""
+        return unneeded(self.updated, self.removed)
+
+    @property
     def _not_displaced(self) -> list[Move]:
         displaced = {pod.key for pod in self.displaced}
         return [one for one in self.moved if one.pod.key not in displaced]
@@ -203,7 +208,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         displaced=tuple({pod.key: pod for pod in (*evictions, *lost)}.values()),
         pods_on_failed_nodes=_pods_on_failed_nodes(without, changed),
         recovered_after=None
-        if pending or not_created or newly_lost(without, changed)
+        if pending or not_created or newly_lost(without, changed, unneeded(updated, removed))
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
 
@@ -288,11 +293,19 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     return sum(max(one.pods - known.get(one.node, 0), 0) for one in changed.outage.nodes)
 
 
-def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
+def unneeded(updated: Iterable[PodUpdate], removed: Iterable[PodEnd]) -> set[str]:
+    """Return the keys of the pods before each of the updates, and of the `removed` pods."""
+    return {*(one.before.key for one in updated), *(pod.key for pod in removed)}
+
+
+def newly_lost(
+    without: RunOutcome, changed: RunOutcome, unneeded: Container[str]
+) -> tuple[LostPod, ...]:
     """Return the pods that an outage loses only in `changed`.
 
-    Pods that completed or were deleted in `without` are left out, and so are pods that belonged to
-    a removed node. Pods that exist only in `changed` are included.
+    Pods that completed or were deleted in `without` are left out. So are pods that nothing replaces
+    because they belonged to a removed node or are `unneeded`. Pods that exist only in `changed` are
+    included.
     """
     if changed.outage is None:
         return ()
@@ -301,6 +314,7 @@ def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
         one
         for one in changed.outage.lost
         if one.cause is not LossCause.NODE_REMOVED
+        and not (one.cause is LossCause.NOT_REPLACED and one.pod in unneeded)
         and one.pod not in known
         and not _has_ended(one.pod, without)
     )

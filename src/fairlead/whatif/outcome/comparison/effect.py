@@ -86,7 +86,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
-    lost = newly_lost(without, changed)
+    lost = newly_lost(without, changed, found.unneeded)
     loops = {(one.kind, one.message) for one in without.recurrences}
     deleted = {one.claim for one in without.deleted_claims}
     return Effect(

@@ -476,4 +476,22 @@ def test_a_daemons_pod_is_removed_with_its_failed_node(write, make):
     outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
     [lost] = outcome.outage.lost
     assert lost.cause is LossCause.NODE_REMOVED
-    assert newly_lost(replace(outcome, outage=None, touched=None), outcome) == ()
+    assert newly_lost(replace(outcome, outage=None, touched=None), outcome, set()) == ()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ClusterChange(set_resources=("deploy/default/web=cpu=2",)),
+        ClusterChange(scale=("deploy/default/web=1",)),
+    ],
+    ids=["a rollout", "fewer replicas"],
+)
+def test_a_pod_that_its_workload_no_longer_needs_is_not_lost(snapshot, make, zoned, change):
+    """The controllers replace or remove the pods while their nodes are down."""
+    objects = [*zoned(a=2, b=2), make.workload("Deployment", "web", replicas=4)]
+    failures = Failures(fail_zone=("a",))
+    answer = what_if(snapshot(*objects), replace(change, failures=failures, lasts="20m"))
+    assert {one.cause for one in outage(answer).lost} == {LossCause.NOT_REPLACED}
+    assert answer.effect.lost == ()
+    assert answer.difference.recovered_after is not None
