@@ -210,6 +210,9 @@ class Inventory:
             if selector_matches(selector, manifest.labels)
         ]
         chosen = [name for name in found if name not in self._new_nodes]
+        if not chosen and any(resource == NODE.resource for resource, _ in self._deleted):
+            which = "no node that remains" if not found else "only nodes that the change creates"
+            raise InputError(source, f"{text} matches {which}; deletions take effect first")
         if found and not chosen:
             problem = f"{text} matches only nodes that the change creates; name them instead"
             raise InputError(source, problem)

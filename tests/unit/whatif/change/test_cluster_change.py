@@ -68,6 +68,22 @@ def test_a_selector_selects_the_nodes_from_before_the_change(cluster, write, mak
         commands(ClusterChange(**new, drain=("pool=large",)), cluster)
 
 
+@pytest.mark.parametrize(
+    ("new", "problem"),
+    [
+        ({}, "pool=small matches no node that remains; deletions take effect first"),
+        (
+            {"add_nodes": 2, "like": "n1"},
+            "pool=small matches only nodes that the change creates; deletions take effect first",
+        ),
+    ],
+)
+def test_a_drain_of_deleted_nodes_is_refused(cluster, new, problem):
+    change = ClusterChange(**new, delete=("node/pool=small",), drain=("pool=small",))
+    with pytest.raises(InputError, match=problem):
+        commands(change, cluster)
+
+
 def test_new_nodes_are_added_before_all_other_changes(cluster):
     change = ClusterChange(delete=("node/n2",), cordon=("n1",), add_nodes=1, like="n1")
     steps = script_of_change(change, cluster).steps
