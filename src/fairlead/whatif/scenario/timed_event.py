@@ -2,7 +2,7 @@
 
     {at: 5m, create: {…object…}, count: 100, over: 10m}    100 copies at random times in 10 minutes
     {at: 5m, create: jobs.yaml, count: 10, every: 30s}     the file 10 times, 30 s apart
-    {at: 5m, delete: pod/store/web-1}                      or a list of objects
+    {at: 5m, delete: pod/store/web-1}    node/key=value selects by label; or a list of these
     {at: 5m, patch: {target: deploy/store/web, merge: {spec: {…}}}}
     {at: 5m, cordon: node-1}        uncordon, drain, stop-node, return-node: name or key=value
     {at: 5m, drain: pool=a, max-unavailable: 1, for: 5m}        rolling; each node is down for 5m
@@ -298,8 +298,9 @@ class _NumberedEvent:
         match self._event:
             case TimedEvent(delete=str() | list() as targets):
                 for text in [targets] if isinstance(targets, str) else targets:
-                    *_, target = deleted_with(where, inventory.find(where, text), inventory)
-                    yield commands.delete(target.ref)
+                    for one in inventory.select(where, text):
+                        *_, target = deleted_with(where, one, inventory)
+                        yield commands.delete(target.ref)
             case TimedEvent(patch=PatchForm() as form):
                 yield from self._patch(inventory.find(where, form.target), form.merge)
             case TimedEvent(scale=str(text)):

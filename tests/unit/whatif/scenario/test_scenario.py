@@ -81,6 +81,12 @@ def test_events_happen_in_order_of_their_instants(experiment):
     }
 
 
+def test_objects_are_deleted_by_label(experiment):
+    """An upgrade deletes its old pool when the pool is empty."""
+    (step,) = experiment(CLUSTER + "events: [{at: 1h, delete: node/pool=x}]").steps
+    assert [one.target.kind for one in step.commands] == ["Node"] * 3
+
+
 def test_a_patch_reaches_spec_and_status(experiment):
     found = experiment(
         CLUSTER + "events: [{at: 1s, patch: {target: node/node-1, "
