@@ -43,7 +43,7 @@ from fairlead.cel.program import (
 from fairlead.cel.value import NONE, OptionalValue, duration_of, timestamp_of
 
 RULES_CACHED_MAX: Final = 1_024
-MESSAGE_MAX: Final = 5 * 1024
+MESSAGE_BYTES_MAX: Final = 5 * 1024
 _OLD: Final = re.compile(r"\boldSelf\b")
 _MIDNIGHT: Final = "T00:00:00Z"
 
@@ -177,8 +177,8 @@ def _error_text(rule: Json, problem: str) -> str:
 def _message(rule: Json, ruled: _RuledValue, budget: CostBudget) -> str:
     expression = str(rule.get("messageExpression") or "")
     if expression:
-        message = _message_expression_text(rule, expression, ruled, budget)
-        if message.strip() and "\n" not in message and len(message) <= MESSAGE_MAX:
+        message = _message_expression_text(rule, expression, ruled, budget).strip()
+        if message and "\n" not in message and len(message.encode()) <= MESSAGE_BYTES_MAX:
             return message
     message = str(rule.get("message") or "").strip()
     return message or f"failed rule: {str(rule.get('rule', '')).strip()}"

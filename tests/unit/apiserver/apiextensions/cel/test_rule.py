@@ -153,6 +153,23 @@ def test_an_invalid_message_expression_is_replaced_by_the_message(expression):
     assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
 
 
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("' a\\n'", "a"),
+        ("self.t", "é" * 2_560),
+        ("self.t + 'a'", "m"),
+    ],
+    ids=["whitespace around it is removed", "5 KiB", "more than 5 KiB, counted in bytes"],
+)
+def test_a_message_expression_is_trimmed_and_at_most_5_kib_long(expression, message):
+    rule = {"rule": "false", "messageExpression": expression, "message": "m"}
+    properties = {"t": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "x-kubernetes-validations": [rule]}
+    said = [said for _, _, said in broken(schema, {"t": "é" * 2_560})]
+    assert said == [f"Invalid value: {message}"]
+
+
 @pytest.mark.parametrize("compile_", [rule.compiled, environment.compiled])
 def test_programs_of_long_expressions_are_not_kept(compile_):
     """Programs of a thousand long expressions would need gigabytes."""
