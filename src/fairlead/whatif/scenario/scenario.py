@@ -167,7 +167,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     folder = Path(path).parent
     cluster = _read_cluster(path, folder, scenario, seed)
     initial, inventory, start = cluster.initial, cluster.inventory, cluster.start
-    events, created = steps_of(path, folder, scenario.events, inventory, seed)
+    events, created, patched = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     late: tuple[str, ...] = ()
     if scenario.duration is not None:
@@ -204,7 +204,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             *cluster.notes,
             *autoscaling.notes,
             *unread_loads(loads, inventory),
-            *unknown_annotations([*initial, *created]),
+            *unknown_annotations([*initial, *created, *patched]),
             *unknown_field_notes(initial),
             *unknown_kind_notes(initial),
             *unsimulated_notes(_unless_run(created, settings)),

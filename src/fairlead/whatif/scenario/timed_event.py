@@ -113,11 +113,12 @@ _MODIFIERS: Final = {
 
 def steps_of(
     source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
-) -> tuple[list[ScriptedStep], list[Manifest]]:
-    """Return the steps of all events, in no particular order, and the objects as written in them.
+) -> tuple[list[ScriptedStep], list[Manifest], list[Manifest]]:
+    """Return the steps of all events, in no particular order, and the objects that they write.
 
-    Created objects are added to `inventory`; an object with `count` is returned once. `source` is
-    the scenario file; files in it are relative to `folder`. Raises InputError.
+    These are the created objects as written in the events, and the patched objects. Created objects
+    are added to `inventory`; an object with `count` is returned once. `source` is the scenario
+    file; files in it are relative to `folder`. Raises InputError.
     """
     numbered = [
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
@@ -125,7 +126,8 @@ def steps_of(
     steps: list[ScriptedStep] = []
     for event in sorted(numbered, key=lambda event: event.at):
         steps.extend(event.steps(inventory))
-    return steps, [one for event in numbered for one in event.originals]
+    created = [one for event in numbered for one in event.originals]
+    return steps, created, [event.patched for event in numbered if event.patched is not None]
 
 
 def late_event_notes(
@@ -179,6 +181,7 @@ class _NumberedEvent:
         self._verb = self._only_verb()
         self._check_modifiers()
         self.originals = [] if event.create is None else self._originals(event.create)
+        self.patched: Manifest | None = None  # set by `steps`
 
     def steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
         """Yield the steps of this event. Raises InputError."""
@@ -283,6 +286,7 @@ class _NumberedEvent:
         refuse_invalid_annotations(after)
         refuse_unknown_fields([after], known=unknown_fields(target))
         refuse_excess([after])
+        self.patched = after
         return commands.patch(target.ref, merge)
 
     def _rolling_drain(

@@ -97,6 +97,19 @@ def test_a_patch_reaches_spec_and_status(experiment):
     assert status == PatchStatus(patch.target, {"allocatable": {"cpu": 1}})
 
 
+def test_an_unknown_annotation_in_a_patch_is_named(experiment):
+    """A misspelled annotation has no effect, so the node would silently not fail."""
+    found = experiment(
+        CLUSTER + "events: [{at: 1s, patch: {target: node/node-1, "
+        "merge: {metadata: {annotations: {fairlead.dev/kublet: stopped}}}}}]"
+    )
+    (note,) = found.notes
+    assert note == (
+        "The annotation fairlead.dev/kublet of Node node-1 is unknown and has no effect; "
+        "did you mean fairlead.dev/kubelet?"
+    )
+
+
 def test_copies_are_numbered_and_spread(experiment):
     every = experiment(CLUSTER + f"events: [{{at: 1m, create: {POD}, count: 3, every: 10s}}]")
     assert names(every) == ["p-0", "p-1", "p-2"]
