@@ -987,11 +987,19 @@ class PersistentVolumeClaimSpec(_View, frozen=True):
     volume_attributes_class_name: str = ""
 
 
+class ModifyVolumeStatus(_View, frozen=True):
+    """The change of a volume to another VolumeAttributesClass."""
+
+    target_volume_attributes_class_name: str = ""
+
+
 class PersistentVolumeClaimStatus(_View, frozen=True):
     """The status of a PersistentVolumeClaim."""
 
     phase: str = ""
     capacity: ResourceList = {}
+    current_volume_attributes_class_name: str = ""
+    modify_volume_status: ModifyVolumeStatus | None = None
 
 
 class PersistentVolumeClaim(_Object, frozen=True):

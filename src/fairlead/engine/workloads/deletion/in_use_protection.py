@@ -5,7 +5,7 @@ finalizer as long as it is in use:
 
     PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
-    VolumeAttributesClass    while the spec of a claim or volume refers to it
+    VolumeAttributesClass    while a volume, or the spec or status of a claim, refers to it
     PodGroup                 while a pod that belongs to it has not finished
 
 The finalizer is removed as soon as this use ends.
@@ -16,7 +16,7 @@ pkg/controller/scheduling/podgroupprotection
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -180,10 +180,21 @@ def _used_by(one: ApiObject) -> tuple[Key, ...]:
         case Pod():
             return (*_mounted(one), *_group(one))
         case PersistentVolumeClaim() | PersistentVolume():
-            name = one.spec.volume_attributes_class_name
-            return ((CLASS_KIND, "", name),) if name else ()
+            return tuple((CLASS_KIND, "", name) for name in _attributes_classes(one))
         case _:
             return ()
+
+
+def _attributes_classes(one: PersistentVolumeClaim | PersistentVolume) -> Iterable[str]:
+    """Return the names of the VolumeAttributesClasses that `one` refers to."""
+    # upstream: vac_protection_controller.go:getPVCReferencedVACNames, getPVReferencedVACNames
+    names = {one.spec.volume_attributes_class_name: None}
+    if isinstance(one, PersistentVolumeClaim):
+        names[one.status.current_volume_attributes_class_name] = None
+        if one.status.modify_volume_status is not None:
+            names[one.status.modify_volume_status.target_volume_attributes_class_name] = None
+    names.pop("", None)
+    return names
 
 
 def _may_use(pod: Pod) -> bool:

@@ -107,6 +107,26 @@ def test_a_class_without_pods_is_removed(world):
     assert [one.patch for one in sent] == [{"metadata": {"finalizers": None}}]
 
 
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"currentVolumeAttributesClassName": "gold"},
+        {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold", "status": "InProgress"}},
+    ],
+    ids=["the class that the volume still has", "the class that the volume is being changed to"],
+)
+def test_a_class_in_the_status_of_a_claim_is_kept(world, status):
+    """The spec of the claim already names another class."""
+    kind = "VolumeAttributesClass"
+    one = {**held(kind, "gold", namespace=""), "apiVersion": "storage.k8s.io/v1"}
+    world.load(one, {**claim(volumeAttributesClassName="silver"), "status": status})
+    assert not go(world, kind, "gold", "")
+    changed = dict.fromkeys(status) | {"currentVolumeAttributesClassName": "silver"}
+    world.patch_status("PersistentVolumeClaim", "c", changed)
+    sent = [one for one in world.log if one.target.kind == f"{kind}.storage.k8s.io"]
+    assert [one.patch for one in sent] == [{"metadata": {"finalizers": None}}]
+
+
 def test_other_finalizers_are_kept(world):
     more = claim()
     more["metadata"]["finalizers"].append("a.b/c")
