@@ -13,7 +13,8 @@ deletion needs no search. The uids of deleted owners are stored, so that depende
 the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
+collected if the owner does not exist. Then only the newest uids of deleted owners need to be
+stored. Differs from upstream: if `looks_up_owners` is not set, as in
 a simulation, an owner that was never observed counts as existing. A dump seldom contains all
 owners.
 
@@ -57,6 +58,10 @@ AT_ONCE: Final[Instant] = 0
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 WHY_OWNER_DELETED: Final = "its owner was deleted"
+
+# The size of upstream's cache of absent owners (garbagecollector.go:NewGarbageCollector). Upstream
+# drops the least recently used owner. Which owner is dropped has no effect: it is then looked up.
+GONE_MAX: Final = 500
 
 Owners = tuple[OwnerReference, ...]
 
@@ -330,13 +335,18 @@ class GarbageCollector(Struct):
             dependents = self._dependents.pop(owner, {})
             # `_gone` needs no pods: controllers create a pod's dependents only while it exists.
             if owner == ref.uid and not isinstance(one, Pod):
-                self._gone[owner] = None
+                self._note_gone(owner)
             for dependent in dependents.values():
                 if owner in self._orphaning:  # the patch of its owners failed or is in flight
                     commands.append(_disowned(dependent, owner))
                 else:
                     commands += self._abandon(dependent, owner)
         return commands
+
+    def _note_gone(self, owner: str) -> None:
+        self._gone[owner] = None
+        if self.looks_up_owners and len(self._gone) > GONE_MAX:
+            del self._gone[next(iter(self._gone))]
 
     # --- owners --------------------------------------------------------------------------------
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.command import DeleteObject, LookUpOwners, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.deletion.garbage_collector import GONE_MAX, GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
 
 OWNER = ("ReplicaSet", "web", "rs")
@@ -238,6 +238,20 @@ def test_an_owner_in_no_or_the_same_namespace_is_not_reported(new_world, namespa
     owner["metadata"]["namespace"] = namespace
     world.load(owner, thing("b", "uid-of-a"))
     assert world.events == []
+
+
+def test_only_the_newest_deleted_owners_are_remembered(new_world):
+    """An older owner is looked up, so that a cluster that runs for weeks needs no more memory."""
+    world = new_world(GarbageCollector(looks_up_owners=True))
+    world.refuse = lambda one: FailureReason.CONFLICT if isinstance(one, LookUpOwners) else None
+    world.load(*(thing(f"o{number}") for number in range(GONE_MAX + 1)))
+    for number in range(GONE_MAX + 1):
+        world.delete("ConfigMap", f"o{number}")
+    world.log.clear()
+    world.create(thing("a", "uid-of-o1"))
+    world.create(thing("b", "uid-of-o0"))
+    sent = [(type(one), one.target.name) for one in world.log]
+    assert sent == [(DeleteObject, "a"), (LookUpOwners, "b")]
 
 
 def _refused_for(command, name):
