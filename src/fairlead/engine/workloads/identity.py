@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.objects import Pod
+from fairlead.api.codec import VIEWS
+from fairlead.api.objects import OwnerReference, Pod
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 
 # reportingController of upstream's events (controller_names.go).
@@ -30,6 +31,8 @@ CONTROLLER_NAMES: Final = {
     "StatefulSet": "statefulset-controller",
 }
 
+# Groups and kinds with typed views. In an ObjectRef, only the kind names them.
+_TYPED: Final = frozenset((version.rpartition("/")[0], kind) for version, kind in VIEWS)
 STATEFUL_SET: Final = "StatefulSet"
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
@@ -40,6 +43,15 @@ TEMPLATE_HASH_LENGTH: Final = 10
 def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
     """Return the key of an owner: its uid, or kind/namespace/name if the uid is unknown."""
     return uid or f"{kind}/{namespace}/{name}"
+
+
+def owner_kind(reference: OwnerReference) -> str:
+    """Return the kind to which `reference` refers, as an ObjectRef names it.
+
+    A reference without an apiVersion refers to a kind of which only the name is known.
+    """
+    group, kind = reference.api_version.rpartition("/")[0], reference.kind
+    return kind if not group or (group, kind) in _TYPED else f"{kind}.{group}"
 
 
 def owner_event(

@@ -52,7 +52,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.deletion.foreign_owner import foreign_owner_event
-from fairlead.engine.workloads.identity import owner_key
+from fairlead.engine.workloads.identity import owner_key, owner_kind
 
 AT_ONCE: Final[Instant] = 0
 FOREGROUND: Final = "foregroundDeletion"
@@ -470,7 +470,7 @@ def _refs_of(alike: _Alike) -> Iterable[ObjectRef]:
 def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
     """Return the keys of the owners of an object: the uid, or a path if the uid is unknown."""
     return tuple(
-        one.uid or owner_key(one.kind, meta.namespace, one.name, "")
+        one.uid or owner_key(owner_kind(one), meta.namespace, one.name, "")
         for one in meta.owner_references
     )
 

@@ -33,6 +33,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.workloads.deployment.rollout import is_implied_replica_set
 from fairlead.engine.workloads.disruption.budget import BudgetError
+from fairlead.engine.workloads.identity import owner_kind
 from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state
 
 Scalable = Deployment | ReplicaSet | ReplicationController | StatefulSet
@@ -162,7 +163,7 @@ class Scales(Struct):
         return deployment or found
 
     def _find(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        found = self._known.get((owner.kind, namespace, owner.name))
+        found = self._known.get((owner_kind(owner), namespace, owner.name))
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:

@@ -27,6 +27,7 @@ from fairlead.engine.workloads.identity import (
     generated_name,
     is_namespace_terminating,
     owner_key,
+    owner_kind,
     pod_created,
     pod_deleted,
     pod_ref,
@@ -82,7 +83,7 @@ class PodSets(Struct):
     def _key_of(self, owner: OwnerReference, namespace: str) -> str:
         if owner.uid:
             return owner.uid
-        path = owner_key(owner.kind, namespace, owner.name, "")
+        path = owner_key(owner_kind(owner), namespace, owner.name, "")
         return self.keys_by_path.get(path, path)
 
     def set_rule(self, key: str, rule: OwnerRule) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.codec import decode
 from fairlead.engine.core.command import DeleteObject, LookUpOwners, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import FailureReason, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.deletion.garbage_collector import GONE_MAX, GarbageCollector
 from fairlead.engine.workloads.environment import served_environment
@@ -61,6 +62,27 @@ def test_dependents_are_deleted_after_their_owner(world):
     )
     world.delete("ConfigMap", "a")
     assert names(world) == ["d"]
+
+
+def test_owners_without_a_uid_are_told_apart_by_group_and_kind(world):
+    """Three kinds have the same name; hand-written objects have no uids."""
+    groups = ["", "a.example.com/", "b.example.com/"]
+    owners = [{**thing("x", kind="Deployment"), "apiVersion": f"{group}v1"} for group in groups]
+    owners[0]["apiVersion"] = "apps/v1"
+    dependents = [thing(name) for name in ("of-apps", "of-a", "of-b")]
+    for number, owner in enumerate(owners):
+        owner["metadata"]["uid"] = f"u{number}"
+        reference = {"apiVersion": owner["apiVersion"], "kind": "Deployment", "name": "x"}
+        dependents[number]["metadata"]["ownerReferences"] = [reference]
+    collector = world.controllers[0]
+    views = [decode(one) for one in (*owners, *dependents)]
+    collector.handle(ObjectsLoaded(views), 0)
+    deleted = [collector.handle(ObjectDeleted(view), 0) for view in views[:3]]
+    assert [[one.target.name for one in some] for some in deleted] == [
+        ["of-apps"],
+        ["of-a"],
+        ["of-b"],
+    ]
 
 
 def test_an_owner_that_was_never_observed_does_not_count_as_deleted(world):
