@@ -167,14 +167,17 @@ def _request(
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """Return the built-in or custom kind called `name`, such as `Queue.example.com`."""
-    known = find_kind(name)
-    if known is not None:
-        return known
-    for kind in store.storage.kinds():
-        if name in (kind.qualified, kind.kind):
-            return kind
-    raise ApiError("NotFound", 404, "the server could not find the requested resource")
+    """Return the kind called `name`, as `kind_in` does; raises ApiError 404 if there is none."""
+    kind = kind_in(store, name)
+    if kind is None:
+        raise ApiError("NotFound", 404, "the server could not find the requested resource")
+    return kind
+
+
+def kind_in(store: Store, name: str) -> Kind | None:
+    """Return the built-in or custom kind called `name`, such as `Queue.example.com`, or None."""
+    stored = (kind for kind in store.storage.kinds() if name in (kind.qualified, kind.kind))
+    return find_kind(name) or next(stored, None)
 
 
 def _apply_status(

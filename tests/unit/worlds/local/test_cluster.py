@@ -469,6 +469,38 @@ def test_an_object_with_an_owner_of_an_unserved_kind_is_kept(cluster):
     assert owned(cluster, {**NOBODY, "apiVersion": "example.com/v1"}) is not None
 
 
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+
+
+def define_widgets(cluster, **subresources):
+    """Create the definition of the custom resource widgets.example.com."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "subresources": subresources}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+    }
+    cluster.ask("POST", CRDS, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    cluster.pass_time(10)
+
+
+def test_an_event_about_a_custom_resource_names_its_kind_and_version(cluster):
+    """Otherwise, kubectl describe does not find the event."""
+    define_widgets(cluster)
+    uid = cluster.find("configmap", "kube-root-ca.crt", "kube-system")["metadata"]["uid"]
+    owner = {**NOBODY, "name": "kube-root-ca.crt", "uid": uid}
+    widget = {"metadata": {"name": "w", "ownerReferences": [owner]}}
+    cluster.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", **widget})
+    cluster.pass_time(1)
+    (event,) = [one for one in cluster.list("event") if one["reason"] == "OwnerRefInvalidNamespace"]
+    about = event["involvedObject"]
+    assert (about["kind"], about["apiVersion"]) == ("Widget", "example.com/v1")
+
+
 def kubelets_events(cluster):
     rows = [row for row in cluster.list("event") if row["source"].get("component") == "kubelet"]
     return [(row["reason"], row["involvedObject"].get("fieldPath"), row["message"]) for row in rows]

@@ -18,7 +18,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, find_kind
+from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -26,6 +26,7 @@ from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.events.correlator import EventCorrelator, Key, series_key
 from fairlead.worlds.local.events.template import EVENT, EventStrings, EventTemplates
 from fairlead.worlds.local.field_manager import FieldManagers
+from fairlead.worlds.perform import kind_in
 from fairlead.worlds.simulation.event_list import cut_note
 
 HOST: Final = "fairlead"
@@ -96,7 +97,7 @@ class EventWriter:
     ) -> None:
         """Write a new event; later equal events find it by `key`."""
         ref, (note, stamp) = event.regarding, note_and_stamp
-        kind = find_kind(ref.kind)
+        kind = kind_in(self._store, ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
         known = found["metadata"] if found else _NOTHING
         # Kubelets put the node's name in place of its uid.
@@ -104,7 +105,7 @@ class EventWriter:
         name, namespace = f"{ref.name}.{now + len(self._written):x}", ref.namespace or "default"
         strings = EventStrings(
             (
-                ref.kind,
+                kind.kind if kind else ref.kind.partition(".")[0],
                 kind.api_version if kind else "",
                 event.reason,
                 event.type,
