@@ -87,4 +87,10 @@ def pod_autoscaler(
     config: HorizontalPodAutoscalerConfig, workloads: WorkloadsConfig
 ) -> HorizontalPodAutoscalers:
     """Return the controller of HorizontalPodAutoscalers."""
-    return HorizontalPodAutoscalers(config, Events() if workloads.serves_clients else NoEvents())
+    if not workloads.serves_clients:
+        return HorizontalPodAutoscalers(config, NoEvents())
+    from fairlead.engine.workloads.horizontal_pod_autoscaler.custom_scale import (  # noqa: PLC0415
+        CustomScales,
+    )
+
+    return HorizontalPodAutoscalers(config, Events(), CustomScales())

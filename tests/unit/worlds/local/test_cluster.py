@@ -488,6 +488,54 @@ def define_widgets(cluster, **subresources):
     cluster.pass_time(10)
 
 
+SCALE = {
+    "specReplicasPath": ".spec.size.wanted",
+    "statusReplicasPath": ".status.replicas",
+    "labelSelectorPath": ".status.selector",
+}
+
+
+def follow_widget(cluster, selector):
+    """Create a widget of one pod, whose load an autoscaler follows for a minute."""
+    autoscalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    pod = {**loaded_deployment()["spec"]["template"], "metadata": {"name": "a"}}
+    pod["metadata"]["labels"] = {"app": "web"}
+    cluster.ask("POST", PODS, pod)
+    meta = {"name": "w", "annotations": {"fairlead.dev/load": "cpu=400m"}}
+    status = {"replicas": 1, "selector": selector}
+    widget = {"metadata": meta, "spec": {"size": {"wanted": 1}}, "status": status}
+    cluster.ask("POST", WIDGETS, {"apiVersion": "example.com/v1", "kind": "Widget", **widget})
+    target = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w"}
+    scaler = {"metadata": {"name": "w"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    cluster.ask("POST", autoscalers, scaler)
+    cluster.pass_time(60)
+    status = cluster.find("hpa", "w")["status"]
+    reasons = [one["reason"] for one in status["conditions"]]
+    return cluster.ask("GET", f"{WIDGETS}/w")["spec"]["size"]["wanted"], reasons
+
+
+def test_an_autoscaler_scales_a_custom_resource(cluster):
+    define_widgets(cluster, scale=SCALE)
+    replicas, reasons = follow_widget(cluster, "app=web")
+    assert replicas == 3
+    assert reasons[:2] == ["ReadyForNewScale", "ValidMetricFound"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "selector", "reason"),
+    [
+        (None, "app=web", "FailedGetScale"),
+        ({**SCALE, "specReplicasPath": ".spec.count"}, "app=web", "FailedGetScale"),
+        (SCALE, "", "InvalidSelector"),
+    ],
+    ids=["no scale", "no replicas", "no selector"],
+)
+def test_a_custom_resource_without_a_complete_scale_is_not_scaled(cluster, scale, selector, reason):
+    define_widgets(cluster, **({"scale": scale} if scale else {}))
+    replicas, reasons = follow_widget(cluster, selector)
+    assert (replicas, reasons[-1]) == (1, reason)
+
+
 def test_an_event_about_a_custom_resource_names_its_kind_and_version(cluster):
     """Otherwise, kubectl describe does not find the event."""
     define_widgets(cluster)

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.late_dict import LateDict
-from fairlead.api.objects import ApiObject, HorizontalPodAutoscaler, LabelSelector, Pod
+from fairlead.api.objects import (
+    ApiObject,
+    HorizontalPodAutoscaler,
+    LabelSelector,
+    Pod,
+    Unstructured,
+)
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, PatchObject, RecordEvent
@@ -36,7 +42,8 @@ from fairlead.engine.workloads.event_sink import EventSink, NoEvents
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
     SCALABLE,
-    ScalableWorkload,
+    NoOtherScales,
+    OtherScales,
     ScaleError,
     ScaleTargets,
     is_scale_target,
@@ -120,8 +127,8 @@ class HorizontalPodAutoscalers:
 
     issuer: ClassVar[Issuer] = controller_account(CONTROLLER)
     interest: ClassVar[Interest] = Interest(
-        changed=(Pod, HorizontalPodAutoscaler, *SCALABLE),
-        deleted=(Pod, HorizontalPodAutoscaler, *SCALABLE),
+        changed=(Pod, HorizontalPodAutoscaler, *SCALABLE, Unstructured),
+        deleted=(Pod, HorizontalPodAutoscaler, *SCALABLE, Unstructured),
         succeeded=(PatchObject,),
         failed=(PatchObject,),
     )
@@ -130,11 +137,12 @@ class HorizontalPodAutoscalers:
         self,
         config: HorizontalPodAutoscalerConfig | None = None,
         events: EventSink | None = None,
+        others: OtherScales | None = None,
     ) -> None:
         self._config = config or HorizontalPodAutoscalerConfig()
         self._events = events or NoEvents()
         self._namespaces: dict[str, _Namespace] = {}
-        self._targets = ScaleTargets()
+        self._targets = ScaleTargets(others or NoOtherScales())
         self._queue: TimerQueue[tuple[str, str]] = TimerQueue()
         self.history: list[Rescale] = []
 
@@ -169,11 +177,7 @@ class HorizontalPodAutoscalers:
             case ObjectDeleted(one):
                 self._forget(one, now)
             case ObjectsLoaded():
-                for some in stimulus.grouped:
-                    if isinstance(some, Replicas):
-                        self._load_replicas(some, now)
-                    else:
-                        self._see(some, now)
+                self._load(stimulus, now)
             case CommandSucceeded(PatchObject() as command):
                 return self._handle_outcome(command, None)
             case CommandFailed(PatchObject() as command, _, message):
@@ -208,6 +212,15 @@ class HorizontalPodAutoscalers:
 
     # --- changes -------------------------------------------------------------------------------
 
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
+        for one in loaded.others:  # a definition may follow the objects that it defines
+            self._targets.others.see(one)
+        for some in loaded.grouped:
+            if isinstance(some, Replicas):
+                self._load_replicas(some, now)
+            else:
+                self._see(some, now)
+
     def _see(self, one: ApiObject, now: Instant) -> None:
         match one:
             case Pod():
@@ -217,6 +230,10 @@ class HorizontalPodAutoscalers:
             case _ if is_scale_target(one):
                 if self._targets.see(one):
                     self._wake_autoscalers_of(one, now)
+            case _ if self._targets.others.see(one):
+                self._wake_autoscalers_of(one, now)
+            case _:
+                pass
 
     def _forget(self, one: ApiObject, now: Instant) -> None:
         match one:
@@ -230,6 +247,10 @@ class HorizontalPodAutoscalers:
             case _ if is_scale_target(one):
                 self._targets.forget(one)
                 self._wake_autoscalers_of(one, now)
+            case _ if self._targets.others.forget(one):
+                self._wake_autoscalers_of(one, now)
+            case _:
+                pass
 
     def _see_pod(self, pod: Pod, now: Instant) -> None:
         meta = pod.metadata
@@ -289,8 +310,9 @@ class HorizontalPodAutoscalers:
         if is_changed:
             self._wake(known, now)
 
-    def _wake_autoscalers_of(self, target: ScalableWorkload, now: Instant) -> None:
-        meta, kind = target.metadata, type(target).__name__
+    def _wake_autoscalers_of(self, target: ApiObject, now: Instant) -> None:
+        meta = target.metadata
+        kind = target.kind if isinstance(target, Unstructured) else type(target).__name__
         for one in self._namespace(meta.namespace).autoscalers.values():
             reference = one.view.spec.scale_target_ref
             if (reference.kind, reference.name) == (kind, meta.name):
@@ -329,7 +351,7 @@ class HorizontalPodAutoscalers:
 
     def _handle_outcome(self, command: PatchObject, problem: str | None) -> list[Command]:
         target = command.target
-        if target.kind not in SCALABLE_KINDS:
+        if target.kind not in SCALABLE_KINDS and "." not in target.kind:
             return []
         for one in self._namespace(target.namespace).autoscalers.values():
             pending = one.pending

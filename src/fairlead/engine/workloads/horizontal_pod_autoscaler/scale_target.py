@@ -1,15 +1,17 @@
 """ScaleTargets: the workloads that a HorizontalPodAutoscaler can scale.
 
-Deployments, ReplicaSets, StatefulSets and ReplicationControllers have a scale. Custom resources
-with a scale subresource are not scaled.
+Deployments, ReplicaSets, StatefulSets and ReplicationControllers have a scale. In a served cluster,
+custom resources with a scale subresource are scaled too (`CustomScales`). A simulation has no
+controller that would follow their scale.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeGuard
+from typing import Any, Final, Protocol, TypeGuard
 
 from msgspec import Struct, field
 
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     CrossVersionObjectReference,
@@ -46,23 +48,64 @@ class ScaleError(ValueError):
 class Scale(Struct, frozen=True):
     """The number of replicas of a workload, the selector of its pods, and its annotated load.
 
-    `ref` identifies the workload.
+    `ref` identifies the workload, and `path` leads to its number of replicas.
     """
 
     ref: ObjectRef
     replicas: int
     selector: LabelSelector
     load: WorkloadLoad
+    path: tuple[str, ...] = ("spec", "replicas")
 
     @property
     def key(self) -> ScaleTargetKey:
         """Kind, namespace and name of the workload."""
         return (self.ref.kind, self.ref.namespace, self.ref.name)
 
+    def patch_to(self, replicas: int) -> Json:
+        """Return the patch of the workload that sets its number of replicas."""
+        patch: Any = replicas
+        for name in reversed(self.path):
+            patch = {name: patch}
+        return {**patch}
+
+
+class OtherScales(Protocol):
+    """The scales of kinds that have no typed view."""
+
+    def see(self, one: ApiObject) -> bool:
+        """Store an object; return whether it may have a scale."""
+        ...
+
+    def forget(self, one: ApiObject) -> bool:
+        """Remove an object; return whether it may have had a scale."""
+        ...
+
+    def find(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
+        """Return the scale of an object; None for an unknown kind. Raises ScaleError."""
+        ...
+
+
+class NoOtherScales:
+    """No scales of other kinds."""
+
+    def see(self, one: ApiObject) -> bool:
+        """Return False."""
+        return False
+
+    def forget(self, one: ApiObject) -> bool:
+        """Return False."""
+        return False
+
+    def find(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
+        """Return None."""
+        return None
+
 
 class ScaleTargets(Struct):
     """The scales of all workloads that an autoscaler can scale."""
 
+    others: OtherScales = field(default_factory=NoOtherScales)
     _scales: dict[ScaleTargetKey, Scale] = field(default_factory=dict)
 
     def see(self, workload: ScalableWorkload) -> bool:
@@ -89,6 +132,9 @@ class ScaleTargets(Struct):
         if (group, kind) in _WITHOUT_SCALE:
             raise ScaleError("the server could not find the requested resource")
         if resource is None:
+            other = self.others.find(group, kind, namespace, reference.name)
+            if other is not None:
+                return other
             raise ScaleError(f'no matches for kind "{kind}" in group "{group}"')
         scale = self._scales.get((kind, namespace, reference.name))
         if scale is None:

@@ -1,0 +1,114 @@
+"""CustomScales: the scales of custom resources.
+
+A CustomResourceDefinition states in which fields of its objects the number of replicas and the
+selector of the pods are. Autoscalers read the scale at these fields, and write the number of
+replicas. Definitions are found by group and kind: all versions of a custom resource have the same
+fields, so the first served version with a scale is used.
+
+upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:scaleFromCustomResource,
+pkg/controller/podautoscaler/horizontal.go:scaleForResourceMappings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from msgspec import Struct, field
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.api.selector import SelectorError, parse_selector
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import annotated_load
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    Scale,
+    ScaleError,
+)
+
+DEFINITION: Final = "CustomResourceDefinition"
+
+_GroupKind = tuple[str, str]
+
+
+class CustomScales(Struct):
+    """The custom resources of all definitions, and the definitions, by group and kind."""
+
+    _definitions: dict[_GroupKind, Json] = field(default_factory=dict)
+    _resources: dict[tuple[_GroupKind, str, str], Unstructured] = field(default_factory=dict)
+
+    def see(self, one: ApiObject) -> bool:
+        """Store a definition or a custom resource; return whether `one` is a custom resource."""
+        if not isinstance(one, Unstructured):
+            return False
+        if one.kind == DEFINITION:
+            self._definitions[_defined(one)] = one.spec
+            return False
+        if _group_kind(one) not in self._definitions:
+            return False
+        self._resources[_group_kind(one), one.metadata.namespace, one.metadata.name] = one
+        return True
+
+    def forget(self, one: ApiObject) -> bool:
+        """Remove a definition or a custom resource; return whether `one` is a custom resource."""
+        if not isinstance(one, Unstructured):
+            return False
+        if one.kind == DEFINITION:
+            self._definitions.pop(_defined(one), None)
+        key = _group_kind(one), one.metadata.namespace, one.metadata.name
+        return self._resources.pop(key, None) is not None
+
+    def find(self, group: str, kind: str, namespace: str, name: str) -> Scale | None:
+        """Return the scale of a custom resource; None if no definition has this group and kind.
+
+        Raises ScaleError if the custom resource has no scale, or does not exist.
+        """
+        definition = self._definitions.get((group, kind))
+        if definition is None:
+            return None
+        paths = next(_scales(definition), None)
+        if paths is None:
+            raise ScaleError("the server could not find the requested resource")
+        found = self._resources.get(((group, kind), namespace, name))
+        if found is None:
+            resource = f"{definition['names']['plural']}.{group}"
+            raise ScaleError(f'{resource} "{name}" not found')
+        return _scale(found, group, paths)
+
+
+def _defined(definition: Unstructured) -> _GroupKind:
+    return definition.spec["group"], definition.spec["names"]["kind"]
+
+
+def _group_kind(one: Unstructured) -> _GroupKind:
+    return one.api_version.rpartition("/")[0], one.kind
+
+
+def _scales(definition: Json) -> Iterator[Json]:
+    for version in definition["versions"]:
+        scale = (version.get("subresources") or {}).get("scale")
+        if version.get("served") and scale is not None:
+            yield scale
+
+
+def _scale(one: Unstructured, group: str, paths: Json) -> Scale:
+    obj = {"spec": one.spec, "status": one.status}
+    path = tuple(paths["specReplicasPath"].strip(".").split("."))
+    replicas = _at(obj, path)
+    if replicas is None:
+        missing = f'the spec replicas field "{paths["specReplicasPath"]}" does not exist'
+        raise ScaleError(f"Internal error occurred: {missing}")
+    text = _at(obj, tuple(paths.get("labelSelectorPath", "").strip(".").split("."))) or ""
+    try:
+        selector = parse_selector(text)
+    except SelectorError as problem:  # from a snapshot; clients cannot write it
+        raise ScaleError(str(problem)) from problem
+    meta = one.metadata
+    ref = ObjectRef(f"{one.kind}.{group}", meta.namespace, meta.name, meta.uid)
+    return Scale(ref, replicas, selector, annotated_load(meta.annotations), path)
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
