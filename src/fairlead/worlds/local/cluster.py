@@ -57,6 +57,7 @@ from fairlead.worlds.local.controllers.api_service_registration import ApiServic
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.certificate_signer import CertificateSigner
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
+from fairlead.worlds.local.controllers.policy_status import PolicyStatus
 from fairlead.worlds.local.controllers.token_secret import TokenSecrets
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.field_manager import registered
@@ -190,9 +191,16 @@ class LocalCluster:
                 ApiServiceRegistration(storage),
                 TokenSecrets(storage, self._accounts.issue_for_secret, options.authority),
                 *_certificate_signer(storage, options),
+                *self._policy_status(),
             ),
             listeners=(PostStartHookListener(self.server),),
         )
+
+    def _policy_status(self) -> tuple[PolicyStatus, ...]:
+        """Return the controller in a tuple; () if another program's workload controllers run."""
+        if _CONTROLLERS in self._options.without:
+            return ()
+        return (PolicyStatus(self.store.storage, self.server.registry),)
 
     def _load(self, now: Instant) -> None:
         options = self._options

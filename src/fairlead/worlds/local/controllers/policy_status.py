@@ -1,0 +1,104 @@
+"""PolicyStatus: writes the status of ValidatingAdmissionPolicies.
+
+The status contains the generation of the policy that was checked, and warnings about expressions
+that do not fit the types of the kinds that the policy matches. Rules with wildcards are skipped.
+A policy is checked again only if its spec changes.
+
+upstream: pkg/controller/validatingadmissionpolicystatus/controller.go:reconcile,
+apiserver/pkg/admission/plugin/policy/validating/typechecking.go:typesToCheck
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Unstructured
+from fairlead.apiserver.admission.policy.type_check import expression_warnings
+from fairlead.apiserver.kind import VALIDATING_ADMISSION_POLICY, Kind
+from fairlead.apiserver.registry.served_kinds import ServedKinds
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import ApplyStatus, Command, ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.worlds.local.controllers.reactive_controller import ReactiveController, kind_name
+
+MANAGER: Final = "validatingadmissionpolicy-status-controller"
+TYPES_MAX: Final = 10
+
+
+class PolicyStatus(ReactiveController):
+    """Checks the types of new and changed policies."""
+
+    issuer: ClassVar[Issuer] = controller_account(MANAGER)
+    interest: ClassVar[Interest] = Interest(
+        changed=(Unstructured,), deleted=(), succeeded=(), failed=(ApplyStatus,)
+    )
+
+    def __init__(self, storage: Storage, served: ServedKinds) -> None:
+        """Read the policies in `storage`, and the types of the kinds in `served`."""
+        super().__init__()
+        self._storage = storage
+        self._served = served
+
+    def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
+        """Return the status of policies that have changed."""
+        kind = VALIDATING_ADMISSION_POLICY.kind
+        names = dict.fromkeys(one.metadata.name for one, _ in changed if kind_name(one) == kind)
+        return [command for name in names for command in self._sync(name)]
+
+    def is_own(self, target: ObjectRef) -> bool:
+        """Return whether `target` is a policy."""
+        return target.kind == VALIDATING_ADMISSION_POLICY.kind
+
+    def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """Return the status of the policy `target`, after a refused write."""
+        return self._sync(target.name)
+
+    def _sync(self, name: str) -> list[Command]:
+        policy = self._storage.find(VALIDATING_ADMISSION_POLICY, "", name)
+        if policy is None:
+            return []
+        meta, observed = policy["metadata"], (policy.get("status") or {}).get("observedGeneration")
+        if meta.get("generation", 0) <= (observed or 0):
+            return []
+        warnings = expression_warnings(policy, self._kinds(policy), self._param(policy))
+        status = {
+            "observedGeneration": meta["generation"],
+            "typeChecking": {"expressionWarnings": warnings} if warnings else {},
+        }
+        target = ObjectRef(VALIDATING_ADMISSION_POLICY.kind, "", name, meta["uid"])
+        return [ApplyStatus(target, status, MANAGER)]
+
+    def _param(self, policy: Json) -> Kind | None:
+        param = policy["spec"].get("paramKind") or {}
+        return self._served.of_type(param.get("apiVersion", ""), param.get("kind", ""))
+
+    def _kinds(self, policy: Json) -> list[Kind]:
+        """Return the kinds that the policy's rules name, sorted; at most TYPES_MAX of one rule."""
+        found: dict[tuple[str, str, str], Kind] = {}
+        for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
+            kinds = [kind for kind in map(self._served_at, _places(rule)) if kind is not None]
+            found |= {_order(kind): kind for kind in kinds[:TYPES_MAX]}
+            if len(kinds) >= TYPES_MAX:
+                break
+        return [found[key] for key in sorted(found)]
+
+    def _served_at(self, place: tuple[str, str, str]) -> Kind | None:
+        return self._served.find(*place)
+
+
+def _places(rule: Json) -> Iterator[tuple[str, str, str]]:
+    """Yield each (group, version, resource) of a rule, without wildcards and subresources."""
+    groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
+    if any("*" in name for name in (*groups, *versions)):
+        return
+    resources = [name for name in rule.get("resources") or () if not {"*", "/"} & {*name}]
+    yield from product(sorted(groups), sorted(versions), sorted(resources))
+
+
+def _order(kind: Kind) -> tuple[str, str, str]:
+    return kind.group, kind.version, kind.kind
