@@ -86,7 +86,8 @@ def _tracked(scope: RequestScope, change: SubresourceUpdate) -> Json:
 
     If spec.replicas is absent, it has no owner.
     """
-    track_fields = track(SCALE, change.options.manager, "Update", "scale", scope.now)
+    manager = scope.manager(change.options)
+    track_fields = track(SCALE, manager, "Update", "scale", scope.now)
     return track_fields(_tracked_scale(scope.kind, change.old), change.view)
 
 

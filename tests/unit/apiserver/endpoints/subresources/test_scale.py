@@ -68,6 +68,13 @@ def test_a_forced_apply_takes_over_the_number_of_replicas(api, deployment):
 
 
 @pytest.mark.usefixtures("deployment")
+def test_a_client_that_names_no_field_manager_owns_replicas_by_its_user_agent(api):
+    """kubectl scale names none."""
+    api.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 3}}, user_agent="kubectl/v1.36")
+    assert owners(api) == [("kubectl", "Update", "apps/v1", "scale", False)]
+
+
+@pytest.mark.usefixtures("deployment")
 def test_a_conflict_names_the_scale_subresource_of_the_other_manager(api):
     api.patch(f"{DEPLOYMENTS}/d/scale?fieldManager=ctl", {"spec": {"replicas": 4}})
     assert owners(api) == [("ctl", "Update", "apps/v1", "scale", False)]
