@@ -13,6 +13,7 @@ from fairlead.engine.workloads.environment import served_environment, simulated_
 from fairlead.engine.workloads.event_sink import Events, NoEvents
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import OtherScales
 from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
 from fairlead.engine.workloads.volumes.controller import Volumes
 from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
@@ -80,7 +81,18 @@ def volume_providers(
 
 def disruption_controller(workloads: WorkloadsConfig) -> Disruption:
     """Return the controller of PodDisruptionBudgets."""
-    return Disruption(Events(), full_conditions) if workloads.serves_clients else Disruption()
+    if not workloads.serves_clients:
+        return Disruption()
+    return Disruption(Events(), full_conditions, _custom_scales())
+
+
+def _custom_scales() -> OtherScales:
+    # Imported here, because simulations do not scale custom resources.
+    from fairlead.engine.workloads.horizontal_pod_autoscaler.custom_scale import (  # noqa: PLC0415
+        CustomScales,
+    )
+
+    return CustomScales()
 
 
 def pod_autoscaler(
@@ -89,8 +101,4 @@ def pod_autoscaler(
     """Return the controller of HorizontalPodAutoscalers."""
     if not workloads.serves_clients:
         return HorizontalPodAutoscalers(config, NoEvents())
-    from fairlead.engine.workloads.horizontal_pod_autoscaler.custom_scale import (  # noqa: PLC0415
-        CustomScales,
-    )
-
-    return HorizontalPodAutoscalers(config, Events(), CustomScales())
+    return HorizontalPodAutoscalers(config, Events(), _custom_scales())

@@ -536,6 +536,32 @@ def test_a_custom_resource_without_a_complete_scale_is_not_scaled(cluster, scale
     assert (replicas, reasons[-1]) == (1, reason)
 
 
+@pytest.mark.parametrize(
+    ("scale", "expected", "reason"),
+    [(SCALE, 3, "InsufficientPods"), (None, 0, "SyncFailed")],
+    ids=["with a scale", "without a scale"],
+)
+def test_a_budget_reads_the_scale_of_a_custom_resource(cluster, scale, expected, reason):
+    """The operator has created one of three pods."""
+    define_widgets(cluster, **({"scale": scale} if scale else {}))
+    widget = {"metadata": {"name": "w"}, "spec": {"size": {"wanted": 3}}}
+    owner = {"apiVersion": "example.com/v1", "kind": "Widget"}
+    made = cluster.ask("POST", WIDGETS, {**owner, **widget})
+    owner |= {"name": "w", "uid": made["metadata"]["uid"], "controller": True}
+    meta = {"name": "a", "labels": {"app": "web"}, "ownerReferences": [owner]}
+    cluster.ask("POST", PODS, {**POD, "metadata": meta})
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    cluster.ask("POST", budgets, {"metadata": {"name": "b"}, "spec": spec})
+    cluster.pass_time(5)
+    status = cluster.find("pdb", "b")["status"]
+    assert (status["expectedPods"], status["disruptionsAllowed"]) == (expected, 0)
+    (condition,) = status["conditions"]
+    assert condition["reason"] == reason
+    why = "widgets.example.com does not implement the scale subresource"
+    assert condition["message"] == ("" if scale else why)
+
+
 def test_an_event_about_a_custom_resource_names_its_kind_and_version(cluster):
     """Otherwise, kubectl describe does not find the event."""
     define_widgets(cluster)

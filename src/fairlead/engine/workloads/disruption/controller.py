@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
+from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget, Unstructured
 from fairlead.api.pods.facts import condition, is_terminal, is_terminating
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
@@ -56,6 +56,10 @@ from fairlead.engine.workloads.disruption.budget_status import (
 )
 from fairlead.engine.workloads.disruption.scale import SCALABLE, Scales, is_scalable
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    NoOtherScales,
+    OtherScales,
+)
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError
 
@@ -72,23 +76,27 @@ class Disruption:
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Pod, PodDisruptionBudget, *SCALABLE),
-        deleted=(Pod, PodDisruptionBudget, *SCALABLE),
+        changed=(Pod, PodDisruptionBudget, *SCALABLE, Unstructured),
+        deleted=(Pod, PodDisruptionBudget, *SCALABLE, Unstructured),
         succeeded=(WritesTo(PatchStatus, (KIND,)),),
         failed=(WritesTo(PatchStatus, (KIND,)),),
     )
 
     def __init__(
-        self, events: EventSink | None = None, form: ConditionForm = short_conditions
+        self,
+        events: EventSink | None = None,
+        form: ConditionForm = short_conditions,
+        others: OtherScales | None = None,
     ) -> None:
         """Start empty; `events` records the events about budgets, which are dropped by default.
 
-        `form` completes the conditions of each status patch.
+        `form` completes the conditions of each status patch. `others` are the scales of custom
+        resources; upstream reads them when a pod or a budget changes, not when they change.
         """
         self._events: EventSink = events or NoEvents()
         self._form = form
         self._namespaces: dict[str, NamespaceBudgets] = {}
-        self._scales = Scales()
+        self._scales = Scales(others or NoOtherScales())
         self._stale = StaleDisruptions()
         self._rechecks: TimerQueue[tuple[str, str]] = TimerQueue()
 
@@ -147,6 +155,7 @@ class Disruption:
             case _ if is_scalable(one):
                 return budgets.states.values() if self._scales.see(one) else ()
             case _:
+                self._scales.others.see(one)
                 return ()
 
     def _forget(self, one: ApiObject) -> Iterable[BudgetState]:
@@ -163,10 +172,13 @@ class Disruption:
                 self._scales.forget(one)
                 return budgets.states.values()
             case _:
+                self._scales.others.forget(one)
                 return ()
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects before any budget is synced; the loaded status counts as written."""
+        for one in loaded.others:  # a definition may follow the objects that it defines
+            self._scales.others.see(one)
         for some in loaded.grouped:
             if isinstance(some, Replicas):
                 self._load_replicas(some)

@@ -3,6 +3,7 @@
     ReplicaSet of a Deployment                            spec.replicas of the Deployment
     other ReplicaSet, ReplicationController, StatefulSet  spec.replicas
     DaemonSet, Job, Node                                  no scale: an error
+    custom resource, in a served cluster                  its scale subresource, otherwise an error
     other kinds, and owners missing from the snapshot     the highest number of active pods so far
 
 Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
@@ -33,6 +34,12 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.workloads.deployment.rollout import is_implied_replica_set
 from fairlead.engine.workloads.disruption.budget import BudgetError
+from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    NoOtherScales,
+    NoScaleError,
+    OtherScales,
+    ScaleError,
+)
 from fairlead.engine.workloads.identity import owner_kind
 from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state
 
@@ -59,6 +66,7 @@ class _ControllerPods(Struct):
 class Scales(Struct):
     """Scalable objects by kind, namespace and name, and the pods of all controllers."""
 
+    others: OtherScales = field(default_factory=NoOtherScales)
     _known: dict[ScalePath, Scalable] = field(default_factory=dict)
     _pods: dict[tuple[str, OwnerReference], _ControllerPods] = field(default_factory=dict)
     # Resources without a scale, such as strimzipodsets.core.strimzi.io
@@ -131,7 +139,10 @@ class Scales(Struct):
         scales: dict[object, int] = {}
         for owner in owners:
             behind = self._behind(namespace, owner)
-            if behind is None:
+            custom = self._custom(namespace, owner) if behind is None else None
+            if custom is not None:
+                scales[owner.uid] = custom
+            elif behind is None:
                 self._check_kind(owner.kind)
                 scales[owner.uid or owner] = self._pods[namespace, owner].peak
             else:
@@ -148,7 +159,23 @@ class Scales(Struct):
 
     def is_known(self, namespace: str, owner: OwnerReference) -> bool:
         """Return whether the scale of `owner` comes from an object, not from counted pods."""
-        return self._behind(namespace, owner) is not None
+        return (
+            self._behind(namespace, owner) is not None or self._custom(namespace, owner) is not None
+        )
+
+    def _custom(self, namespace: str, owner: OwnerReference) -> int | None:
+        """Return the scale of the custom resource `owner`; None if its kind is not known.
+
+        Raises BudgetError if it has no scale.
+        """
+        group = owner.api_version.rpartition("/")[0]
+        try:
+            found = self.others.find(group, owner.kind, namespace, owner.name)
+        except NoScaleError as cause:
+            raise BudgetError(_NO_SCALE.format(cause.resource)) from cause
+        except ScaleError as cause:
+            raise BudgetError(str(cause)) from cause
+        return found.replicas if found is not None else None
 
     def _behind(self, namespace: str, owner: OwnerReference) -> Scalable | None:
         """Return the object with the scale for the pods of `owner`, or None if it is unknown.

@@ -2,8 +2,9 @@
 
 A CustomResourceDefinition states in which fields of its objects the number of replicas and the
 selector of the pods are. Autoscalers read the scale at these fields, and write the number of
-replicas. Definitions are found by group and kind: all versions of a custom resource have the same
-fields, so the first served version with a scale is used.
+replicas. Disruption budgets read the number of replicas. Definitions are found by group and kind:
+all versions of a custom resource have the same fields, so the first served version with a scale is
+used.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:scaleFromCustomResource,
 pkg/controller/podautoscaler/horizontal.go:scaleForResourceMappings
@@ -22,6 +23,7 @@ from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import annotated_load
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    NoScaleError,
     Scale,
     ScaleError,
 )
@@ -66,12 +68,12 @@ class CustomScales(Struct):
         definition = self._definitions.get((group, kind))
         if definition is None:
             return None
+        resource = f"{definition['names']['plural']}.{group}"
         paths = next(_scales(definition), None)
         if paths is None:
-            raise ScaleError("the server could not find the requested resource")
+            raise NoScaleError(resource)
         found = self._resources.get(((group, kind), namespace, name))
         if found is None:
-            resource = f"{definition['names']['plural']}.{group}"
             raise ScaleError(f'{resource} "{name}" not found')
         return _scale(found, group, paths)
 

@@ -45,6 +45,15 @@ class ScaleError(ValueError):
     """Raised if the scale of a target cannot be read; the message is in upstream's words."""
 
 
+class NoScaleError(ScaleError):
+    """Raised if the objects of `resource`, such as `widgets.example.com`, have no scale."""
+
+    def __init__(self, resource: str) -> None:
+        """Store `resource`."""
+        super().__init__("the server could not find the requested resource")
+        self.resource = resource
+
+
 class Scale(Struct, frozen=True):
     """The number of replicas of a workload, the selector of its pods, and its annotated load.
 
