@@ -138,9 +138,9 @@ def _request(
             )
         case ApplyStatus(target, status, field_manager):
             _apply_status(store, target, status, field_manager, now)
-        case PatchObject(target, patch):
+        case PatchObject(target, patch, subresource):
             kind = _kind(store, target.kind)
-            write = write_of(kind, "")
+            write = write_of(kind, subresource)
             yield from store.patch.steps(
                 kind, target.namespace, target.name, patch, now, uid=target.uid, write=write
             )

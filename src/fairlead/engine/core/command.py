@@ -102,14 +102,16 @@ class ApplyStatus(Struct, frozen=True):
     field_manager: str
 
 
-class PatchObject(Struct, frozen=True):
+class PatchObject(Struct, frozen=True, omit_defaults=True):
     """A JSON merge patch (RFC 7386) of an object, normally without its status.
 
-    A patch of a Deployment's annotations may contain its status, so that one write sets both.
+    A patch of a Deployment's annotations may contain its status, so that one write sets both. If
+    upstream writes through another `subresource`, such as `scale`, managedFields contain its name.
     """
 
     target: ObjectRef
     patch: Mapping[str, Any]
+    subresource: str = ""
 
 
 class CreateObject(Struct, frozen=True):

@@ -278,7 +278,15 @@ def test_an_autoscaler_follows_the_annotated_load(cluster, version):
     response = cluster.local.server.handle(request, cluster.clock.now())
     assert (response.status, response.warnings) == (201, ())
     cluster.pass_time(60)
-    assert cluster.find("deployment", "web")["spec"]["replicas"] == 3
+    web = cluster.find("deployment", "web")
+    assert web["spec"]["replicas"] == 3
+    (owner,) = (
+        one
+        for one in web["metadata"]["managedFields"]
+        if one["fieldsV1"].get("f:spec") == {"f:replicas": {}}
+    )
+    assert (owner["manager"], owner["subresource"]) == ("kube-controller-manager", "scale")
+    assert "time" not in owner
     status = cluster.find("hpa", "web")["status"]
     usage = cluster.ask("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods")
     shares = [one["containers"][0]["usage"]["cpu"] for one in usage["items"]]

@@ -258,7 +258,7 @@ class Autoscaler:
         self, scale: Scale, replicas: int, why: str, draft: StatusDraft, metrics: list[Json] | None
     ) -> list[Command]:
         rescale = Rescale(draft.now, self.ref, scale.ref, scale.replicas, replicas, why)
-        command = PatchObject(scale.ref, scale.patch_to(replicas))
+        command = PatchObject(scale.ref, scale.patch_to(replicas), "scale")
         self.pending = _Pending(command, rescale, draft, metrics)
         return [command]
 
