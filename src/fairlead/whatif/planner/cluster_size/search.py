@@ -8,12 +8,15 @@ All nodes to replace are removed with their pods. Then
                  nominated to its present node. The cheapest candidate is taken
     2  survive   for each failure that must be survived, the failed nodes are removed and their
                  pods are scheduled again; missing nodes are added
-    3  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
+    3  unify     the nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
+                 miss this: two large nodes can cost less than four small nodes, but one more small
+                 node, to survive the loss of a node, costs less than one more large node
+    4  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
                  cheaper one; some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost
 
 Every placement is a decision of the scheduler; `Survival.failures` yields the failures to try.
-`effort` limits the scheduling cycles of step 3, as a multiple of the number of pods. The step also
+`effort` limits the scheduling cycles of step 4, as a multiple of the number of pods. The step also
 ends when the cost reaches the proven lower bound. The search is repeatable with the same seed.
 """
 
@@ -51,6 +54,8 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
+_COUNTS_MAX: Final = 8  # of the numbers of nodes of a type that could be cheaper, so many are tried
+_UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one type is tried
 _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
 
@@ -92,6 +97,7 @@ class SizeSearch:
         self._kept = 0
         self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._manner = _MANNERS[0]
+        self._only: tuple[str | None, str] | None = None  # (pool or all, type) to add only
         self._origins: dict[str, str] = {}  # by uid of the new pod: the node of the old pod
         self.result = SizeResult()
 
@@ -107,6 +113,7 @@ class SizeSearch:
         self._free, self._kept = self._free_room(), self._model.table.count
         self.result.bound = self._bound(pods, self._survival)
         self._begin(pods)
+        self._unify()
         self._spent = self.result.cycles
         self._limit = effort * max(len(pods), _PODS_MIN)
         self._progress.begin("improving", self._limit)
@@ -293,7 +300,7 @@ class SizeSearch:
         sign = -1 if self._manner.prefers_large else 1
         found, wanted = [], self._model.countable(pod.shape.wanted)
         for offer, room in zip(self._offers, self._rooms, strict=True):
-            if any(amount > room[at] for at, amount in wanted):
+            if any(amount > room[at] for at, amount in wanted) or self._is_excluded(offer):
                 continue
             value = sum(unit * size for unit, size in zip(units, room, strict=True))
             waste = 1 - value / offer.price if offer.price else 0.0
@@ -301,6 +308,12 @@ class SizeSearch:
             found.append((round(waste, 2), sign * offer.price, count, offer.title, offer))
         found.sort(key=lambda entry: entry[:4])
         return [entry[-1] for entry in found]
+
+    def _is_excluded(self, offer: NodeOffer) -> bool:
+        if self._only is None:
+            return False
+        pool, node_type = self._only
+        return pool in (None, offer.pool) and offer.node_type != node_type
 
     def _unit_prices(self) -> Sequence[float]:
         """Return the price of one unit of each resource, by column.
@@ -457,6 +470,96 @@ class SizeSearch:
                     if isinstance(self._schedule(pod), Failure):
                         refused.add((pod.key, failure))
         self.result.pinned = {one: None for one in self.result.pinned if one in refused}
+
+    # --- nodes of one type -----------------------------------------------------------------
+
+    def _unify(self) -> None:
+        """Use nodes of one type for all pools, then for each pool, if that is cheaper."""
+        pools = sorted({offer.pool for offer in self._offers})
+        self._limit = self.result.cycles + _UNIFY_CYCLES_MAX
+        self._progress.begin("trying nodes of one type", 0)
+        for pool in (None, *pools) if len(pools) > 1 else (None,):
+            kinds: dict[tuple[str, str], list[int]] = {}  # the indexes of the offers of each type
+            for at, offer in enumerate(self._offers):
+                if pool in (None, offer.pool):
+                    kinds.setdefault((offer.pool, offer.node_type), []).append(at)
+            self._unify_pool(pool, list(kinds.values()))
+
+    def _unify_pool(self, pool: str | None, kinds: Iterable[Sequence[int]]) -> None:
+        """Replace the nodes of `pool` by nodes of one of `kinds`, if that is cheaper.
+
+        A kind consists of the indexes of its offers. For each kind, the numbers of nodes are tried
+        that are not less than a lower bound and cost less than the present nodes; if there are more
+        than `_COUNTS_MAX` such numbers, some are left out.
+        """
+        inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
+        with self._model.hypothesis():
+            wanted = _less(self._demand(self._fail(inside)), self._free_room())
+        is_all = len(inside) == len(self.result.nodes) and not self._kept
+        found = []
+        for kind in kinds:
+            price = min(self._offers[at].price for at in kind)
+            fewest = self._fewest(wanted, kind, is_all=is_all)
+            if fewest is not None and price:
+                found.append((fewest * price, price, fewest, kind))
+        for _, price, fewest, kind in sorted(found):
+            most = ceil((self._cost_of(pool) - 1e-9) / price) - 1
+            step = max(1, ceil((most + 1 - fewest) / _COUNTS_MAX))
+            for count in range(fewest, most + 1, step):
+                if self.result.is_cheapest or self.result.cycles >= self._limit:
+                    return
+                if count * price < self._cost_of(pool) - 1e-9:
+                    self._try(partial(self._unified, pool, kind, count))
+
+    def _cost_of(self, pool: str | None) -> float:
+        return sum(one.price for one in self.result.nodes.values() if pool in (None, one.pool))
+
+    def _fewest(self, wanted: Sequence[float], kind: Sequence[int], *, is_all: bool) -> int | None:
+        """Return a lower bound on the number of nodes of a kind that hold `wanted`.
+
+        Return None if no number of nodes does. If `is_all` is set, there will be no other nodes, so
+        that the nodes must also survive the failures.
+        """
+        rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
+        pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]
+        if any(room <= 0 for _, room in pairs):
+            return None
+        fewest = max((ceil(amount / room - 1e-9) for amount, room in pairs), default=0)
+        if not is_all:
+            return fewest
+        most = fewest + self._survival.nodes
+        zones = len({self._offers[at].zone for at in kind})
+        if self._survival.zones and zones > 1:
+            # Any Z - 1 of Z zones must hold all pods, as in `_stronger`.
+            return max(most, ceil(fewest * zones / (zones - 1) - 1e-9))
+        return most
+
+    def _unified(self, pool: str | None, kind: Sequence[int], count: int) -> bool:
+        """Replace the nodes of `pool` by at least `count` nodes of `kind`.
+
+        More nodes of the type are added if pods fit no node or do not survive a failure. Return
+        False if this is not cheaper, or if more pods than before fit no node or cannot survive.
+        """
+        result, before, limit = self.result, dict(self.result.pinned), self.result.cost
+        inside = [name for name, one in result.nodes.items() if pool in (None, one.pool)]
+        pods = self._fail(inside)
+        for name in inside:
+            del result.nodes[name]
+        offers = sorted((self._offers[at] for at in kind), key=lambda one: (one.price, one.zone))
+        if not self._survival.zones:
+            offers = [one for one in offers if one.price == offers[0].price]
+        for number in range(count):
+            self._add(offers[number % len(offers)])
+        self._only = pool, offers[0].node_type
+        fit = all(self._place(pod) is None and result.cost < limit for pod in pods)
+        if fit:
+            self._become_survivable()
+        self._only = None
+        known = {pod for pod, _ in before}
+        if fit and all(pod in known for pod, _ in result.pinned):
+            return True
+        result.pinned = before
+        return False
 
     # --- improving -------------------------------------------------------------------------
 

@@ -202,6 +202,41 @@ def test_all_pods_run_after_the_loss_of_any_node(planner, make):
     assert len(sized(made, survival=Survival(nodes=2)).nodes) == 3
 
 
+@pytest.mark.parametrize(
+    ("pods", "large", "survival", "types"),
+    [
+        pytest.param(12, 1.7, Survival(nodes=1), {"small": 4}, id="two large nodes cost 3.4 + 1.7"),
+        pytest.param(12, 3.1, NO_FAILURE, {"small": 3}, id="one large node has room for 16 pods"),
+        pytest.param(
+            8,
+            1.7,
+            Survival(zones=True, nodes=1),
+            {"small": 3},
+            id="a zone and a node do not fail both",
+        ),
+    ],
+)
+def test_no_set_of_one_type_is_cheaper(planner, make, pods, large, survival, types):
+    """The first set of nodes has large nodes, which cost less per core."""
+    nodes = [make.node(zone, cpu="64", **{ZONE: zone}) for zone in ("a", "b", "c")]
+    made = planner(*nodes, *deployment(make, "web", ["a"] * pods))
+    cores = 16 if large > 2 else 8
+    large = stated("large", str(cores), f"{4 * cores}Gi", large)
+    found = sized(made, types=(SMALL, large), survival=survival)
+    assert fleet(found) == types
+    assert found.survives
+
+
+def test_nodes_of_one_type_are_tried_for_each_pool(planner, make):
+    """Only a large node has room for the pod of the pool db; the pool web is cheaper without."""
+    nodes = [make.node("w", cpu="64", pool="web"), make.node("d", cpu="64", pool="db")]
+    web = deployment(make, "web", ["w"] * 12, nodeSelector={"pool": "web"})
+    db = deployment(make, "db", ["d"], cpu="6", nodeSelector={"pool": "db"})
+    types = (SMALL, stated("large", "8", "32Gi", 1.7))
+    found = sized(planner(*nodes, *web, *db), types=types, survival=Survival(nodes=1))
+    assert fleet(found) == {"small": 4, "large": 2}
+
+
 def two_pools(make):
     """Three nodes of the pool web, and one of the pool db with a pod of six cores."""
     zones = ("z1", "z1", "z2")
