@@ -13,8 +13,9 @@ The load of a node is the requested share of its cpu or memory, whichever is lar
 averages, a node counts by its size. Otherwise moves from small nodes to large nodes would seem to
 help even if the large nodes are fuller. No move of kind 2 makes its target fuller than its origin
 was before. A pod moves only if its budget allows an eviction, at most one budget selects it, no
-rule of the autoscalers forbids it, and its Job, if it has one, replaces it. Moves are made one at a
-time, each after the replacement of the previous move is ready.
+rule of the autoscalers forbids it, and its controller can create the replacement: its Job, if it
+has one, does not fail, and no quota refuses the new pod after the old pod has stopped. Moves are
+made one at a time, each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -36,10 +37,11 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
-from fairlead.whatif.planner.cluster_model import is_leaving
+from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
 from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
+from fairlead.whatif.planner.quota_room import QuotaRoom
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -95,6 +97,7 @@ class RebalancePlan(Struct):
 
     `kept` counts, for each rule of the autoscalers, the pods that may not move because of it.
     `failing` is the number of pods that may not move because their Jobs would not replace them.
+    `refused` are the messages of quotas that refuse the replacement of a pod for good, by pod.
     """
 
     before: NodeBalance
@@ -102,6 +105,7 @@ class RebalancePlan(Struct):
     moves: list[GainingMove] = field(default_factory=list)
     kept: Counter[IgnoredRule] = field(default_factory=Counter)
     failing: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 class Rebalancer:
@@ -116,6 +120,7 @@ class Rebalancer:
         self._model = planner.model
         self._rules = rules
         self._jobs = JobRoom(planner.model.current_objects(), planner.model.now)
+        self._quotas = QuotaRoom(planner.model)
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
@@ -132,7 +137,9 @@ class Rebalancer:
                 else:
                     self._waiting.append(pod)
         before = self._balance()
-        plan = RebalancePlan(before, before, kept=self._kept(), failing=self._failing())
+        plan = RebalancePlan(
+            before, before, kept=self._kept(), failing=self._failing(), refused=self._refused()
+        )
         progress.begin("looking for moves", moves_max)
         while len(plan.moves) < moves_max:
             progress.reach(len(plan.moves), 0)
@@ -262,6 +269,7 @@ class Rebalancer:
             and all(limit.now > 0 for limit in limits)
             and self._rules.pod_blocker(node, pod.pod) is None
             and self._jobs.replaces(pod.pod)
+            and not self._quotas.refusal(pod)
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
@@ -276,6 +284,13 @@ class Rebalancer:
         nodes = self._model.table.nodes()
         pods = (pod for info in nodes for pod in self._planner.evicted(info.name))
         return sum(not (is_leaving(pod) or self._jobs.replaces(pod.pod)) for pod in pods)
+
+    def _refused(self) -> dict[str, str]:
+        """Return, by pod, the messages of quotas that refuse the replacement of a pod for good."""
+        nodes = self._model.table.nodes()
+        pods = (pod for info in nodes for pod in self._planner.evicted(info.name))
+        found = {pod.key: self._quotas.refusal(pod) for pod in pods if is_placed_anew(pod)}
+        return {key: message for key, message in found.items() if message}
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
@@ -313,6 +328,7 @@ class Rebalancer:
                 return None
             supposed.commit()
         self._jobs.evict(pod.pod)
+        self._quotas.replace(pod)
         if waiting is not None:
             self._waiting.remove(waiting)
         return GainingMove(move, before, self._balance(), "" if waiting is None else waiting.key)
@@ -396,3 +412,10 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
         if plan.failing == 1:
             stay, the, them = ("stays where it is", "its Job", "it")
         yield f"{counted(plan.failing, 'pod')} {stay}: {the} would not replace {them}."
+    if plan.refused:
+        stay, the, them = "stay where they are", "their controllers", "them"
+        if len(plan.refused) == 1:
+            stay, the, them = "stays where it is", "its controller", "it"
+        why = next(iter(plan.refused.values())).partition(" is forbidden: ")
+        pods = counted(len(plan.refused), "pod")
+        yield f"{pods} {stay}: {the} could not replace {them} ({why[2] or why[0]})."

@@ -182,3 +182,45 @@ def test_no_move_fails_a_job(planner, make, limits, moves):
     findings = rebalance_answer(plan, "dump.yaml", ()).to_json()["findings"]
     kept = "4 pods stay where they are: their Jobs would not replace them."
     assert (kept in findings) is (moves == 0)
+
+
+@pytest.mark.parametrize(
+    ("hard", "moves"),
+    [
+        pytest.param({"requests.cpu": "4"}, 1, id="the quota has room when the old pod is gone"),
+        pytest.param({"requests.cpu": "3"}, 0, id="the quota was lowered after the creation"),
+        pytest.param({"limits.memory": "9Gi"}, 0, id="the containers have no memory limit"),
+        pytest.param({"services": "1"}, 1, id="the quota does not count pods"),
+    ],
+)
+def test_no_pod_moves_that_a_quota_would_not_admit_again(planner, make, hard, moves):
+    """Otherwise the move would lose the pod."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"hard": hard},
+    }
+    objects = [*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"])]
+    plan = rebalanced(planner(*objects, quota))
+    assert len(plan.moves) == moves
+    findings = rebalance_answer(plan, "dump.yaml", ()).to_json()["findings"]
+    why = "4 pods stay where they are: their controllers could not replace them ("
+    assert any(one.startswith(why) for one in findings) is (moves == 0)
+
+
+def test_a_quota_counts_the_pods_of_the_template_that_replace_resized_pods(planner, make):
+    """After the first move, the quota has no room for a second pod of two cores."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"hard": {"requests.cpu": "5"}},
+    }
+    nodes = (make.node("a", cpu="8"), make.node("b", cpu="8"), make.node("c", cpu="8"))
+    objects = deployment(make, "web", ["a"] * 4, cpu="2")
+    for pod in objects[-4:]:
+        pod["metadata"]["generation"] = 2
+        pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}}
+    assert len(rebalanced(planner(*nodes, *objects)).moves) == 2
+    assert len(rebalanced(planner(*nodes, *objects, quota)).moves) == 1

@@ -1,0 +1,62 @@
+"""QuotaRoom: whether the ResourceQuotas allow the creation of a pod in place of an evicted pod.
+
+An evicted pod counts until it has stopped. If a quota has no room for both pods, it refuses the new
+pod until then; the controller tries again, and creates the pod later. The quota refuses the pod for
+good if it has no room even after the old pod has gone, for example because the quota was lowered,
+or if it limits a resource that the containers do not specify.
+
+upstream: pkg/quota/v1/evaluator/core/pods.go:QuotaV1Pod;
+pkg/controller/replicaset/replica_set.go:manageReplicas
+"""
+
+from __future__ import annotations
+
+from msgspec import to_builtins
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.admission.write import Write
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.planner.cluster_model import ClusterModel
+
+
+class QuotaRoom:
+    """Checks and counts the pods that replace pods of `model` in its store."""
+
+    def __init__(self, model: ClusterModel) -> None:
+        """Read quotas and pods from the store of `model`."""
+        self._model = model
+
+    def refusal(self, pod: PodInfo) -> str:
+        """Return the message that refuses a replacement of `pod` for good, "" if it is created."""
+        storage, namespace = self._model.store.storage, pod.namespace
+        old = storage.find(POD, namespace, pod.pod.metadata.name)
+        if old is None or not self._model.count_quotas(namespace):
+            return ""
+        new = AdmissionAttributes(
+            Operation.CREATE, POD, self._replacement(old, pod), write=Write(dry_run=True)
+        )
+        storage.remove(POD, namespace, pod.pod.metadata.name)
+        self._model.count_quotas(namespace)
+        try:
+            ResourceQuota().admit(new, storage)
+        except ApiError as refused:
+            return refused.message
+        finally:
+            storage.put(POD, old)
+        return ""
+
+    def replace(self, pod: PodInfo) -> None:
+        """Count the replacement of `pod` in place of `pod`."""
+        storage = self._model.store.storage
+        old = storage.find(POD, pod.namespace, pod.pod.metadata.name)
+        if old is not None:
+            storage.put(POD, self._replacement(old, pod))
+
+    def _replacement(self, old: Json, pod: PodInfo) -> Json:
+        """Return the stored pod `old` with the spec of its replacement."""
+        spec = to_builtins(self._model.anew(pod).pod.spec)
+        return {**old, "spec": {**old["spec"], **spec}, "status": {}}
