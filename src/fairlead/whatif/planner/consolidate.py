@@ -31,7 +31,6 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
-from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.outcome.workload import workload_of
@@ -137,7 +136,6 @@ def consolidate(
     failed = {**{one.node: one for one in reversed(plan.blockers)}, **failed}
     plan.blockers.clear()  # a chosen node that cannot be emptied in the plan counts as needed
     going = [drain.node for drain in plan.drains]
-    plan.flags = needed_flags(pod.pod for name in going for pod in model.node(name).pods.values())
     left = set(chosen).difference(going)
     needed, unplaced = _tried_alone(planner, [name for name in failed if name not in left], failed)
     needed = [*(name for name in chosen if name in left), *needed]

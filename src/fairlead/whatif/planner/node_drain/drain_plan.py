@@ -32,6 +32,7 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
@@ -66,7 +67,7 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl drain of the nodes needs.
+    `flags` are the flags that kubectl needs for the `drains` (`flags_of`).
     """
 
     nodes: tuple[str, ...]
@@ -103,8 +104,6 @@ def plan_drains(
     The drained nodes stay out of service, unless `return_again` is set.
     """
     start = DrainPlan(tuple(nodes))
-    pods = (pod.pod for name in nodes for pod in planner.model.node(name).pods.values())
-    start.flags = needed_flags(pods)
     for name in nodes:
         start.blockers += planner.refusals(name)
     refused = set(start.blocked)
@@ -127,7 +126,7 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains of the nodes in `order`, and with further blockers."""
     model = planner.model
-    plan = DrainPlan(start.nodes, blockers=list(start.blockers), flags=start.flags)
+    plan = DrainPlan(start.nodes, blockers=list(start.blockers))
     progress.begin("placing pods", len(order))
     with model.hypothesis():
         before = {name: model.node(name).node for name in order}
@@ -149,7 +148,16 @@ def _planned(
             drained = _drained_alone(planner, name, return_again=return_again)
             if isinstance(drained, Blocker):
                 plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
+    plan.flags = flags_of(model, plan.drains)
     return plan
+
+
+def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[DrainFlag, ...]:
+    """Return the flags that kubectl needs for `drains`, before the first of them begins.
+
+    Blocked nodes are not drained, so their pods need no flag.
+    """
+    return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
 
 
 def _best_order(

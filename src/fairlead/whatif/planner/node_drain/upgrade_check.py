@@ -24,7 +24,6 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
-from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
@@ -32,6 +31,7 @@ from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     flag_findings,
+    flags_of,
     order_findings,
     pace_table,
     run_tables,
@@ -155,7 +155,6 @@ def check_nodes(
     other node wait until their node returns.
     """
     model, plan = planner.model, DrainPlan(tuple(nodes))
-    plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
     progress.begin("checking nodes", len(nodes))
     wanted = set(nodes)
     done = 0
@@ -168,6 +167,7 @@ def check_nodes(
                 progress.reach(done, 0)
                 done += 1
                 _check(planner, name, plan)
+    plan.flags = flags_of(model, plan.drains)
     return plan
 
 

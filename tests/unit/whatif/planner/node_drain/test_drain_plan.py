@@ -629,6 +629,21 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
     assert found["order"][0]["lost"] == ["default/alone"]
 
 
+def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
+    """Node b is not drained, so its pod without a controller is not lost."""
+    objects = [
+        *map(make.node, NODES),
+        *deployment(make, "one", ["b"]),
+        budget("one", minAvailable=1),
+        *(daemon_pod(make, name) for name in ("a", "b")),
+        make.pod("alone", node_name="b", volumes=[{"name": "v", "emptyDir": {}}]),
+    ]
+    plan = plan_of(planner(*objects), ["a", "b"])
+    assert [(one.flag, one.pods) for one in plan.flags] == [
+        ("--ignore-daemonsets", ("default/agent-a",))
+    ]
+
+
 def test_a_verdict_without_a_drain_names_the_blocker_of_most_pods(planner, make):
     objects = [
         *(make.node("a", pool="db"), make.node("b")),

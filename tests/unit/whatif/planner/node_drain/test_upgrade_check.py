@@ -174,6 +174,11 @@ def test_the_answer_names_pods_that_are_lost(planner, make):
     ]
 
 
+def test_pods_of_blocked_nodes_need_no_flags_of_kubectl(planner, make):
+    pods = [daemon_pod(make, "a"), make.pod("bare", node_name="a")]
+    assert checked(planner(not_ready(make.node("a")), *pods)).flags == ()
+
+
 def test_a_surge_node_is_a_copy_of_a_ready_node(planner, make):
     made = planner(make.node("a"), not_ready(make.node("b")), daemon_pod(make, "a"))
     [surge] = surge_of(made)
