@@ -486,7 +486,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
             rule = f"minAvailable {needed}"
         else:
             rule, needed = _RELAXED_RULE, limit.wanted - 1
-        if healthy > needed:
+        # upstream: pkg/registry/core/pod/storage/eviction.go:Create, for a pod that is not ready
+        if healthy > needed or (healthy >= needed > 0 and not is_ready_pod(pod.pod)):
             return
     why = f"{healthy} ready, {needed} needed ({rule})"
     edit = f"make {needed + 1 - healthy} more of its pods ready"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.instant import seconds
@@ -80,6 +80,59 @@ def test_a_budget_that_can_never_be_met_blocks_with_an_edit(planner, make, repli
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"] * replicas)]
     found = blocked(planner(*objects, budget("web", **limit)), "a")
     assert found == [(BlockCause.BUDGET_NEVER, "pdb/default/web", edit)] * replicas
+
+
+SCALE = "kubectl -n shop scale {} --replicas 2"
+
+
+@pytest.mark.parametrize(
+    ("owner", "replicas", "rule", "scaled"),
+    [
+        (("apps/v1", "StatefulSet"), 1, "minAvailable 1", SCALE.format("sts/web")),
+        (("apps/v1", "ReplicaSet"), 1, "minAvailable 1", SCALE.format("rs/web")),
+        pytest.param(("batch/v1", "Job"), 1, "minAvailable 1", "", id="a Job has no replicas"),
+        pytest.param(None, 1, "minAvailable 1", "", id="a bare pod has no replicas"),
+        pytest.param(
+            ("apps/v1", "StatefulSet"), 1, "minAvailable 100%", "", id="the second would count too"
+        ),
+        pytest.param(
+            ("apps/v1", "StatefulSet"), 1, "maxUnavailable 0", "", id="no number of replicas helps"
+        ),
+        pytest.param(
+            ("apps/v1", "StatefulSet"), 3, "minAvailable 3", "", id="there are other replicas"
+        ),
+    ],
+)
+def test_only_a_single_replica_is_scaled_up(planner, make, owner, replicas, rule, scaled):
+    """A budget with minAvailable 1 allows an eviction if the workload has a second replica."""
+    pods = [make.pod(f"web-{at}", namespace="shop", node_name="a") for at in range(replicas)]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = READY
+        if owner is not None:
+            version, kind = owner
+            by = {"apiVersion": version, "kind": kind, "name": "web", "uid": "w"}
+            pod["metadata"]["ownerReferences"] = [{**by, "controller": True}]
+    kinds = {"StatefulSet", "ReplicaSet"}.intersection(owner or ())
+    owners = [make.workload(kind, "web", "shop", replicas=replicas) for kind in kinds]
+    for one in owners:
+        one["metadata"]["uid"] = "w"
+    name, _, limit = rule.partition(" ")
+    pdb = budget("web", **{name: limit if "%" in limit else int(limit)})
+    pdb["metadata"]["namespace"] = "shop"
+    found = blocked(planner(*map(make.node, NODES), *owners, *pods, pdb), "a")
+    assert {cause for cause, _, _ in found} == {BlockCause.BUDGET_NEVER}
+    assert [edit for _, _, edit in found if " scale " in edit] == ([scaled] if scaled else [])
+
+
+@pytest.mark.parametrize("limit", [{"minAvailable": 1}, {"maxUnavailable": 0}])
+def test_a_changed_budget_spares_a_pod_that_is_not_ready(planner, make, limit):
+    """As many other pods are ready as are needed, so the pod itself need not become ready."""
+    replicas = 1 if limit == {"minAvailable": 1} else 2
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"][:replicas])]
+    objects[-replicas]["status"]["conditions"] = []  # not ready
+    [(cause, _, _)] = blocked(planner(*objects, budget("web", **limit)), "a")
+    assert cause is BlockCause.BUDGET_NEVER
 
 
 def test_a_budget_blocks_the_last_pod_without_a_controller_that_it_cannot_spare(planner, make):
