@@ -32,6 +32,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -39,6 +40,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
 from fairlead.whatif.planner.job_room import JobRoom
+from fairlead.whatif.planner.node.readiness import is_ready
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
 from fairlead.whatif.planner.quota_room import QuotaRoom
@@ -62,7 +64,7 @@ _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before
 
 
 class NodeBalance(Struct, frozen=True):
-    """The number of `waiting` pods, and figures about the loads of the schedulable nodes.
+    """The number of `waiting` pods, and figures about the loads of schedulable, ready nodes.
 
     `fullest` is the largest load. `deviation` is the standard deviation of the loads, and `squares`
     is the sum of their squares. Both are weighted by the size of the nodes: a node of average size
@@ -121,6 +123,10 @@ class Rebalancer:
         self._rules = rules
         self._jobs = JobRoom(planner.model.current_objects(), planner.model.now)
         self._quotas = QuotaRoom(planner.model)
+        table = planner.model.table
+        self._ready = np.zeros(len(table.alive), np.bool_)  # by row
+        for info in table.nodes():
+            self._ready[info.row] = is_ready(info.node)
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
@@ -162,11 +168,11 @@ class Rebalancer:
     def _open_rows(self) -> npt.NDArray[np.bool_]:
         """Return, for each row of the table, whether the node counts in the balance.
 
-        The nodes that count are schedulable, and have allocatable cpu and memory.
+        The nodes that count are schedulable and ready, and have allocatable cpu and memory.
         """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
-        rows: npt.NDArray[np.bool_] = table.alive & ~table.unschedulable & has_size
+        rows: npt.NDArray[np.bool_] = table.alive & ~table.unschedulable & self._ready & has_size
         return rows
 
     def _balance(self) -> NodeBalance:
@@ -265,6 +271,7 @@ class Rebalancer:
         limits = self._planner.budgets.guarding(pod.pod)
         return (
             not is_leaving(pod)
+            and ready_status(self._model.node(node).node) != UNKNOWN  # its pods never stop
             and len(limits) <= 1
             and all(limit.now > 0 for limit in limits)
             and self._rules.pod_blocker(node, pod.pod) is None

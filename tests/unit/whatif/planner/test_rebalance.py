@@ -72,6 +72,25 @@ def test_no_move_makes_its_target_fuller_than_its_origin_was(planner, make):
     assert rebalanced(made).moves == []
 
 
+@pytest.mark.parametrize("ready", ["False", "Unknown"])
+def test_a_node_that_is_not_ready_does_not_count(planner, make, ready):
+    """It takes no pods, so its load says nothing about the room for pods."""
+    lost = make.node("lost")
+    lost["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+    objects = [*map(make.node, ("a", "b")), *deployment(make, "web", ["lost"] * 4 + ["a", "b"])]
+    plan = rebalanced(planner(lost, *objects))
+    assert (plan.moves, plan.before.fullest, plan.before.deviation) == ([], 0.25, 0)
+
+
+def test_no_pod_moves_from_a_node_whose_kubelet_does_not_answer(planner, make):
+    """The evicted pod never stops, although another pod would have room in its place."""
+    lost, pod = make.node("lost"), make.pod("big", cpu="4")
+    objects = [lost, make.node("a", cpu="1"), *deployment(make, "web", ["lost"])]
+    assert len(rebalanced(planner(*objects, pod)).moves) == 1
+    lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    assert rebalanced(planner(*objects, pod)).moves == []
+
+
 def test_even_nodes_need_no_move(planner, make):
     made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "b"]))
     assert rebalanced(made).moves == []
