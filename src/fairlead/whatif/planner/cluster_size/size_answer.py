@@ -103,10 +103,10 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
         money = f" for {found.cost:,.2f} per hour"
         today = f"today {question.replaced:,} for {question.cost:,.2f}"
     verb = "runs" if len(found.nodes) == 1 and not question.kept else "run"
+    what = "everything"
     if found.unplaceable:
-        left = counted(len(found.unplaceable), "pod")
-        return f"{nodes}{money}{kept} {verb} all but {left} ({today})."
-    return f"{nodes}{money}{kept} {verb} everything{also} ({today})."
+        what = f"all but {counted(len(found.unplaceable), 'pod')}"
+    return f"{nodes}{money}{kept} {verb} {what}{also} ({today})."
 
 
 def _survived(survival: Survival, found: SizeResult) -> str:
@@ -117,8 +117,10 @@ def _survived(survival: Survival, found: SizeResult) -> str:
     words = _survival_words(survival)
     if not words or not found.survives:
         return ""
-    pods = len({pod for pod, _ in found.pinned})
-    also = f"and all but {counted(pods, 'pod')} even" if pods else "even"
+    also = "even"
+    if found.pinned:
+        lost = {pod for pod, _ in found.pinned}.union(found.unplaceable)
+        also = f"and all but {counted(len(lost), 'pod')} even"
     tried = ""
     if found.sets_covered < found.sets:
         tried = f", as far as tried ({found.sets_covered:,} of {found.sets:,} sets)"

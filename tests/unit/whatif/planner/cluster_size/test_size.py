@@ -292,6 +292,22 @@ def test_the_verdict_excludes_pods_that_cannot_survive(planner, make):
     )
 
 
+@pytest.mark.parametrize(
+    ("selector", "also"),
+    [({}, "even"), ({ZONE: "z1"}, "and all but 2 pods even")],
+    ids=["every other pod survives", "another pod does not survive"],
+)
+def test_the_verdict_names_the_failures_if_a_pod_fits_no_node(planner, make, selector, also):
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    objects = [*nodes, make.pod("huge", cpu="40"), *deployment(make, "db", ["a"])]
+    objects[-1]["spec"]["nodeSelector"] = selector
+    survival = Survival(zones=True)
+    found = sized(planner(*objects), survival=survival)
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
+    assert f"all but 1 pod, {also} after the loss of any zone (today 2)." in verdict
+
+
 def test_pods_that_cannot_leave_their_zone_are_named(planner, make):
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
