@@ -6,6 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
+from fairlead.cli.output.console.amount import amount_text, percent_text
+from fairlead.whatif.report.script import joined_modules
+from fairlead.whatif.report.write import asset
+
 pytestmark = pytest.mark.needs("chromium")
 
 WIDTHS = (1920, 1366, 1024, 768, 480, 380)
@@ -40,6 +44,20 @@ def test_the_report_is_drawn_without_errors(page, reports, name, theme):
     assert page.problems == []
     assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
     assert sum(url.startswith("file:") for url in page.requests) == 1
+
+
+def test_the_page_rounds_as_the_text_output_does(page):
+    """Shares and cores halfway between two numbers get the same digit in both outputs."""
+    script = joined_modules(asset, ("format.js",))
+    shares = [(part, 8800) for part in range(11, 8789, 11)] + [(7, 2000), (133, 400)]
+    cores = range(10_050, 100_000, 50)
+    ratios = [part / whole for part, whole in shares]
+    shown = page.js(
+        f"(() => {{ {script}; return [{ratios}.map(percent),"
+        f" {list(cores)}.map((one) => quantity(one, 'milli'))]; }})()"
+    )
+    assert shown[0] == [percent_text(part, whole) for part, whole in shares]
+    assert shown[1] == [amount_text("cpu", one) for one in cores]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

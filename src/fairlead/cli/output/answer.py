@@ -14,7 +14,7 @@ from rich.text import Text
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
-from fairlead.cli.output.console.amount import amount_text
+from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.screen import (
     DETAILS,
@@ -355,7 +355,7 @@ def _usage(pool: NodePoolOutcome, resource: str) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}%" if whole else "-"
+    return percent_text(part, whole) or "-"
 
 
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:

@@ -1,7 +1,12 @@
-"""Formats amounts of resources: cores, sizes with binary units, and counts."""
+"""Formats amounts of resources: cores, sizes with binary units, and counts.
+
+Cores and percentages are rounded as decimal numbers, ties to the even digit, as the HTML report
+does (`static/format.js`). Binary fractions would round 0.35 to 0.3.
+"""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Final
 
 from fairlead.whatif.outcome.run_outcome import unit_of
@@ -16,7 +21,8 @@ def amount_text(resource: str, amount: float) -> str:
     """
     match unit_of(resource):
         case "milli":
-            return f"{amount / 1000:,.0f}" if amount >= 100_000 else f"{amount / 1000:,.3g}"
+            cores = Decimal(str(amount)) / 1000
+            return f"{cores:,.0f}" if cores >= 100 else f"{float(f'{cores:.3g}'):,g}"
         case "bytes":
             return _binary(amount)
         case _:
@@ -25,7 +31,7 @@ def amount_text(resource: str, amount: float) -> str:
 
 def percent_text(part: int, whole: int) -> str:
     """Return `part` as a percentage of `whole`; "" if `whole` is 0."""
-    return f"{100 * part / whole:.1f}%" if whole else ""
+    return f"{100 * Decimal(part) / whole:.1f}%" if whole else ""
 
 
 def _binary(amount: float) -> str:

@@ -1,20 +1,24 @@
-// Numbers, quantities and times as people read them. Everything returns plain text.
+// Numbers, quantities and times as people read them. Everything returns plain text. Ties are rounded
+// to the even digit, as in the text output (cli/output/console/amount.py).
 
-const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
-const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
-const HUNDREDTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
-const FIXED_TENTHS = new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: 1,
-  maximumFractionDigits: 1,
-});
-const CENTS = new Intl.NumberFormat("en-US", {
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 2,
-});
+const WHOLE = decimals(0, 0);
+const TENTHS = decimals(0, 1);
+const HUNDREDTHS = decimals(0, 2);
+const FIXED_TENTHS = decimals(1, 1);
+const CENTS = decimals(2, 2);
+const EXACT_DIGITS = 12; // fewer than a double has, so that 0.3325 * 100 is 33.25
 const READABLE_MAX = 1e13;
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 export const MISSING = "–";
+
+function decimals(minimum, maximum) {
+  return new Intl.NumberFormat("en-US", {
+    minimumFractionDigits: minimum,
+    maximumFractionDigits: maximum,
+    roundingMode: "halfEven",
+  });
+}
 
 export function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
@@ -58,7 +62,8 @@ export function percent(value) {
   if (!isNumber(value)) return MISSING;
   if (value > 0 && value < 0.001) return "<0.1%";
   if (value < 1 && value > 0.999) return ">99.9%";
-  return value === 0 || value === 1 ? `${value * 100}%` : `${FIXED_TENTHS.format(value * 100)}%`;
+  if (value === 0 || value === 1) return `${value * 100}%`;
+  return `${FIXED_TENTHS.format(Number((value * 100).toPrecision(EXACT_DIGITS)))}%`;
 }
 
 /** A quantity in base units; `scale` is "milli", "bytes" or "count". */
