@@ -13,9 +13,10 @@ import msgspec
 
 from fairlead.api.text.field_problem import quoted
 
-# What encoding/json writes as Unicode escapes: HTML characters, line separators, two controls.
-_ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
+# What encoding/json writes as Unicode escapes: HTML characters and line separators.
 _MARKUP: Final = re.compile("[<>&\u2028\u2029]")
+_ESCAPED: Final = re.compile(r"\\.")
+# What json-iterator, unlike encoding/json since Go 1.22, writes as Unicode escapes.
 _CONTROL_ESCAPES: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
 # The decimal exponents with which `%v` prints a number in positional notation, such as 0.0001.
 _PLAIN_EXPONENTS: Final = range(-4, 6)
@@ -109,14 +110,16 @@ def type_name(value: Any) -> str:
 
 def json_text(value: Any) -> str:
     """Return `value` as encoding/json writes it, with `<`, `>`, `&`, U+2028 and U+2029 escaped."""
-    return _ESCAPE.sub(_unicode_escape, msgspec.json.encode(value).decode())
+    return escape_html(msgspec.json.encode(value).decode())
+
+
+def json_iterator_text(value: Any) -> str:
+    r"""Return `value` as json-iterator writes it: like `json_text`, but with `\u0008` for `\b`."""
+    # upstream: json-iterator/go/stream_str.go:writeStringSlowPathWithHTMLEscaped
+    text = json_text(value)
+    return _ESCAPED.sub(lambda found: _CONTROL_ESCAPES.get(found[0], found[0]), text)
 
 
 def escape_html(text: str) -> str:
     """Return JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as json.HTMLEscape does."""
-    return _MARKUP.sub(_unicode_escape, text)
-
-
-def _unicode_escape(found: re.Match[str]) -> str:
-    mark = found[0]
-    return f"\\u{ord(mark):04x}" if len(mark) == 1 else _CONTROL_ESCAPES.get(mark, mark)
+    return _MARKUP.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -25,7 +25,7 @@ from fairlead.api.text.field_problem import quoted
 from fairlead.api.text.integer import parse_int64
 from fairlead.api.text.nesting import is_too_deep
 from fairlead.api.text.text_cache import text_cache
-from fairlead.apiserver.gotext.value import format_float, json_text
+from fairlead.apiserver.gotext.value import format_float, json_iterator_text
 from fairlead.apiserver.schema.model import ANYTHING, ElementRelationship, Schema, Type, Zero
 from fairlead.apiserver.schema.zero_value import zero_value
 
@@ -55,12 +55,12 @@ def field_element(name: str) -> str:
 
 def key_element(keys: dict[str, Any]) -> str:
     """Return the element of the associative list item with these `keys`."""
-    return f"k:{json_text({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
+    return f"k:{json_iterator_text({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
 
 
 def value_element(value: Any) -> str:
     """Return the element of the set item with this `value`."""
-    return f"v:{json_text(_canonical_number(value))}"
+    return f"v:{json_iterator_text(_canonical_number(value))}"
 
 
 def _canonical_number(value: Any) -> Any:
@@ -132,7 +132,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
         case None:
             return 5, ""
         case _:
-            return 3 if isinstance(value, list) else 4, json_text(value)
+            return 3 if isinstance(value, list) else 4, json_iterator_text(value)
 
 
 def element_text(element: str) -> str:
@@ -161,7 +161,7 @@ def _value_text(value: Any) -> str:
         case float():
             return format_float(value)
         case _:
-            return json_text(value)
+            return json_iterator_text(value)
 
 
 # --- walking by schema ----------------------------------------------------------------------

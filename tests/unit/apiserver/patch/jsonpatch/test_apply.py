@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 
+import msgspec
 import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.jsonpatch.apply import OPERATIONS_MAX, apply_json_patch
+from fairlead.apiserver.patch.jsonpatch.document import parts_equal
 
 OBJ = {"a": {"b": 1}, "l": [1, 2, 3]}
 
@@ -72,6 +74,12 @@ def test_an_invalid_operation_is_refused(operation):
         apply_json_patch(OBJ, [operation])
     assert refused.value.code == 422
     assert refused.value.message == "the server rejected our request due to an error in our request"
+
+
+def test_a_tested_text_is_compared_with_the_objects_text_as_encoding_json_writes_it():
+    r"""encoding/json writes a backspace as \b."""
+    assert parts_equal("a\bb\f<", msgspec.Raw(rb'"a\bb\f\u003c"'))
+    assert not parts_equal("a\bb", msgspec.Raw(rb'"a\u0008b"'))
 
 
 def test_one_invalid_operation_refuses_the_whole_patch():
