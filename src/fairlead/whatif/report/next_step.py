@@ -68,7 +68,7 @@ def _displacements(_answer: WhatIfAnswer) -> Iterator[NextStep]:
 def _refused(answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {
         "words": "Drain with the flags that the pods need:",
-        "command": _kubectl_drain(answer.effect),
+        "command": _kubectl_drain(answer),
     }
 
 
@@ -303,10 +303,18 @@ _STEPS: Final[dict[OutcomeKind, Callable[[WhatIfAnswer], Iterator[NextStep]]]] =
 
 
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the command that performs the drain, if the drain does no lasting harm."""
-    is_good = answer.verdict.first.severity is Severity.GOOD
-    if is_good and answer.effect.drain.nodes:
-        yield {"words": "Drain:", "command": _kubectl_drain(answer.effect)}
+    """Yield the command that performs the drain, if the drain does no lasting harm.
+
+    The command for a rolling drain has only the nodes that are drained first.
+    """
+    nodes, first = answer.effect.drain.nodes, _first_nodes(answer)
+    if answer.verdict.first.severity is Severity.GOOD and nodes:
+        which = "the first node" if len(first) == 1 else f"the first {len(first):,} nodes"
+        words = f"Drain {which}, and the others as drained nodes return to service:"
+        yield {
+            "words": "Drain:" if len(first) == len(nodes) else words,
+            "command": _kubectl_drain(answer),
+        }
 
 
 def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
@@ -321,9 +329,16 @@ def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
         }
 
 
-def _kubectl_drain(effect: Effect) -> str:
-    flags = [one.flag for one in effect.drain.needed]
-    return shlex.join(("kubectl", "drain", *effect.drain.nodes, *flags))
+def _first_nodes(answer: WhatIfAnswer) -> Sequence[str]:
+    # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
+    # the first node of a rolling drain could not move to the other nodes.
+    # upstream: kubectl/pkg/cmd/drain/drain.go:RunDrain
+    return answer.effect.drain.nodes[: answer.change.max_unavailable]
+
+
+def _kubectl_drain(answer: WhatIfAnswer) -> str:
+    flags = [one.flag for one in answer.effect.drain.needed]
+    return shlex.join(("kubectl", "drain", *_first_nodes(answer), *flags))
 
 
 def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:

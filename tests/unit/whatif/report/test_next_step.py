@@ -56,6 +56,17 @@ def test_a_harmless_drain_ends_with_its_command(snapshot, make, web):
     ]
 
 
+def test_a_rolling_drain_ends_with_the_command_for_its_first_nodes(snapshot, make, web):
+    """kubectl drain a b would cordon node b before pods of node a can move to it."""
+    web[0]["spec"]["replicas"] = 3
+    third = make.pod("web-3", node_name="c", owner="web")
+    third["metadata"]["labels"] = {"app": "web"}
+    change = ClusterChange(drain=("a", "b"), max_unavailable=1)
+    answer = what_if(snapshot(*map(make.node, "abc"), *web, third), change)
+    words = "Drain the first node, and the others as drained nodes return to service:"
+    assert (words, "kubectl drain a") in steps_of(answer)
+
+
 def test_pods_without_room_suggest_a_node(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b", cpu="1"), *web)
     assert steps_of(answer) == [
