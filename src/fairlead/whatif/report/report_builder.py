@@ -44,6 +44,7 @@ from fairlead.whatif.report.next_step import next_steps
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
 from fairlead.whatif.result.result_json import whatif_result
+from fairlead.whatif.result.tabular_answer import counted
 
 _LISTS: Final = (
     "workloads", "node_pools", "budgets", "fail_on", "packing", "certainty", "start_times",
@@ -160,7 +161,8 @@ def _recovered_after_s(difference: Difference) -> float | None:
 
 
 def _subtitle(heading: Heading, outcome: RunOutcome) -> str:
-    return f"{heading.source}: {len(outcome.nodes):,} nodes, {len(outcome.pods):,} pods"
+    nodes, pods = counted(len(outcome.nodes), "node"), counted(len(outcome.pods), "pod")
+    return f"{heading.source}: {nodes}, {pods}"
 
 
 def _common(heading: Heading, outcome: RunOutcome) -> ReportData:

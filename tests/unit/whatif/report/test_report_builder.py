@@ -24,7 +24,7 @@ def data(snapshot, make, write):
 
 
 def test_the_summary_counts_both_runs(data):
-    assert data["subtitle"] == ("dump.yaml: 1 nodes, 2 pods, default scheduler")
+    assert data["subtitle"] == ("dump.yaml: 1 node, 2 pods, default scheduler")
     assert data["summary"] == {
         "nodes": 1, "pods": 2, "placed": 1, "pending": 1, "preempted": 1, "evicted": 0,
         "completed": 0, "choices_among_equals": 0,
