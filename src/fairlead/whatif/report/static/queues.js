@@ -75,7 +75,7 @@ function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }, ti
     const variable = `--priority-${at}`;
     return [
       { label: `${queue}: has`, variable, values: until(held), line: true },
-      { label: "deserves", variable, values: until(deserved), line: true, dashed: true },
+      { label: "deserves", variable, values: until(deserved), line: true, dashed: true, sloped: false },
     ];
   });
   const title = `Each queue's part of the cluster's ${resource}, in percent`;
