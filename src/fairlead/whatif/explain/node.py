@@ -46,7 +46,7 @@ _POD_COLUMNS: Final = (
     ResultColumn("priority", "priority", NUMBER, rank=2),
     ResultColumn("cpu", "cpu", rank=1),
     ResultColumn("memory", "memory", rank=1),
-    ResultColumn("leaves", "can this pod move?"),
+    ResultColumn("leaves", "can it move alone?"),
 )
 _BLOCKER_COLUMNS: Final = (
     ResultColumn("pod", "pod", NAME),

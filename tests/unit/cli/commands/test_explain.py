@@ -90,6 +90,7 @@ def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, 
         ("deploy/web", "All 2 wanted pods of deploy/default/web are ready."),
         ("pdb/web", "needs 2 ready of 2 wanted pods"),
         ("node/node-00", "node-00 cannot be drained now: pdb/default/web refuses the eviction"),
+        ("node/node-00", "PRIORITY CPU MEMORY CAN IT MOVE ALONE?"),
         ("hpa/web", "keeps Deployment default/web at maxReplicas (2); its metrics propose 4 rep"),
     ],
 )
