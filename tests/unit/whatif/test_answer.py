@@ -220,6 +220,16 @@ def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded, or
     assert both[1]["rest"]["under_way"]
 
 
+def test_markdown_has_the_amounts_of_the_text(drained):
+    """Amounts have units, and node pools have the shares that pods request."""
+    markdown = markdown_answer(drained, (), "")
+    [pool] = [line for line in markdown.splitlines() if line.startswith("| all nodes |")]
+    share = pool.split("|")[8].strip().removeprefix("cpu ")
+    assert share.endswith("%")
+    assert f"  {share}" in text_of(drained)
+    assert "| cpu | 48 | 48 |" in markdown
+
+
 def test_markdown_says_when_the_change_is_made(crowded):
     """The change is made when the cluster is at rest, or immediately if it never is."""
     settled = markdown_answer(crowded, (), "")

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.cli.output.console.amount import amount_text, percent_text
+from fairlead.cli.output.jobs_summary import amounts_text
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
@@ -78,11 +80,33 @@ def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]]) -> Iterator[st
     yield f"| {' | '.join(heading for _, heading in table.columns)} |"
     yield f"|{' --- |' * len(table.columns)}"
     for row in rows[:ROWS_MAX]:
-        cells = (_escaped(cell_text(row.get(field))) for field, _ in table.columns)
+        cells = (_escaped(_cell(row, field)) for field, _ in table.columns)
         yield f"| {' | '.join(cells)} |"
     if len(rows) > ROWS_MAX:
         yield ""
         yield f"... and {len(rows) - ROWS_MAX:,} more"
+
+
+def _cell(row: Mapping[str, Any], field: str) -> str:
+    """Return the text of a cell; amounts of resources have units, as in the text output."""
+    match row.get(field):
+        case int() | float() as amount if "resource" in row:
+            return amount_text(row["resource"], amount)
+        case dict() as amounts:
+            return amounts_text(amounts)
+        case list() as shares if field == "resources":
+            return ", ".join(filter(None, map(_usage, shares)))
+        case value:
+            return cell_text(value)
+
+
+def _usage(share: Mapping[str, Any]) -> str:
+    """Return the requested shares of a resource without and with the change; "" for none."""
+    if not (share["requested"] or share["requested_without"]):
+        return ""
+    before = percent_text(share["requested_without"], share["allocatable_without"]) or "-"
+    after = percent_text(share["requested"], share["allocatable"]) or "-"
+    return f"{share['resource']} {before if before == after else f'{before} → {after}'}"
 
 
 def _escaped(text: str) -> str:
