@@ -63,7 +63,7 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
         numbers = [_amount(name, one[key]) for key in ("least", "median", "p95", "most")]
         cells = [f"<td>{html.escape(one['meaning'].removesuffix(' (s)'))}</td>"]
         cells += [f'<td class="number">{html.escape(number)}</td>' for number in numbers]
-        cells.append(f"<td>{_histogram(one, values)}</td>")
+        cells.append(f"<td>{_histogram(one, values, len(cases))}</td>")
         cells.append(f"<td>{html.escape(one['worst'])}</td>")
         rows.append(f"<tr>{''.join(cells)}</tr>")
     head = (
@@ -74,14 +74,16 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
     return f"<table>\n{head}\n{chr(10).join(rows)}\n</table>"
 
 
-def _histogram(one: Json, values: Sequence[Number]) -> str:
-    """Return a histogram of the measure `one` as HTML; `values` has its value in each case.
+def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
+    """Return a histogram of the measure `one` as HTML.
 
-    The bars are the numbers of cases in `_BINS` ranges of equal width.
+    `values` has its value in each of the `cases` cases whose result contains the measure. The bars
+    are the numbers of cases in `_BINS` ranges of equal width.
     """
     least, most = one["least"], one["most"]
     if least == most:
-        return "the same in all cases"
+        some = "all cases" if len(values) == cases else f"{len(values):,} of {cases:,} cases"
+        return f"the same in {some}"
     counts = [0] * _BINS
     for value in values:
         counts[min(_BINS - 1, int((value - least) / (most - least) * _BINS))] += 1
@@ -108,12 +110,13 @@ def _cases(
     cases: Sequence[Json], parameters: Sequence[str], measures: Sequence[Json], worst: int,
     worst_report: str,
 ) -> str:  # fmt: skip
-    differing = [one["measure"] for one in measures if one["least"] != one["most"]]
+    names = [one["measure"] for one in measures]
+    differing = [name for name in names if len({row[name] for row in cases}) > 1]
     head = "".join(
         (
             '<th class="number">case</th>',
             *(f"<th>{html.escape(name)}</th>" for name in parameters),
-            *(f'<th class="number">{html.escape(name)}</th>' for name in differing),
+            *(f'<th class="number">{html.escape(BY_NAME[n].heading)}</th>' for n in differing),
         )
     )
     rows = [f"<tr>{head}</tr>", *(_case(one, parameters, differing, worst, worst_report)

@@ -20,7 +20,6 @@ from fairlead.whatif.sweep.case import Case, value_text
 from fairlead.whatif.sweep.measure import (
     BY_NAME,
     MEASURES,
-    Measure,
     Number,
     distribution,
     worst_case,
@@ -134,7 +133,7 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
         ResultColumn("case", "case", NUMBER),
         *(ResultColumn(name, name, NAME) for name in cases[0].parameters),
         *(
-            ResultColumn(one.name, _heading(one), SECONDS if one.is_duration else NUMBER, rank)
+            ResultColumn(one.name, one.heading, SECONDS if one.is_duration else NUMBER, rank)
             for rank, one in enumerate(shown)
         ),
     )
@@ -147,9 +146,3 @@ def _cases_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTable
         for case, row in zip(cases, rows, strict=True)
     ]
     return ResultTable("cases", "Cases", columns, listed, CASES_SHOWN)
-
-
-def _heading(measure: Measure) -> str:
-    """Return the measure's name as text; durations are printed with units, so `_s` is removed."""
-    name = measure.name.removesuffix("_s") if measure.is_duration else measure.name
-    return name.replace("_", " ")

@@ -24,6 +24,12 @@ class Measure(Struct, frozen=True):
     read: Callable[[Json], Number | None]
     is_duration: bool = False
 
+    @property
+    def heading(self) -> str:
+        """The name as text; durations are printed with units, so `_s` is removed."""
+        name = self.name.removesuffix("_s") if self.is_duration else self.name
+        return name.replace("_", " ")
+
 
 def _count(name: str) -> Callable[[Json], int]:
     return lambda result: len(result[name])

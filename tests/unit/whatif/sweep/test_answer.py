@@ -1,4 +1,4 @@
-"""The notes of a sweep's answer about measures that results do not contain."""
+"""A sweep's answer and its page, if some results lack a measure."""
 
 from __future__ import annotations
 
@@ -26,3 +26,11 @@ def test_a_condition_is_not_checked_in_cases_that_lack_its_measure():
 
 def test_no_note_if_all_results_contain_the_measure():
     assert answer(2, 0)["notes"] == []
+
+
+def test_the_page_says_how_many_cases_have_a_measure():
+    """A measure that some results lack is a column of the cases, as in the text."""
+    page = render_sweep(answer(2, 2, None), "worst.html")
+    assert "<td>the same in 2 of 3 cases</td>" in page
+    assert '<th class="number">cost</th>' in page
+    assert "<td>the same in all cases</td>" in render_sweep(answer(2, 2), "worst.html")
