@@ -61,6 +61,24 @@ def test_the_page_rounds_as_the_text_output_does(page):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
+def test_names_of_the_systems_priority_classes_are_whole(page, reports, width):
+    """Every cluster has pods with system-node-critical; a column of figures is beside the name."""
+    page.open(reports / "small.html", width=width)
+    fits = page.js(
+        "(name => { name.textContent = 'system-node-critical';"
+        " return name.scrollWidth <= name.clientWidth && name.scrollHeight <= name.clientHeight })"
+        "(document.querySelector('.legend-name'))"
+    )
+    assert fits
+
+
+def test_a_report_without_a_measured_time_shows_none(page, reports):
+    """The worst case of a sweep is reported without the time that it took."""
+    page.open(reports / "queues.html")
+    assert "Computed in" not in page.text(".facts")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
     "name", ["small", "large", "wide", "hostile", "empty", "outage", "queues", "autoscaling"]
 )

@@ -22,6 +22,7 @@ def queues_report() -> ReportData:
         "kind": "simulate",
         "title": "three queues",
         "virtual_seconds": 60.0 * MINUTES,
+        "wall_seconds": 0.0,
         "summary": {"nodes": 2, "pods": 9, "placed": 6, "pending": 3},
         "nodes": [{"name": "n1"}, {"name": "n2"}],
         "queues": {

@@ -39,7 +39,7 @@ function factList(report) {
       "Everything runs after",
       isNumber(report.all_running_after_s) && duration(report.all_running_after_s),
     ],
-    ["Computed in", isNumber(report.wall_seconds) && duration(report.wall_seconds)],
+    ["Computed in", report.wall_seconds > 0 && duration(report.wall_seconds)],
     ["From", report.started_at],
     ["Seed", report.seed],
     [
