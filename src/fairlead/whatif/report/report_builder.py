@@ -43,7 +43,7 @@ from fairlead.whatif.report.data import (
 from fairlead.whatif.report.next_step import next_steps
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
-from fairlead.whatif.result.result_json import whatif_result
+from fairlead.whatif.result.result_json import lists_of_run, whatif_result
 from fairlead.whatif.result.tabular_answer import counted
 
 _LISTS: Final = (
@@ -70,6 +70,7 @@ class Heading(Struct, frozen=True):
 def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
     """Return the report of a simulation."""
     return {
+        **lists_of_run(outcome),  # type: ignore[typeddict-item]
         **_common(heading, outcome),
         "kind": "simulate",
         "resources": _resources(outcome, None),

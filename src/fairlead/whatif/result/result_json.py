@@ -112,13 +112,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "completed": [
             {"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in outcome.completed()
         ],
-        "deleted_claims": _deleted_claims(outcome.deleted_claims, start),
-        "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
-        "undrained": _undrained(outcome),
-        "skipped": _skipped(outcome),
-        "errors": _errors(outcome),
-        "recurrences": _recurrences(outcome),
-        "notes": list(outcome.notes),
+        **lists_of_run(outcome),
         "queues": queues(outcome.jobs),
         "waiting_groups": waiting_groups(outcome.jobs, start),
         "gangs": gangs(outcome.jobs),
@@ -139,6 +133,20 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
             }
             for one in outcome.allocations
         ],
+    }
+
+
+def lists_of_run(outcome: RunOutcome) -> Json:
+    """Return the lists of a simulation's result that do not depend on another run."""
+    start = outcome.started_at
+    return {
+        "deleted_claims": _deleted_claims(outcome.deleted_claims, start),
+        "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
+        "undrained": _undrained(outcome),
+        "skipped": _skipped(outcome),
+        "errors": _errors(outcome),
+        "recurrences": _recurrences(outcome),
+        "notes": list(outcome.notes),
     }
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.question import what_if
 from fairlead.whatif.report import render_report
-from fairlead.whatif.report.report_builder import Heading, whatif_report
+from fairlead.whatif.report.page_data import packed
+from fairlead.whatif.report.report_builder import (
+    Heading,
+    simulation_report,
+    whatif_report,
+)
 
 HEADING = Heading("What if", "dump.yaml", 7, 1.5)
 
@@ -21,6 +27,23 @@ def data(snapshot, make, write):
     change = ClusterChange(apply=(write("c.json", make.priority_class("urgent", 1000), high),))
     answer = what_if(snapshot(make.node("a"), low), change, Conditions(seed=7))
     return whatif_report(HEADING, answer)
+
+
+def test_the_report_of_a_simulation_has_the_lists_of_its_result(snapshot, make):
+    """The text and the JSON list these events, too."""
+    pod = make.pod("web", node_name="a", owner="rs")
+    pod["metadata"]["labels"] = {"app": "web"}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    change = ClusterChange(drain=("a",))
+    run = what_if(snapshot(make.node("a"), pod, budget), change).changed
+    page = packed(simulation_report(HEADING, replace(run, notes=("A note.",))))
+    assert page["undrained"]["columns"]["pod"] == ["default/web"]
+    assert page["notes"] == ["A note."]
 
 
 def test_the_summary_counts_both_runs(data):

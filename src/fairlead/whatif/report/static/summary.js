@@ -65,6 +65,7 @@ export function summarySection(report) {
     lead,
     h("div", { class: "tiles" }, tiles(report)),
     allocation(report),
+    report.kind === "whatif" ? null : report.notes.map((text) => h("p", { class: "note" }, text)),
   );
 }
 
