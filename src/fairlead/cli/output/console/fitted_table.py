@@ -21,6 +21,7 @@ from fairlead.whatif.input.error import one_line
 GAP: Final = 2
 NAME_MIN: Final = 16  # A shortened name keeps at least this many characters.
 WORDS_MIN: Final = 24
+WORDS_LEAST: Final = 10  # No line of text is narrower, even if the table is then too wide.
 _ELLIPSIS: Final = "…"
 
 
@@ -58,7 +59,9 @@ class FittedTable:
             return
         console.print(Text(""))
         for line, style in self._lines(console.width):
-            console.print(Text(line.rstrip(), style=style), no_wrap=True, crop=False)
+            console.print(
+                Text(line.rstrip(), style=style), no_wrap=True, overflow="ignore", crop=False
+            )
 
     def _lines(self, width: int) -> Iterator[tuple[str, str]]:
         """Yield (line, style) for each line of a table that is `width` characters wide."""
@@ -133,8 +136,9 @@ class FittedTable:
             widest = max(names, key=widths.__getitem__)
             widths[widest] -= 1
             excess -= 1
-        if excess < 0 and self._has_words(shown):
-            widths[-1] -= excess
+        if self._has_words(shown):
+            # On a terminal that is too narrow for the other columns, the text gets what is left.
+            widths[-1] = max(widths[-1] - excess, min(widths[-1], WORDS_LEAST))
         return widths
 
     def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:

@@ -77,3 +77,15 @@ def test_a_heading_is_wrapped_rather_than_elided():
     assert "…" not in "".join(lines)
     assert lines[-1].split() == ["team/app-0", "no", "room"]
     assert " ".join(lines[1:-1]).split() == ["NOT", "BACK", "AFTER", "THE", "OUTAGE", "WHY"]
+
+
+def test_text_is_wrapped_and_not_cut_off_on_a_narrow_terminal():
+    columns = (TableColumn("WORKLOAD", is_name=True), TableColumn("READY"), TableColumn("WHAT"))
+    words = "1 pending, 1 preempted by deploy/shop/api, 6 evicted"
+    for width in (40, 20):
+        stream = io.StringIO()
+        row = ("deploy/shop/web", "3 for 12s", words)
+        FittedTable(columns, [row]).print(Console(file=stream, width=width))
+        shown = stream.getvalue()
+        assert all(word in shown for word in words.replace("/", "/ ").split())
+    assert max(map(len, shown.splitlines())) < 40
