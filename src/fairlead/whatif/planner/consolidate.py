@@ -404,10 +404,12 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     sentences = []
     best = found.plan.best
     if best is not None and found.going:
-        sentences.append(
-            f"Cordon them all, then drain them {best.pace.at_once} at a time in the order below. "
-            f"This takes {for_readers(best.took or 0)}."
+        steps = (
+            f"Cordon them all, then drain them {best.pace.at_once} at a time in the order below."
         )
+        if len(found.going) == 1:
+            steps = "Drain it."
+        sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")
     elif found.plan.runs:
         sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)

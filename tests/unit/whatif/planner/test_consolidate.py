@@ -242,6 +242,16 @@ def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_be_removed(plann
     assert answer["findings"][0] == "1 node at once: 1 pod without a node at the end."
 
 
+def test_one_node_is_not_drained_in_an_order(planner, make):
+    objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a"], cpu="3")]
+    made = planner(*objects)
+    found = consolidated(made)
+    found.plan.runs = [DrainRun(DrainPace(1), 30 * 10**9, 1, 0, (), (), (), (), 0)]
+    assert len(found.going) == 1
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert answer["findings"][0] == "Drain it. This takes 30s."
+
+
 def test_the_more_expensive_node_is_removed(planner, make):
     """Either of two equal nodes can be removed; the price decides, and the answer has the cost."""
     made = planner(*map(make.node, NODES[:2]), *deployment(make, "web", ["a", "b"]))
