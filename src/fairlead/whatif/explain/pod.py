@@ -45,6 +45,7 @@ from fairlead.whatif.configuration.other_scheduler import (
 from fairlead.whatif.explain.pod_group import pod_group_notes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.node.readiness import is_ready
 from fairlead.whatif.planner.refusal import (
@@ -96,27 +97,14 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
     InputError if admission refuses them.
     """
     model = ClusterModel(snapshot, config)
-    objects = list(model.objects)
+    # The pod of a StatefulSet keeps its own name, because the names of its claims depend on it.
+    name = new.name if new.stateful_set is None else ""
     try:
-        for claim in new.claims(0):
-            created = model.create(claim)
-            model.put(created)
-            objects.append(created)
-        pod = model.create(_named(new.pod(0), new))
+        created = create_pod(model, new, 0, name)
     except ApiError as refused:
         raise refusal_of(new.source, new.title, refused) from None
-    assert isinstance(pod, Pod)
+    objects, pod = [*model.objects, *created.claims], created.pod
     return _explanation(new.source, model, pod, objects, *_with_profile(config, snapshot, pod))
-
-
-def _named(pod: Json, new: NewPods) -> Json:
-    """Return `pod` with the name of its manifest.
-
-    The pod of a StatefulSet keeps its own name, because the names of its claims depend on it.
-    """
-    if new.stateful_set is not None:
-        return pod
-    return {**pod, "metadata": {**pod["metadata"], "name": new.name}}
 
 
 def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:

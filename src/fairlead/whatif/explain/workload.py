@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import CronJob, Pod
+from fairlead.api.objects import CronJob
 from fairlead.api.pods.facts import condition, controller_of, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
@@ -25,6 +25,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
+from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
@@ -235,18 +236,14 @@ def _one_more(
     model = planner.model
     try:
         new = new_pods_of("explain", workload, snapshot.inventory())
-        claims = [model.create(claim) for claim in new.claims(0)]
-        created = model.create(new.pod(0))
-        assert isinstance(created, Pod)
     except InputError:
         return None, "", []  # a DaemonSet has one pod on each node
-    except ApiError as refused:
-        return None, refused.message, []
     with model.hypothesis():
         place_waiting_pods(model)
-        for claim in claims:
-            model.put(claim)
-        pod = model.pod_info(created)
+        try:
+            pod = model.pod_info(create_pod(model, new, 0).pod)
+        except ApiError as refused:
+            return None, refused.message, []
         refusals = refusals_of(model, pod)
         decision = model.schedule(pod)
     if isinstance(decision, Placement):

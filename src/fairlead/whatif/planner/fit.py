@@ -17,28 +17,18 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import (
-    PersistentVolumeClaim,
-    Pod,
-    PodResourceClaimStatus,
-    PodStatus,
-    ResourceClaimTemplate,
-)
+from fairlead.api.objects import Pod, PodStatus
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import kind_of
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
-from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import LIKE, NewPods
-from fairlead.whatif.planner.pod_claim import with_volume
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
 from fairlead.whatif.planner.waiting_pods import (
     WaitingPodCounts,
@@ -62,7 +52,6 @@ from fairlead.whatif.snapshot.api_refusal import refusal_of
 PODS_MAX: Final = 1_000_000
 _PROGRESS_EVERY: Final = 64
 _BUDGETS_NAMED_MAX: Final = 3
-_TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 
 
 class FitResult(Struct):
@@ -172,54 +161,12 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     has_quota = model.count_quotas(source.namespace)
     number = 0
     while True:
-        manifest = source.pod(number)
-        for claim in source.claims(number):
-            _put_claim(model, claim)
-        created = _created_pod(model, manifest)
-        pod = _with_resource_claims(model, created)
-        ephemeral = tuple(ephemeral_claims(pod))
-        for command in ephemeral:
-            _put_claim(model, dict(command.manifest))
-        yield _new(model, pod, source)
+        created = create_pod(model, source, number)
+        yield _new(model, created.pod, source)
         number += 1
-        is_plain = not source.has_claims and not ephemeral and pod is created
-        while is_plain and not has_quota:
-            yield _new(model, _copy(pod, source.name_of(number)), source)
+        while not created.claims and not has_quota:
+            yield _new(model, _copy(created.pod, source.name_of(number)), source)
             number += 1
-
-
-def _put_claim(model: ClusterModel, manifest: Json) -> None:
-    claim = model.create(manifest)
-    assert isinstance(claim, PersistentVolumeClaim)
-    for one in with_volume(claim, model.cluster):
-        model.put(one)
-
-
-def _created_pod(model: ClusterModel, manifest: Json) -> Pod:
-    pod = model.create(manifest)
-    assert isinstance(pod, Pod)
-    return pod
-
-
-def _with_resource_claims(model: ClusterModel, pod: Pod) -> Pod:
-    """Return `pod` with the ResourceClaims that its ResourceClaimTemplates lead to.
-
-    The claims are created in `model`. Return `pod` itself if it names no existing template.
-    """
-    statuses = []
-    for wanted in pod.spec.resource_claims:
-        name = wanted.resource_claim_template_name
-        template = model.store.find(_TEMPLATE, pod.metadata.namespace, name) if name else None
-        if template is None:
-            continue
-        claim = model.create(
-            claim_manifest(pod, wanted, decode_as(ResourceClaimTemplate, template))
-        )
-        model.put(claim)
-        statuses.append(PodResourceClaimStatus(wanted.name, claim.metadata.name))
-    if not statuses:
-        return pod
-    return replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
 
 
 def _copy(pod: Pod, name: str) -> Pod:

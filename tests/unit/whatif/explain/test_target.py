@@ -344,3 +344,66 @@ def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make):
     for target in ("deploy/web", "rs/web-1"):
         answer = explained(target, make.node("a"), web, owned, pod)
         assert (answer.facts["pods"], answer.facts["ready"]) == (1, 1), target
+
+
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "csi.example.com",
+    "volumeBindingMode": "Immediate",
+}
+CLAIM_SPEC = {
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": "fast",
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+GPU = {"deviceClassName": "gpu"}
+DEVICES = [
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu"},
+        "spec": {},
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "b"},
+        "spec": {
+            "driver": "gpu.example.com",
+            "nodeName": "b",
+            "pool": {"name": "b", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "gpu-0"}],
+        },
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpu", "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "g", "exactly": GPU}]}}},
+    },
+]
+CLAIMS = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
+
+
+def test_the_claims_of_a_new_pod_are_created_before_it_is_explained(explain_file, make):
+    """Kubernetes' controllers create them, and bind claims of an immediate StorageClass."""
+    nodes = [make.node("a"), make.node("b")]
+    found = explain_file([*nodes, *DEVICES], [make.pod("new", **CLAIMS)])
+    assert (found["gated"], found["choices"]) == (None, ["b"])
+    ephemeral = {"volumeClaimTemplate": {"spec": CLAIM_SPEC}}
+    new = make.pod("new", volumes=[{"name": "scratch", "ephemeral": ephemeral}])
+    assert explain_file([make.node("a"), CLASS], [new])["choices"] == ["a"]
+    db = make.workload("StatefulSet", "db", replicas=1)
+    db["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": CLAIM_SPEC}]
+    assert explain_file([make.node("a"), CLASS], [db])["choices"] == ["a"]
+
+
+def test_the_claims_of_one_more_pod_of_a_workload_are_created(explained, make):
+    train = make.workload("ReplicaSet", "train", replicas=0)
+    train["spec"]["template"]["spec"] |= CLAIMS
+    answer = explained("rs/train", make.node("a"), make.node("b"), *DEVICES, train)
+    assert answer.facts["one_more_goes_to"] == "b"
+    [refusal] = rows(answer, "refusals")
+    assert refusal["reason"] == "cannot allocate all claims"
