@@ -52,7 +52,7 @@ from fairlead.whatif.planner.refusal import (
     REMEDIES_MAX,
     NewNode,
     find_new_node,
-    siblings_of,
+    kept_pods_of,
 )
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
@@ -182,10 +182,10 @@ def _remedies(
         if why is not None and why.plugin != REJECTOR
         if (node := table.find(name)) is not None and is_ready(node.node)
     ]
-    is_sibling = siblings_of(pod)
+    is_kept = kept_pods_of(pod)
     for node, why in refused[:REMEDIES_MAX]:
         remedy = find_remedy(
-            built.framework, pod, node, why, keeps=is_sibling, kept_selector=selector
+            built.framework, pod, node, why, keeps=is_kept, kept_selector=selector
         )
         if remedy is not None:
             found[node.name] = remedy

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -52,14 +53,21 @@ class NewNode(Struct, frozen=True):
     refusal: str = ""
 
 
-def siblings_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
-    """Return a function that tells whether a pod belongs to the workload of `pod`.
+def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
+    """Return a function that tells whether the deletion of another pod would not help `pod`.
 
-    No change that helps `pod` deletes a pod of its workload: the controller would create it again,
-    and the new pod would need the same place.
+    It would not help if the pod is created again and needs the same place: a pod of the same
+    workload, a pod of a DaemonSet, a static pod, and the pod of any controller if its priority is
+    higher than that of `pod`, because the scheduler then places the new pod first.
     """
     workload = workload_of(pod.pod)
-    return lambda other: workload_of(other.pod) == workload
+
+    def is_kept(other: PodInfo) -> bool:
+        is_first = other.priority > pod.priority and controller_of(other.pod.metadata) is not None
+        stays = is_daemon_pod(other.pod) or is_static(other.pod)
+        return stays or is_first or workload_of(other.pod) == workload
+
+    return is_kept
 
 
 def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
@@ -128,12 +136,12 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     fits_nowhere = sum(nodes for _, nodes in diagnosis.counts()) == model.table.count
     if changes and fits_nowhere:
         searched = [one for one in model.table.nodes() if is_ready(one.node)][:REMEDIES_MAX]
-        is_sibling, selector = siblings_of(pod), model.runtime_class_selector(pod.pod)
+        is_kept, selector = kept_pods_of(pod), model.runtime_class_selector(pod.pod)
         statuses = {node.name: diagnosis.status_of(node.row) for node in searched}
         for node in searched:
             status = statuses[node.name]
             remedy = find_remedy(
-                built.framework, pod, node, status, keeps=is_sibling, kept_selector=selector
+                built.framework, pod, node, status, keeps=is_kept, kept_selector=selector
             )
             if remedy is not None:
                 found = len(remedy.changes), f"{node.name}: {remedy.what}"

@@ -49,6 +49,26 @@ def test_a_node_that_is_not_ready_has_no_remedy(explained, make):
     assert found["remedies"] == {"b": ["lower the cpu request by 500m to 500m"]}
 
 
+def test_no_remedy_deletes_a_pod_that_needs_its_place_again(explained, make):
+    """Its controller or kubelet would create it again, there or before the explained pod."""
+    web = make.pod("web")
+    for kind, priority, remedies in (
+        ("ReplicaSet", 0, ["delete pod default/other"]),
+        ("ReplicaSet", 1, None),
+        ("DaemonSet", 0, None),
+        ("Node", 0, None),
+        ("", 1, ["delete pod default/other"]),
+    ):
+        other = make.pod("other", cpu="4", node_name="a", owner="x", priority=priority)
+        other["metadata"]["ownerReferences"][0]["kind"] = kind
+        if kind == "Node":
+            other["metadata"]["annotations"] = {"kubernetes.io/config.source": "file"}
+        elif not kind:
+            del other["metadata"]["ownerReferences"]
+        found = explained("pod/web", make.node("a"), other, web)
+        assert found["remedies"].get("a") == remedies, (kind, priority)
+
+
 def test_a_bound_pod_is_explained_as_if_it_were_pending(explained, make):
     found = explained(
         "pod/default/web", make.node("a"), make.node("b", cpu="1"),
