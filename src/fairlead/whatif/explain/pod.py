@@ -184,9 +184,7 @@ def _remedies(
     ]
     is_kept = kept_pods_of(pod)
     for node, why in refused[:REMEDIES_MAX]:
-        remedy = find_remedy(
-            built.framework, pod, node, why, keeps=is_kept, kept_selector=selector
-        )
+        remedy = find_remedy(built.framework, pod, node, why, keeps=is_kept, kept_selector=selector)
         if remedy is not None:
             found[node.name] = remedy
     return found, len(refused) > REMEDIES_MAX

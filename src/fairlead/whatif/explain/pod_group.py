@@ -35,4 +35,5 @@ def pod_group_notes(built: BuiltProfile, pod: PodInfo) -> tuple[str, ...]:
     pods = counted(len(waiting), "waiting pod")
     verdict = "can start" if result.status.is_success else "cannot start, so none of them is bound"
     together = f"The scheduler tries the {pods} of PodGroup {group.key} together."
-    return (f"{together} Without preemption, {fitting} of them fit, and the group {verdict}.",)
+    fit = "fits" if fitting == 1 else "fit"
+    return (f"{together} Without preemption, {fitting} of them {fit}, and the group {verdict}.",)

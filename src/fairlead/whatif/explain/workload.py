@@ -229,9 +229,9 @@ def _one_more(
 ) -> tuple[Placement | None, str, list[Refusal]]:
     """Schedule one more pod as a trial; return (placement, reason for no placement, refusals).
 
-    Waiting pods are placed first. The placement is None if the pod fits no node or is refused by
-    admission; otherwise the reason is "". The refusals are the verdicts of the nodes that do not
-    admit the pod. For a DaemonSet, the result is (None, "", []).
+    Waiting pods are placed first. The placement is None if the pod fits no node, stays out of the
+    queue (PreEnqueue) or is refused by admission; otherwise the reason is "". The refusals are the
+    verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None, "", []).
     """
     model = planner.model
     try:
@@ -244,6 +244,9 @@ def _one_more(
             pod = model.pod_info(create_pod(model, new, 0).pod)
         except ApiError as refused:
             return None, refused.message, []
+        gate = model.profile_of(pod).framework.run_pre_enqueue(pod)
+        if gate is not None:
+            return None, gate.message, []
         refusals = refusals_of(model, pod)
         decision = model.schedule(pod)
     if isinstance(decision, Placement):

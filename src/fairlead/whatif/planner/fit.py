@@ -178,7 +178,9 @@ def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
     info = model.pod_info(pod)
     gated = model.profile_of(info).framework.run_pre_enqueue(info)
     if gated is not None:
-        problem = f"is kept out of the scheduling queue by {gated.plugin}: {gated.message}"
+        problem = (
+            f"its pods are kept out of the scheduling queue by {gated.plugin}: {gated.message}"
+        )
         raise InputError(source.source, problem, object_name=source.title)
     return info
 

@@ -315,7 +315,7 @@ def test_the_explanation_says_that_no_more_pod_fits(explained):
 
 def test_a_pod_with_scheduling_gates_is_not_placed(explained):
     answer = explained(autoscaler(percent(90)), schedulingGates=[{"name": "wait"}])
-    assert answer.findings[0].startswith("No pod can be added: is kept out of the scheduling queue")
+    assert answer.findings[0].startswith("No pod can be added: its pods are kept out of the sched")
 
 
 @pytest.mark.parametrize(

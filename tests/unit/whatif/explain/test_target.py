@@ -407,3 +407,11 @@ def test_the_claims_of_one_more_pod_of_a_workload_are_created(explained, make):
     assert answer.facts["one_more_goes_to"] == "b"
     [refusal] = rows(answer, "refusals")
     assert refusal["reason"] == "cannot allocate all claims"
+
+
+def test_one_more_pod_with_a_scheduling_gate_goes_nowhere(explained, make):
+    web = make.workload("ReplicaSet", "web", replicas=0, schedulingGates=[{"name": "a.io/hold"}])
+    answer = explained("rs/web", make.node("a"), web)
+    assert answer.facts["one_more_goes_to"] == ""
+    message = "waiting for scheduling gates: [a.io/hold]"
+    assert answer.findings == (f"One more pod would have no node: {message}",)
