@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fairlead.api.objects import Container, Pod, ResourceRequirements
+from fairlead.api.objects import Container, Pod, ResourceList, ResourceRequirements
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import amount_text, milli_value, whole_value
 from fairlead.engine.core.status import Status
@@ -34,7 +34,8 @@ def propose_for_resources(
         for name, _, free in short:
             lower = with_request(lower, name, free)
         each = (
-            f"the {name} request by {amount_text(name, amount - free)} to {amount_text(name, free)}"
+            f"the {name} request by {amount_text(name, amount - free)} to "
+            f"{amount_text(name, free - _overhead(pod.pod, name))}"
             for name, amount, free in short
         )
         yield RemedyChange(f"lower {' and '.join(each)}", pod=lower)
@@ -59,7 +60,8 @@ def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Itera
             if not offered:
                 return
             lower = with_request(lower, names[column], offered)
-            changes.append(f"the {names[column]} request to {amount_text(names[column], offered)}")
+            left = offered - _overhead(pod.pod, names[column])
+            changes.append(f"the {names[column]} request to {amount_text(names[column], left)}")
     if changes:
         yield RemedyChange(f"lower {' and '.join(changes)}, all that the node has", pod=lower)
 
@@ -78,16 +80,15 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
 def with_request(pod: Pod, name: str, target: int) -> Pod:
     """Return `pod` changed to request at most `target` of resource `name` in total.
 
-    `target` is in the unit of the resource columns; cpu is in millicores. Each ordinary init
-    container is limited to `target` separately, because only the largest of them counts. The
-    requests of the other containers are reduced as far as necessary, the largest first.
+    `target` is in the unit of the resource columns; cpu is in millicores. The total includes the
+    pod's overhead, which does not change. Each ordinary init container is limited separately,
+    because only the largest of them counts. The requests of the other containers are reduced as far
+    as necessary, the largest first.
     """
-    spec = pod.spec
+    spec, own = pod.spec, max(target - _overhead(pod, name), 0)
     if spec.resources is not None and name in spec.resources.requests:
-        return replace(
-            pod, spec=replace(spec, resources=_with_amount(spec.resources, name, target))
-        )
-    init = tuple(_capped(c, name, target) for c in spec.init_containers)
+        return replace(pod, spec=replace(spec, resources=_with_amount(spec.resources, name, own)))
+    init = tuple(_capped(c, name, own) for c in spec.init_containers)
     lowered = replace(spec, init_containers=init)
     excess = pod_requests(replace(pod, spec=lowered)).get(name, 0) - target
     containers = list(spec.containers)
@@ -100,7 +101,16 @@ def with_request(pod: Pod, name: str, target: int) -> Pod:
 
 
 def _requested(container: Container, name: str) -> int:
-    text = container.resources.requests.get(name, 0)
+    return _amount(container.resources.requests, name)
+
+
+def _overhead(pod: Pod, name: str) -> int:
+    """Return the part of the pod's request that its RuntimeClass adds and nobody can lower."""
+    return _amount(pod.spec.overhead, name)
+
+
+def _amount(amounts: ResourceList, name: str) -> int:
+    text = amounts.get(name, 0)
     return milli_value(text) if name == "cpu" else whole_value(text)
 
 

@@ -94,6 +94,22 @@ CASES = {
         {"nodes": [node()], "pods": [bound("b", cpu="3500m")], "pending": pod(cpu="750m")},
         "lower the cpu request by 250m to 500m",
     ),
+    "a pod with overhead: the overhead stays": (
+        {
+            "nodes": [node()],
+            "pods": [bound("b", cpu="3")],
+            "pending": pod(cpu="1", overhead={"cpu": "250m"}),
+        },
+        "lower the cpu request by 250m to 750m",
+    ),
+    "a pod with overhead on a node too small even when empty: what is left": (
+        {
+            "nodes": [node()],
+            "pods": [bound("b", cpu="4")],
+            "pending": pod(cpu="6", overhead={"cpu": "250m"}),
+        },
+        "lower the cpu request to 3750m, all that the node has, then delete pod ns/b",
+    ),
     "too much of two resources: lower both": (
         {
             "nodes": [node()],
