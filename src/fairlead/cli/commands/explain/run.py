@@ -442,7 +442,8 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
 def _one_more_node(new: NewNode) -> str:
     """Return a sentence that says whether the pod would fit on an additional node."""
     if new.refusal:
-        return f"One more node like {new.like} would not take the pod: {new.refusal}"
+        none = "No node like an existing one would take the pod."
+        return f"{none} For one like {new.like}: {new.refusal}"
     option = f"--add-nodes 1 --like {new.like}"
     return f"One more node like {new.like} would take the pod (fairlead whatif {option})."
 
