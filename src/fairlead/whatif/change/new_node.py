@@ -3,10 +3,11 @@
 The copied node is the model of the new nodes. A new node runs the static pods of its model; the
 simulated DaemonSet controller creates its pods there. The node's kubelet makes it Ready as soon as
 these pods could be placed (`api.node_start`).
-The node has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model,
-and the taints that no controller manages. It has neither the images nor the cordon of its model. If
-the new node has another instance type than its model, it has no devices, because the devices of
-that type are unknown.
+The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
+and devices (ResourceSlices) of its model, and the taints that no controller manages. Labels that
+name the model name the new node instead (`own_labels`). The node has neither the images nor the
+cordon of its model. If the new node has another instance type than its model, it has no devices,
+because the devices of that type are unknown.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.node_start import starting_condition
+from fairlead.api.objects import CSINode
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
-from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
+from fairlead.apiserver.kind import CSI_NODE, CSI_STORAGE_CAPACITY, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.change.static_pod import static_pod_on
@@ -27,7 +30,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_pool import node_template
+from fairlead.whatif.snapshot.node_pool import node_template, own_labels
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
@@ -43,7 +46,8 @@ def new_nodes(
 ) -> list[Manifest]:
     """Return `count` Nodes like `model`, each followed by its dependents.
 
-    The dependents are copies of the CSINode, the ResourceSlices and the static pods of `model`.
+    The dependents are copies of the CSINode, the ResourceSlices, the own CSIStorageCapacities and
+    the static pods of `model`.
     `start` is the time of creation of the nodes.
 
     The labels and the size in `templates` take precedence over those of `model`. The templates are
@@ -61,13 +65,16 @@ def new_nodes(
     if templates and model is not None and _type_of(templates[0]) != _type_of(model.value):
         # The devices of the new nodes' instance type are unknown.
         dependents = [one for one in dependents if one.kind is CSI_NODE]
+    own = () if model is None else _own_labels(model, inventory)
+    capacities = [] if model is None else _own_capacities(model.ref.name, own, inventory)
     for number, name in enumerate(_free_names(count, inventory)):
         template = node_template(model.value) if model is not None else {}
         if templates:
             template = _merged(template, templates[number % len(templates)])
-        found.append(_node(name, template, start))
+        found.append(_node(name, template, own, start))
         if model is not None:
             found += [copied_dependent(one.value, model.ref.name, name) for one in dependents]
+            found += [_copied_capacity(one, own, name) for one in capacities]
             found += [static_pod_on(pod, name) for pod in static]
     return manifests([Document(OPTION, found)])
 
@@ -84,6 +91,36 @@ def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
         if one.value.get("spec", {}).get("nodeName") == model:
             slices.append(one)
     return slices if csi is None else [csi, *slices]
+
+
+def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
+    """Return the keys of the labels of `model` that name the node itself (`own_labels`)."""
+    csi = inventory.get(CSI_NODE, "", model.ref.name)
+    drivers = () if csi is None else decode_as(CSINode, csi.value).spec.drivers
+    topology = (key for driver in drivers for key in driver.topology_keys)
+    return own_labels(model.value["metadata"].get("labels") or {}, model.ref.name, topology)
+
+
+def _own_capacities(model: str, own: Sequence[str], inventory: Inventory) -> list[Json]:
+    """Return the CSIStorageCapacities of the node `model` alone: a label in `own` selects it."""
+    return [
+        one.value
+        for one in inventory.of_kind(CSI_STORAGE_CAPACITY)
+        if any(_topology(one.value).get(key) == model for key in own)
+    ]
+
+
+def _topology(capacity: Json) -> Json:
+    return (capacity.get("nodeTopology") or {}).get("matchLabels") or {}
+
+
+def _copied_capacity(capacity: Json, own: Sequence[str], name: str) -> Json:
+    """Return a copy of `capacity`, one of `_own_capacities`, for the node `name`."""
+    meta, before = capacity["metadata"], _topology(capacity)
+    labels = {key: name if key in own else value for key, value in before.items()}
+    named = {"name": f"{meta['name']}-{name}", "namespace": meta.get("namespace", "")}
+    topology = {**capacity["nodeTopology"], "matchLabels": labels}
+    return {**capacity, "metadata": named, "nodeTopology": topology}
 
 
 def _type_of(node: Json) -> object:
@@ -110,8 +147,8 @@ def _merged(model: Json, template: Json) -> Json:
     return {"spec": {}, **model, "metadata": {"labels": labels}, "status": template["status"]}
 
 
-def _node(name: str, template: Json, start: Instant) -> Json:
-    labels = {HOSTNAME: name, **template["metadata"]["labels"]}
+def _node(name: str, template: Json, own: Sequence[str], start: Instant) -> Json:
+    labels = {HOSTNAME: name, **template["metadata"]["labels"], **dict.fromkeys(own, name)}
     starting = starting_condition(format_timestamp(start))
     return {
         "apiVersion": NODE.api_version,

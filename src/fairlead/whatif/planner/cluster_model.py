@@ -28,6 +28,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     CSINode,
+    CSIStorageCapacity,
     Namespace,
     Node,
     Pod,
@@ -80,6 +81,8 @@ from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.manifest import contents_of
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.simulation.world import SimulatedWorld
+
+Dependent = CSINode | ResourceSlice | CSIStorageCapacity
 
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _RUNNING: Final = PodStatus(
@@ -162,7 +165,7 @@ class ClusterModel:
         self._owned: dict[str, tuple[Claim, ...]] = {}  # {removed pod: claims that it owned}
         self._undo: list[Callable[[], None]] = []  # empty outside hypotheses
         self._hypotheses = 0  # the number of open `with` blocks
-        self._dependents: dict[str, list[CSINode | ResourceSlice]] | None = None
+        self._dependents: dict[str, list[Dependent]] | None = None
         self._copies = 0
         self._templates = OwnerTemplates(self.objects, self._world.store)
         for pod in self.cluster.pods.values():
@@ -229,8 +232,11 @@ class ClusterModel:
         assert found is not None, name
         return found
 
-    def dependents(self, node: str) -> list[CSINode | ResourceSlice]:
-        """Return the CSINode and ResourceSlices of `node` in the snapshot, if it has any."""
+    def dependents(self, node: str) -> list[Dependent]:
+        """Return the CSINode and ResourceSlices of `node` in the snapshot, if it has any.
+
+        The result also has the CSIStorageCapacities whose topology has a label with its name.
+        """
         if self._dependents is None:
             self._dependents = {}
             for one in self.objects:
@@ -238,6 +244,9 @@ class ClusterModel:
                     self._dependents.setdefault(one.metadata.name, []).append(one)
                 elif isinstance(one, ResourceSlice):
                     self._dependents.setdefault(one.spec.node_name, []).append(one)
+                elif isinstance(one, CSIStorageCapacity) and one.node_topology is not None:
+                    for name in dict.fromkeys(one.node_topology.match_labels.values()):
+                        self._dependents.setdefault(name, []).append(one)
         return self._dependents.get(node, [])
 
     def pods(self) -> list[PodInfo]:

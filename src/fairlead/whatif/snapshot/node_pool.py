@@ -16,7 +16,14 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
 from fairlead.api.taint import CONDITION_TAINTS, OUT_OF_SERVICE
-from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, HOSTNAME, REGION, ZONE
+from fairlead.api.well_known_label import (
+    BETA_REGION,
+    BETA_ZONE,
+    HOSTNAME,
+    MACHINE_FACTS,
+    REGION,
+    ZONE,
+)
 
 EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
 GKE_NODE_POOL: Final = "cloud.google.com/gke-nodepool"
@@ -75,6 +82,18 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 def is_lasting_taint(key: str) -> bool:
     """Return whether new nodes of the same pool have a taint with this key, too."""
     return key not in _TRANSIENT_TAINTS and "ClusterAutoscaler" not in key
+
+
+def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys of the `labels` of `node` that name the node itself.
+
+    These are its hostname, and the keys in `topology` whose value is the node's name. `topology`
+    are the topology keys in its CSINode: a driver of local volumes labels each node with its name.
+
+    upstream: pkg/volume/csi/nodeinfomanager/nodeinfomanager.go: updateTopologyLabels
+    """
+    local = (one for one in topology if labels.get(one) == node and one not in MACHINE_FACTS)
+    return tuple(dict.fromkeys((HOSTNAME, *local)))
 
 
 def node_template(node: Json) -> Json:

@@ -31,6 +31,7 @@ from fairlead.whatif.planner.node.node_copy import (
     NodeCopy,
     node_like,
     node_to_copy,
+    own_labels_of,
     own_pods,
     pod_on,
 )
@@ -47,8 +48,8 @@ class NodeOffer(Struct, frozen=True):
     """A kind of node of which any number can be added.
 
     `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
-    are the pods of DaemonSets and the static pods of a new node. `today` are the names of the
-    existing nodes of this kind.
+    are the pods of DaemonSets and the static pods of a new node, `own_labels` the keys of the
+    labels with its name. `today` are the names of the existing nodes of this kind.
     """
 
     pool: str
@@ -59,6 +60,7 @@ class NodeOffer(Struct, frozen=True):
     capacity: ResourceList
     allocatable: ResourceList
     own_pods: tuple[PodInfo, ...] = ()
+    own_labels: tuple[str, ...] = ()
     today: tuple[str, ...] = ()
 
     @property
@@ -92,7 +94,7 @@ class NodeOffer(Struct, frozen=True):
         return replace(self, own_pods=tuple(map(model.pod_info, pods)))
 
     def _node(self, name: str) -> Node:
-        node = node_like(self.sample, name)
+        node = node_like(self.sample, name, self.own_labels)
         sample = node.metadata.labels
         labels = {key: value for key, value in sample.items() if key not in ZONE_LABELS}
         if self.zone:
@@ -134,6 +136,7 @@ def node_offers(
                     node_type.sample,
                     node_type.capacity,
                     _reduced(node_type.allocatable, headroom),
+                    own_labels=own_labels_of(model, node_type.sample),
                     today=tuple(present.get((node_type.kind, zone), ())),
                 ).with_own_pods(model)
                 for zone in node_type.zones(zones)

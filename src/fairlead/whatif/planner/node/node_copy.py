@@ -1,6 +1,8 @@
 """NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
 
-The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices. The own
+The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices, the
+room for local volumes in CSIStorageCapacities. The new node cannot reach volumes that are local to
+the existing node, because labels that name that node name the new node (`own_labels`). The own
 pods of a node are those of DaemonSets and static pods. Each DaemonSet of the snapshot runs a pod on
 the new node if its template allows that, also if it has no pod on the existing node. Pods of other
 DaemonSets and static pods are copied.
@@ -8,32 +10,55 @@ DaemonSets and static pods are copied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
-from fairlead.api.objects import CSINode, Node, NodeCondition, ObjectMeta, Pod, ResourceSlice
+from fairlead.api.objects import (
+    ApiObject,
+    CSINode,
+    CSIStorageCapacity,
+    LabelSelector,
+    Node,
+    NodeCondition,
+    ObjectMeta,
+    Pod,
+    ResourceSlice,
+)
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminating
-from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import CSI_NODE, NODE, POD, RESOURCE_SLICE, Kind
+from fairlead.apiserver.kind import (
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    NODE,
+    POD,
+    RESOURCE_SLICE,
+    Kind,
+)
 from fairlead.engine.autoscaling.node_dependents import device_pool_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.change.static_pod import static_pod_name, static_pod_on
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import ClusterModel, Dependent
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint, own_labels
+
+_KINDS: Final[Mapping[type[ApiObject], Kind]] = {
+    CSINode: CSI_NODE,
+    CSIStorageCapacity: CSI_STORAGE_CAPACITY,
+    ResourceSlice: RESOURCE_SLICE,
+}
 
 
 class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet, with the pods of DaemonSets and the static pods on it.
 
-    The node gets copies of the CSINode and of the ResourceSlices of the node `like`; if
-    `has_devices` is False, it gets no ResourceSlices.
+    The node gets copies of the CSINode, of the ResourceSlices and of the own CSIStorageCapacities
+    of the node `like`; if `has_devices` is False, it gets no ResourceSlices.
     """
 
     node: Node
@@ -42,47 +67,62 @@ class NodeCopy(Struct, frozen=True):
     has_devices: bool = True
 
     def add_to(self, model: ClusterModel) -> None:
-        """Add the node, its pods, its CSINode and its ResourceSlices to `model`."""
+        """Add the node, its pods and its dependents to `model`."""
         model.put_node(self.node)
         for one in (*self._dependents(model), *self.own_pods):
             model.put(one)
 
     def manifests(self, model: ClusterModel) -> Iterator[Manifest]:
-        """Yield the node, its CSINode, its ResourceSlices and its static pods as objects to create.
+        """Yield the node, its dependents and its static pods as objects to create.
 
-        The CSINode and the ResourceSlices are copies of those of the node `like` in `model`. Pods
-        of DaemonSets are left out, because the DaemonSets create them.
+        The dependents are copies of those of the node `like` in `model`. Pods of DaemonSets are
+        left out, because the DaemonSets create them.
         """
         yield _manifest(NODE, self.node)
         for one in self._dependents(model):
-            yield _manifest(CSI_NODE if isinstance(one, CSINode) else RESOURCE_SLICE, one)
+            yield _manifest(_KINDS[type(one)], one)
         for pod in filter(is_static, self.own_pods):
             value = static_pod_on(pod, pod.spec.node_name)
             ref = ObjectRef(POD.kind, pod.metadata.namespace, pod.metadata.name)
             yield Manifest(pod.key, POD, ref, value)
 
-    def _dependents(self, model: ClusterModel) -> Iterator[CSINode | ResourceSlice]:
+    def _dependents(self, model: ClusterModel) -> Iterator[Dependent]:
         name = self.node.metadata.name
         for one in model.dependents(self.like):
             meta = replace(one.metadata, name=name, uid=name, owner_references=())
+            named = f"{one.metadata.name}-{name}"
             if isinstance(one, CSINode):
                 yield replace(one, metadata=meta)
+            elif isinstance(one, CSIStorageCapacity):
+                topology = self._own_topology(one)
+                if topology is not None:
+                    meta = replace(meta, name=named, uid=named)
+                    yield replace(one, metadata=meta, node_topology=topology)
             elif self.has_devices:
-                named = f"{one.metadata.name}-{name}"
                 pool = device_pool_name(one.spec.pool.name, self.like, name)
                 spec = replace(one.spec, node_name=name, pool=replace(one.spec.pool, name=pool))
                 yield replace(one, metadata=replace(meta, name=named, uid=named), spec=spec)
 
+    def _own_topology(self, one: CSIStorageCapacity) -> LabelSelector | None:
+        """Return the topology of `one` for the new node; None if `one` is not of one node alone."""
+        name, labels = self.node.metadata.name, self.node.metadata.labels
+        selector = one.node_topology or LabelSelector()
+        before = selector.match_labels
+        own = [key for key, of in before.items() if of == self.like and labels.get(key) == name]
+        after = {**before, **dict.fromkeys(own, name)}
+        return replace(selector, match_labels=after) if own else None
 
-def _manifest(kind: Kind, view: Node | CSINode | ResourceSlice) -> Manifest:
+
+def _manifest(kind: Kind, view: Node | Dependent) -> Manifest:
     meta = ObjectMeta(
         name=view.metadata.name,
+        namespace=view.metadata.namespace,
         labels=view.metadata.labels,
         annotations=view.metadata.annotations,
     )
     new = replace(view, metadata=meta)
     value: Json = {"apiVersion": kind.api_version, "kind": kind.kind, **as_json(new)}
-    return Manifest(meta.name, kind, ObjectRef(kind.kind, "", meta.name), value)
+    return Manifest(meta.name, kind, ObjectRef(kind.kind, meta.namespace, meta.name), value)
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
@@ -103,14 +143,26 @@ def _age(node: Node) -> tuple[str, str]:
 
 def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
     """Return a copy of `info` with the name `name`, in service even if `info` is not in service."""
-    node = node_like(info, name)
+    node = node_like(info, name, own_labels_of(model, info))
     pods = tuple(pod_on(pod, name) for pod in own_pods(model, node, info))
     return NodeCopy(node, pods, info.name)
 
 
-def node_like(info: NodeInfo, name: str) -> Node:
-    """Return a node in service with the name `name` that is otherwise like `info`."""
-    labels = {**info.labels, HOSTNAME: name}
+def own_labels_of(model: ClusterModel, info: NodeInfo) -> tuple[str, ...]:
+    """Return the keys of the labels of `info` that name the node itself (`own_labels`)."""
+    csi_nodes = (one for one in model.dependents(info.name) if isinstance(one, CSINode))
+    topology = (
+        key for one in csi_nodes for driver in one.spec.drivers for key in driver.topology_keys
+    )
+    return own_labels(info.labels, info.name, topology)
+
+
+def node_like(info: NodeInfo, name: str, own: Iterable[str]) -> Node:
+    """Return a node in service with the name `name` that is otherwise like `info`.
+
+    The labels `own` have the value `name`.
+    """
+    labels = {**info.labels, **dict.fromkeys(own, name)}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)
     taints = tuple(one for one in info.node.spec.taints if is_lasting_taint(one.key))
     spec = replace(info.node.spec, provider_id="", unschedulable=False, taints=taints)

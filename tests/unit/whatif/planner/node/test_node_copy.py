@@ -5,17 +5,20 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 from tests.unit.whatif.planner.test_pod_claim import (
+    CLAIM_SPEC,
     CLASS,
     DEVICE_CLASS,
     FROM_TEMPLATE,
     SCRATCH,
     TEMPLATE,
     allocated,
+    bound_claim,
     devices_of,
     with_uids,
 )
 
 from fairlead.api.objects import CSINode, ResourceSlice
+from fairlead.engine.scheduling.decision import Placement
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
@@ -180,3 +183,51 @@ def test_added_nodes_of_another_type_have_no_devices(make, snapshot, write, inst
     )
     conditions = Conditions(instance_types=types)
     assert len(what_if(snapshot(*objects), change, conditions).difference.placed) == placed
+
+
+LOCAL = "topology.csi.example/node"
+
+
+@pytest.mark.parametrize(("is_bound", "fits"), [(True, False), (False, True)])
+def test_local_volumes_stay_on_the_original_node(planner, make, snapshot, is_bound, fits):
+    """The driver labels each node with its name, and publishes the node's free capacity."""
+    csi_node = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSINode",
+        "metadata": {"name": "a"},
+        "spec": {"drivers": [{"name": "csi.example", "nodeID": "a", "topologyKeys": [LOCAL]}]},
+    }
+    driver = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIDriver",
+        "metadata": {"name": "csi.example"},
+        "spec": {"storageCapacity": True},
+    }
+    capacity = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": "free", "namespace": "default"},
+        "storageClassName": "disk",
+        "nodeTopology": {"matchLabels": {LOCAL: "a"}},
+        "capacity": "5Gi",
+    }
+    [db] = with_uids([make.pod("db", cpu="3")])
+    claim, volume = bound_claim(db, "a")
+    term = {"matchExpressions": [{"key": LOCAL, "operator": "In", "values": ["a"]}]}
+    volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = [term]
+    if not is_bound:
+        claim |= {"spec": CLAIM_SPEC, "status": {"phase": "Pending"}}
+        del claim["metadata"]["annotations"], claim["metadata"]["ownerReferences"]
+    reference = {"claimName": claim["metadata"]["name"]}
+    db["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": reference}]
+    storage = [CLASS, csi_node, driver, capacity, claim, *([volume] if is_bound else [])]
+    objects = [make.node("a", **{LOCAL: "a"}), make.pod("full", cpu="2", node_name="a"), *storage]
+
+    found = what_if(snapshot(*objects, db), ClusterChange(add_nodes=1, like="a")).difference
+    assert len(found.placed) == fits
+
+    model = planner(*objects, db).model
+    with model.hypothesis():
+        copy_node(model, model.node("a"), "b").add_to(model)
+        pod = next(one for one in model.pods() if one.pod.metadata.name == "db")
+        assert isinstance(model.schedule(pod), Placement) is fits
