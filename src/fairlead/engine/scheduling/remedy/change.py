@@ -24,10 +24,16 @@ class RemedyChange(Struct, frozen=True):
 
 
 def deleting(pods: Sequence[PodInfo], because: str = "") -> RemedyChange:
-    """Return the change that deletes `pods`; `because` is appended to the text of the change."""
+    """Return the change that deletes `pods`; `because` is appended to the text of the change.
+
+    If all `pods` are already being deleted, the text says to wait for them.
+    """
     names = ", ".join(pod.key for pod in pods)
     noun = "pod" if len(pods) == 1 else "pods"
-    return RemedyChange(f"delete {noun} {names}{because}", without=tuple(pods))
+    what = f"delete {noun} {names}"
+    if all(pod.terminating for pod in pods):
+        what = f"wait for the end of the terminating {noun} {names}"
+    return RemedyChange(f"{what}{because}", without=tuple(pods))
 
 
 class Remedy(Struct, frozen=True):

@@ -26,7 +26,8 @@ def propose_for_resources(
 
     The first change lowers the insufficient requests to the free amounts. The next change lowers
     only the requests above the node's allocatable amounts, to these amounts. Deletions begin with
-    single pods, least important first; then the 2, 3, … least important pods are deleted together.
+    single pods, terminating pods first, then the least important; then the first 2, 3, … pods are
+    deleted together.
     """
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
@@ -41,6 +42,7 @@ def propose_for_resources(
         yield RemedyChange(f"lower {' and '.join(each)}", pod=lower)
     yield from _fit_into_empty(framework, pod, node)
     pods = sorted(node.pods.values(), key=importance, reverse=True)
+    pods.sort(key=lambda one: not one.terminating)
     for other in pods:
         yield deleting([other])
     for count in range(2, len(pods) + 1):

@@ -50,6 +50,12 @@ def bound(name, to="n1", **more):
     return obj
 
 
+def leaving(obj):
+    """The pod `obj`, which is being deleted."""
+    obj["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z"}
+    return obj
+
+
 def remedy(case, name="n1", **how) -> Remedy | None:
     """Return the remedy for the node `name`, on which the pod must not fit."""
     served = build(case)
@@ -133,6 +139,14 @@ CASES = {
             "pending": pod(cpu="2"),
         },
         "delete pods ns/b0, ns/b1",
+    ),
+    "a full node with a pod that is being deleted: wait": (
+        {
+            "nodes": [node()],
+            "pods": [bound("b", cpu="3"), leaving(bound("old", cpu="1", priority=5))],
+            "pending": pod(cpu="1"),
+        },
+        "wait for the end of the terminating pod ns/old",
     ),
     "a node too small even when empty: what it has": (
         {"nodes": [node()], "pods": [], "pending": pod(cpu="6")},
