@@ -36,7 +36,7 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.new_pod import NewPods, new_pods_of
+from fairlead.whatif.planner.new_pod import NewPods, new_pods_of, new_pods_of_file
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer
@@ -145,7 +145,7 @@ def new_pod_to_explain(
         if one not in candidates and not inventory.get(one.kind, one.ref.namespace, one.ref.name)
     ]
     cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
-    return cluster, new_pods_of(chosen.source, chosen, Inventory())
+    return cluster, new_pods_of_file(chosen, inventory, Inventory())
 
 
 def _first_pods(workload: Manifest) -> list[Manifest]:

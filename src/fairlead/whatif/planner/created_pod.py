@@ -1,6 +1,6 @@
 """create_pod: creates a new pod in a ClusterModel, with the claims that controllers create for it.
 
-    before the pod   the claims of a StatefulSet's volumeClaimTemplates
+    before the pod   the claims of a StatefulSet's volumeClaimTemplates, unless they exist
     after the pod    the claims of its ephemeral volumes and of its ResourceClaimTemplates
 
 upstream: pkg/controller/statefulset, pkg/controller/volume/ephemeral/controller.go,
@@ -10,7 +10,6 @@ pkg/controller/resourceclaim/controller.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,14 +23,12 @@ from fairlead.api.objects import (
     PodResourceClaimStatus,
     ResourceClaimTemplate,
 )
-from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM_TEMPLATE
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.pod_claim import with_volume
-
-_TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 
 
 class CreatedPod(Struct, frozen=True):
@@ -49,7 +46,11 @@ def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = ""
     """
     claims: list[ApiObject] = []
     for manifest in source.claims(number):
-        claims += _put_claim(model, manifest)
+        # A claim of an earlier pod of this name is used again
+        # (stateful_pod_control.go: createPersistentVolumeClaims).
+        meta = manifest["metadata"]
+        if model.store.find(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
+            claims += _put_claim(model, manifest)
     manifest = source.pod(number)
     if name:
         manifest = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
@@ -82,7 +83,8 @@ def _resource_claims(
     """Create a claim for each ResourceClaimTemplate that `pod` names and that exists."""
     for wanted in pod.spec.resource_claims:
         name = wanted.resource_claim_template_name
-        template = model.store.find(_TEMPLATE, pod.metadata.namespace, name) if name else None
+        space = pod.metadata.namespace
+        template = model.store.find(RESOURCE_CLAIM_TEMPLATE, space, name) if name else None
         if template is not None:
             manifest = claim_manifest(pod, wanted, decode_as(ResourceClaimTemplate, template))
             claim = model.create(manifest)

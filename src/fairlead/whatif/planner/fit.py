@@ -164,7 +164,7 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
         created = create_pod(model, source, number)
         yield _new(model, created.pod, source)
         number += 1
-        while not created.claims and not has_quota:
+        while not created.claims and not source.has_claims and not has_quota:
             yield _new(model, _copy(created.pod, source.name_of(number)), source)
             number += 1
 

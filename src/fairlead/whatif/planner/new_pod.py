@@ -170,7 +170,19 @@ def pod_source(
         if one.kind is STORAGE_CLASS and one.ref.name not in known:
             problem = "is not in the snapshot; put this object into a file of the snapshot"
             raise InputError(pod_file, problem, object_name=f"StorageClass {one.ref.name}")
-    return new_pods_of(pod_file, wanted[0], inventory)
+    return new_pods_of_file(wanted[0], inventory, inventory)
+
+
+def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Inventory) -> NewPods:
+    """Return a template for pods of `written`, a pod or workload in a file.
+
+    The first pod of a StatefulSet that `inventory` lacks has the first ordinal. `revisions` has the
+    ReplicaSets of Deployments. Raises InputError as `new_pods_of` does.
+    """
+    new, ref = new_pods_of(written.source, written, revisions), written.ref
+    if new.stateful_set is None or inventory.get(STATEFUL_SET, ref.namespace, ref.name):
+        return new
+    return replace(new, first=new.stateful_set.spec.ordinals.start)
 
 
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:

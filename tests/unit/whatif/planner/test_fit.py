@@ -27,6 +27,8 @@ SPREAD = [
     }
 ]
 
+_OF_TEMPLATE = ("accessModes", "resources")
+
 
 @pytest.fixture
 def fitted(snapshot):
@@ -173,6 +175,55 @@ def test_each_pod_of_a_stateful_set_has_a_claim(fitted, make):
     found = fitted("sts/db", *nodes, storage_class, stateful_set)
     assert found.by_node == {"a": 4}
     assert not found.disks
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_claim_that_an_earlier_pod_of_the_name_left_is_used_again(
+    fitted, make, write, is_written
+):
+    """A StatefulSet keeps the claims of pods that it deletes. The volume is in the full zone z1."""
+    name = "db-0" if is_written else "db-1"
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": f"data-{name}",
+            "namespace": "default",
+            "uid": "c",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "volumeName": "pv",
+        },
+    }
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv", "labels": {ZONE: "z1"}},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "csi": {"driver": "csi.example", "volumeHandle": "v"},
+            "claimRef": {"namespace": "default", "name": f"data-{name}", "uid": "c"},
+        },
+    }
+    db = make.workload("StatefulSet", "db", replicas=1)
+    db["spec"]["volumeClaimTemplates"] = [
+        {"metadata": {"name": "data"}, "spec": {key: claim["spec"][key] for key in _OF_TEMPLATE}}
+    ]
+    full = make.pod("full", node_name="a", cpu="4")
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    objects = [*nodes, full, claim, volume]
+    if is_written:
+        found = fitted(None, *objects, pod_file=write("db.json", db))
+    else:
+        found = fitted("sts/db", *objects, db)
+    assert (found.count, found.refused_by) == (0, "scheduling")
+    assert [(one.plugin, one.nodes) for one in found.refusals] == [
+        ("NodeResourcesFit", 1),
+        ("VolumeZone", 1),
+    ]
 
 
 @pytest.mark.parametrize(("mode", "disks"), [("ReadWriteOnce", 1), ("ReadWriteMany", 0)])
