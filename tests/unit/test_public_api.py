@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pydoc
 import re
 import subprocess
 import sys
@@ -33,6 +34,19 @@ def test_the_exports_are_those_of_the_page(module):
 def test_every_exported_name_exists_and_says_what_it_is(module):
     for name in import_module(module).__all__:
         assert getattr(import_module(module), name).__doc__, name
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_help_describes_every_exported_name(module):
+    for name in import_module(module).__all__:
+        assert pydoc.render_doc(getattr(import_module(module), name)), name
+
+
+@pytest.mark.parametrize("module", LISTED)
+def test_completion_lists_the_exported_names_before_their_first_use(module):
+    code = f"import {module}; print(set({module}.__all__) <= set(dir({module})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
 
 
 @pytest.mark.parametrize("module", LISTED)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct, field
@@ -24,6 +24,9 @@ from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 if TYPE_CHECKING:
     from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome
     from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome
+else:
+    # help() evaluates the annotations of a Struct; most runs have no autoscaler to import.
+    AutoscalingOutcome = PodAutoscalerOutcome = Any
 
 COMPLETED: Final = ("Succeeded", "Failed")
 """The phases of a pod that has completed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
     from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
     from fairlead.engine.batch.configuration_file import BatchConfig
+else:
+    # help() evaluates the annotations of a Struct; the imports are as slow as a small run.
+    ClusterAutoscalerConfig = KarpenterConfig = BatchConfig = Any
 
 HORIZON_DEFAULT: Final = seconds(3600)
 # Pending pods are retried after at most five minutes (flushUnschedulablePodsLeftover). If one retry
