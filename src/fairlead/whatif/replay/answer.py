@@ -24,7 +24,7 @@ _ONLY_BEST: Final = "same"
 _MEANINGS: Final = {
     _ONLY_BEST: "the only node with the highest score (best node)",
     ShadowAgreement.EQUAL: "one of several best nodes; the scheduler picks one at random",
-    ShadowAgreement.SAMPLED: "a feasible node with a lower score; sampling explains it",
+    ShadowAgreement.SAMPLED: "a feasible node, and the best node of a possible sample",
     ShadowAgreement.LOWER: "a feasible node with a lower score",
     ShadowAgreement.INFEASIBLE: "a node on which the pod does not fit",
     ShadowAgreement.UNSCHEDULABLE: "placed, but the pod fits no node",
@@ -78,7 +78,10 @@ def _verdict(placements: int, agreeing: int, counts: dict[str, int]) -> str:
     share = f"{agreeing / placements:.1%}"
     same, equal = counts[_ONLY_BEST], counts[ShadowAgreement.EQUAL]
     text = f"{agreeing:,} of {counted(placements, 'placement')} agree with the rules ({share})"
-    return f"{text}: {same:,} on the only best node, {equal:,} on one of several best nodes."
+    ways = [f"{same:,} on the only best node", f"{equal:,} on one of several best nodes"]
+    if sampled := counts[ShadowAgreement.SAMPLED]:
+        ways.append(f"{sampled:,} on the best node of a possible sample")
+    return f"{text}: {', '.join(ways)}."
 
 
 def _classes(counts: dict[str, int], placements: int) -> ResultTable:

@@ -9,8 +9,8 @@ update. This state can differ from the state in which the other scheduler decide
 bindings may be observed in a different order. Such pods count as differences.
 
 The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore). If
-more nodes are feasible than the sample contains, the other scheduler may not have evaluated the
-best nodes. Then a feasible node that is not among the best nodes is reported as `sampled`.
+at least as many feasible nodes as the sample contains have no higher score than the node of the
+pod, there is a sample in which that node is the best. Then the placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ShadowAgreement(StrEnum):
     """How another scheduler's placement compares with the choice of a configuration."""
 
     EQUAL = "equal"  # one of the best nodes
-    SAMPLED = "sampled"  # a feasible node with a lower score; sampling explains it
+    SAMPLED = "sampled"  # a feasible node with a lower score, but the best of a possible sample
     LOWER = "lower"  # a feasible node with a lower score
     INFEASIBLE = "infeasible"  # a node on which the pod does not fit
     UNSCHEDULABLE = "unschedulable"  # the pod fits no node
@@ -215,10 +215,12 @@ class Shadow:
         if not found.is_feasible(info):
             why = found.diagnosis().status_of(info.row)
             return decided(agreement=ShadowAgreement.INFEASIBLE, reason="; ".join(why.reasons))
-        score, highest = self._scores(built, pod, found, node)
+        totals = self._totals(built, pod, found)
+        score, highest = totals.get(node), max(totals.values(), default=None)
         percentage = configuration.percentages.get(pod.pod.spec.scheduler_name)
         enough = feasible_nodes_to_find(percentage or ADAPTIVE, self.cluster.table.count)
-        agreement = ShadowAgreement.SAMPLED if feasible > enough else ShadowAgreement.LOWER
+        not_better = sum(1 for one in totals.values() if score is not None and one <= score)
+        agreement = ShadowAgreement.SAMPLED if not_better >= enough else ShadowAgreement.LOWER
         return decided(agreement=agreement, score=score, best_score=highest)
 
     def _nominated(
@@ -262,19 +264,16 @@ class Shadow:
         table, rows = self.cluster.table, found.plan.rows
         return [table.at(int(rows[at])).name for at in best]
 
-    def _scores(
-        self, built: BuiltProfile, pod: PodInfo, found: Feasibility, node: str
-    ) -> tuple[int | None, int | None]:
-        """Return (total score of `node`, total score of the best nodes); both None on an error."""
+    def _totals(self, built: BuiltProfile, pod: PodInfo, found: Feasibility) -> dict[str, int]:
+        """Return the total score of each feasible node; {} on an error."""
         ranked = explain_scores(built.plans, pod, found)
         if ranked.error is not None:
-            return None, None
+            return {}
         table, rows = self.cluster.table, found.plan.rows
-        totals = {
+        return {
             table.at(int(rows[at])).name: int(total)
             for at, total in zip(ranked.positions, ranked.totals, strict=True)
         }
-        return totals.get(node), max(totals.values(), default=None)
 
 
 def _built(configuration: _Configuration, pod: PodInfo) -> BuiltProfile:

@@ -51,6 +51,17 @@ def nodes_only():
     return parse_snapshot("dump.json", json.dumps({"kind": "List", "items": items}).encode())
 
 
+def at_node(name, cpu):
+    """The first update of a node with this name and CPU."""
+    text = json.dumps(EVENTS[0]).replace("worker-a", name).replace('"cpu": "8"', f'"cpu": "{cpu}"')
+    return json.loads(text) | {"auditID": name}
+
+
+def moved(event, node):
+    """The event with the node of a binding replaced by `node`."""
+    return json.loads(json.dumps(event).replace("worker-a", node))
+
+
 def test_each_bound_pod_is_compared_on_the_state_before_its_binding():
     found = answer(EVENTS)
     assert agreements(found) == AGREEMENTS
@@ -184,3 +195,15 @@ def test_a_dump_that_is_newer_than_the_log_is_refused():
     late = parse_snapshot("dump.json", json.dumps({"kind": "List", "items": items}).encode())
     with pytest.raises(InputError, match=r"dump.json: was taken at .* after the last write"):
         answer(EVENTS, late)
+
+
+def test_the_verdict_counts_placements_that_sampling_explains():
+    """Of 120 feasible nodes, a sample contains 100, and five nodes are better."""
+    nodes = [at_node(f"n{number:03}", "16" if number < 5 else "8") for number in range(120)]
+    bindings = [moved(e, "n050") for e in EVENTS if e["objectRef"].get("name") == "web-1"]
+    found = answer([*nodes, *bindings])
+    assert agreements(found) == {"shop/web-1": "sampled"}
+    assert found["verdict"] == (
+        "1 of 1 placement agree with the rules (100.0%): 0 on the only best node, 0 on one of "
+        "several best nodes, 1 on the best node of a possible sample."
+    )

@@ -64,10 +64,17 @@ def test_a_placement_on_a_node_with_a_lower_score_is_lower():
     assert decision.score < decision.best_score
 
 
-def test_a_lower_score_in_a_large_cluster_is_attributed_to_sampling():
-    nodes = [node(f"n{number}") for number in range(120)]
-    following = Following(*nodes, node("small", cpu="1100m"))
-    assert following.see(pod("p"), pod("p", node="small")) == [ShadowAgreement.SAMPLED]
+@pytest.mark.parametrize(
+    ("better", "expected"), [(20, ShadowAgreement.SAMPLED), (21, ShadowAgreement.LOWER)]
+)
+def test_a_lower_score_is_attributed_to_sampling_if_a_sample_can_leave_out_all_better_nodes(
+    better, expected
+):
+    """Of 120 feasible nodes, a sample contains 100."""
+    large = [node(f"large-{number}", cpu="8") for number in range(better)]
+    equal = [node(f"n{number}") for number in range(120 - better)]
+    following = Following(*large, *equal)
+    assert following.see(pod("p"), pod("p", node="n0")) == [expected]
 
 
 def test_a_node_that_does_not_fit_is_infeasible_and_the_reason_is_named():
