@@ -6,7 +6,10 @@
     scene.evaluate(make_pod("web-2")).verdicts["a"]      # why not
 
 The plugins run at the position that the option `--plugin` gives them. They are checked, and their
-exceptions are handled, as in a run.
+exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
+to `normalize_scores`, and `post_filter`. It does not call the methods that run before or after that
+(`pre_enqueue`, `reserve`, `permit`, `pre_bind`, …): a test calls these on the plugin, which is
+`scene.profile.framework.find(NAME)`.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import Profile
-from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
+from fairlead.engine.framework.user_plugin.plugin_factory import Factory, factory_of, with_plugin
+from fairlead.engine.plugins.registry import IN_TREE
 from fairlead.engine.scheduling.compose import PluginHandle, build_profile
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Failure, Placement
@@ -52,18 +56,22 @@ class PluginScene:
 
         `args` maps plugin names to arguments. Plugins that `profile` does not name run after the
         plugins of the profile. `seed` decides between nodes with equal scores. Raises ValueError
-        (or its subclass ProfileError) if a plugin cannot be used.
+        (or its subclass ProfileError) if a plugin cannot be used or has the name of another.
         """
         self.cluster = Cluster()
         self.nominator = Nominator()
         self.reports: list[Record] = []
         profile = profile or Profile()
         profile = replace(profile, args={**profile.args, **(args or {})})
+        factories: dict[str, Factory] = {}
         for plugin in plugins:
-            if _name(plugin) not in dict(profile.needed):
-                profile = with_plugin(profile, _name(plugin), plugin, 1)
+            name = _name(plugin)
+            if name in factories:
+                raise ValueError(f"plugin {name!r} is given twice")
+            factories[name] = factory_of(plugin)
+            if name not in dict(profile.needed):
+                profile = with_plugin(profile, name, plugin, 1)
         handle = PluginHandle(self.cluster, self.nominator, reporter=self)
-        factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
         self._tie_break = TieBreak(seed)
         self.profile = build_profile(profile, handle, self._tie_break, factories)
         self.add(*nodes)
@@ -89,7 +97,8 @@ class PluginScene:
     def schedule(self, pod: Pod) -> str:
         """Schedule `pod`; return the name of its node, or "" if no node fits.
 
-        The pod stays assumed on the node. Raises RuntimeError if the cycle fails with an error.
+        The pod stays assumed on the node; `permit` cannot reject it. Raises RuntimeError if
+        the cycle fails with an error.
         """
         decision = self.decide(pod)
         if isinstance(decision, Failure):
@@ -100,7 +109,7 @@ class PluginScene:
         return decision.node.name
 
     def decide(self, pod: Pod) -> Placement | Failure:
-        """Run one scheduling cycle for `pod`; return its result without placing the pod."""
+        """Choose a node for `pod`; return the result without placing the pod."""
         return run_consultation(schedule_one(self.profile, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
@@ -121,7 +130,10 @@ class PluginScene:
 
 
 def _name(plugin: type) -> str:
+    """Return the plugin's name. Raises ValueError if it has none, or that of a built-in plugin."""
     name = getattr(plugin, "name", None)
     if not isinstance(name, str):
         raise ValueError(f"{plugin.__name__} has no name")  # noqa: TRY004 - bad input, one line
+    if name in IN_TREE:
+        raise ValueError(f"{plugin.__name__} has the name {name}, which is a built-in plugin")
     return name

@@ -74,3 +74,24 @@ def test_errors_of_the_plugin_are_reported_or_raised(scene) -> None:
 def test_a_class_without_a_name_is_refused() -> None:
     with pytest.raises(ValueError, match="object has no name"):
         PluginScene(object)
+
+
+def test_a_name_that_is_given_twice_or_built_in_is_refused_as_on_the_command_line() -> None:
+    with pytest.raises(ValueError, match="plugin 'NoSpot' is given twice"):
+        PluginScene(NoSpot, NoSpot)
+    same = type("Mine", (NoSpot,), {"name": "NodeName"})
+    with pytest.raises(ValueError, match="Mine has the name NodeName, which is a built-in plugin"):
+        PluginScene(same)
+
+
+def test_methods_that_run_before_or_after_the_choice_of_a_node_are_not_called() -> None:
+    class Strict:
+        name = "Strict"
+
+        def pre_enqueue(self, pod):
+            return plugin.unschedulable("gated")
+
+        def permit(self, state, pod, node):
+            return plugin.unschedulable("refused")
+
+    assert PluginScene(Strict, nodes=[make_node("a")]).schedule(make_pod("p")) == "a"
