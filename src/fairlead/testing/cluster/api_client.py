@@ -79,15 +79,23 @@ class ApiClient:
     ) -> Json:
         """Send a request; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request, and TypeError for a watch.
+        Raises RefusedError if the server refuses the request, and TypeError for a watch and for a
+        response that is not JSON.
         """
         headers = {"content-type": content_type, "accept": "application/json"}
         sent = b"" if body is None else msgspec.json.encode(body)
         request = Request(method, path, tuple(query.items()), headers, sent, ADMIN)
         answer = self._thread.call(lambda _: self._response(request))
-        found: Json = msgspec.json.decode(b"".join(answer.body))
+        content = b"".join(answer.body)
+        try:
+            found = msgspec.json.decode(content)
+        except msgspec.DecodeError:
+            found = None  # plain text, such as "404 page not found" or the metrics
         if answer.status not in DONE:
-            raise RefusedError(found)
+            text = content.decode(errors="replace").strip()
+            raise RefusedError(found or {"code": answer.status, "message": text})
+        if not isinstance(found, dict):
+            raise TypeError(f"the response to {method} {path} is not an object in JSON")
         return found
 
     async def _response(self, request: Request) -> Response:

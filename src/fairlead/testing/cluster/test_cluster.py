@@ -135,7 +135,8 @@ class TestCluster:
     ) -> Json:
         """Send a request as the administrator; return the JSON of the response.
 
-        Raises RefusedError if the server refuses the request.
+        Raises RefusedError if the server refuses the request, and TypeError if the response is not
+        JSON.
         """
         return self._client.request(method, path, body, query=query)
 
@@ -338,10 +339,22 @@ def _is_about(event: Json, name: str) -> bool:
     return bool(event.get("involvedObject", {}).get("name") == name)
 
 
-def _ns(duration: Duration) -> DurationNs:
-    if isinstance(duration, timedelta):
-        return int(duration.total_seconds() * 1e9)
-    return parse_duration(duration)
+def _ns(duration: object) -> DurationNs:
+    """Return `duration` in nanoseconds.
+
+    Raises TypeError or ValueError if it is not a duration, or is negative.
+    """
+    match duration:
+        case str():
+            found = parse_duration(duration)
+        case timedelta():
+            found = int(duration.total_seconds() * 1e9)
+        case _:
+            problem = f"a duration is text such as '90s', or a timedelta, not {duration!r}"
+            raise TypeError(problem)
+    if found < 0:
+        raise ValueError(f"the duration {duration} is negative")
+    return found
 
 
 def manifests_of(given: Manifests) -> list[Json]:
