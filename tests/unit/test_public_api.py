@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from fairlead import whatif
+
 PAGE = Path(__file__).parents[2] / "docs" / "python-api.md"
 SECTION = re.compile(r"^## (fairlead[.]\w+)$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`.+?) \|", re.MULTILINE)
@@ -61,3 +63,35 @@ def test_the_import_alone_is_cheap(module):
     code = f"import sys, {module}; print(any(m.startswith('fairlead.engine') for m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        (whatif.ClusterChange, "drain"),
+        (whatif.Failures, "fail_zone"),
+        (whatif.Conditions, "plugin"),
+        (whatif.BatchOptions, "plugins"),
+    ],
+)
+def test_a_text_in_place_of_a_tuple_is_refused(options, field):
+    """Each character would be a value: the drain of a node `n1` would look for a node `n`."""
+    with pytest.raises(whatif.InputError) as refusal:
+        options(**{field: "n1"})
+    assert str(refusal.value) == (
+        f"{options.__name__}: {field}: takes a tuple such as ('n1',), not the text 'n1'"
+    )
+    assert getattr(options(**{field: ["n1"]}), field) == ["n1"]
+
+
+def test_a_path_is_read_as_its_text():
+    """The results must name the file as text, because they are written as JSON."""
+    examples = PAGE.parents[1] / "examples"
+    snapshot = whatif.read_snapshot(examples / "store" / "store.yaml")
+    path = examples / "priorities" / "scenario.yaml"
+    experiment = whatif.experiment_of(path, whatif.read_scenario(path))
+    assert (snapshot.source, experiment.source) == (
+        str(examples / "store" / "store.yaml"), str(path)
+    )  # fmt: skip
+    with pytest.raises(whatif.InputError, match=r"store\.yaml: apiVersion: must be one of"):
+        whatif.read_scheduler_config(examples / "store" / "store.yaml")

@@ -20,6 +20,7 @@ from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS, B
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.option_tuple import refuse_single_texts
 from fairlead.whatif.run.experiment import HORIZON_DEFAULT
 
 SEEDS_MAX: Final = 1_000
@@ -61,6 +62,10 @@ class Conditions(Struct, frozen=True, kw_only=True):
     autoscale: AutoscaleOptions = NO_AUTOSCALING
     provider: ProviderSettings = DEFAULT_PROVIDER
     load: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a text in a field that takes several texts."""
+        refuse_single_texts(self)
 
 
 DEFAULT_CONDITIONS: Final = Conditions()

@@ -42,6 +42,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures, option_dur
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.option_tuple import refuse_single_texts
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     DEFAULT_NAMESPACE,
@@ -72,6 +73,9 @@ _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 class ClusterChange(Struct, frozen=True, kw_only=True):
     """The parts of a change, as the user wrote them.
+
+    Most fields are the values of an option of `fairlead whatif` with the same name, in the same
+    form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError for a text instead of a tuple.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.
@@ -117,6 +121,10 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     reschedule_order: str = BY_PRIORITY
     descheduler: str = ""
     namespace: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a text in a field that takes several texts."""
+        refuse_single_texts(self)
 
     @property
     def words(self) -> list[str]:

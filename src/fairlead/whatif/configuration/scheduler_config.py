@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from os import PathLike, fspath
 from typing import Any, Final
 
 from fairlead.engine.configuration.check import refuse_unserved
@@ -40,7 +41,7 @@ _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)",
 
 
 def read_scheduler_config(
-    file: str | Document | None,
+    file: str | PathLike[str] | Document | None,
     plugins: UserPlugins | None = None,
     release: Release = CURRENT,
     *,
@@ -56,7 +57,7 @@ def read_scheduler_config(
         config = default_config(release, plugins.factories())
         profiles = tuple(plugins.placed(profile) for profile in config.profiles)
         return _served(replace(config, profiles=profiles), OPTION, only_profile=True)
-    document = file if isinstance(file, Document) else read_one(file, KIND)
+    document = file if isinstance(file, Document) else read_one(fspath(file), KIND)
     form, path = _form(document), document.source
     only_profile = document.value["apiVersion"] == ALPHA
     try:

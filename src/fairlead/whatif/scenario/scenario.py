@@ -28,6 +28,7 @@ in `audit-log`, else at 2026-01-01T00:00:00Z.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,15 +139,15 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
     outputs: Outputs = Outputs()
 
 
-def read_scenario(path: str) -> Scenario:
+def read_scenario(path: str | PathLike[str]) -> Scenario:
     """Return the scenario in the file `path`. Raises InputError."""
-    document = read_one(path, "scenario")
+    document = read_one(fspath(path), "scenario")
     with with_lines(document):
         return decode_strictly(document, Scenario)
 
 
 def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
-    path: str,
+    path: str | PathLike[str],
     scenario: Scenario,
     seed: int | None = None,
     plugins: UserPlugins | None = None,
@@ -161,7 +162,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     settings. A scheduler configuration with extenders is refused unless `allow_extenders` is set.
     Raises InputError.
     """
-    settings = scenario.settings
+    path, settings = fspath(path), scenario.settings
     releases = releases_of(path, settings, release)
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent

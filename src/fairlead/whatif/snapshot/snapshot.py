@@ -11,6 +11,7 @@ import gc
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from os import PathLike, fspath
 from typing import BinaryIO, Final
 
 import msgspec
@@ -66,7 +67,7 @@ class Snapshot(Struct, frozen=True):
 
 
 def read_snapshot(
-    path: str,
+    path: str | PathLike[str],
     stdin: BinaryIO | None = None,
     bytes_max: int = BYTES_MAX,
     on_read: OnRead = read_silently,
@@ -76,9 +77,10 @@ def read_snapshot(
     `bytes_max` limits the size of a file; `on_read` is called with the progress of reading. Raises
     InputError.
     """
+    source = fspath(path)
     with without_collection():
-        documents = read_listings(path, stdin, bytes_max, on_read)
-        return _snapshot(STDIN if path == "-" else path, documents, on_read)
+        documents = read_listings(source, stdin, bytes_max, on_read)
+        return _snapshot(STDIN if source == "-" else source, documents, on_read)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from fairlead.whatif.change.node_outage.outage import (
     without_duplicates,
 )
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.option_tuple import refuse_single_texts
 from fairlead.whatif.input.strict_form import field_duration
 from fairlead.whatif.snapshot.inventory import Inventory
 
@@ -38,6 +39,10 @@ class Failures(Struct, frozen=True, kw_only=True):
     how: str = ""
     at: str = ""
     lasts: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a text in a field that takes several texts."""
+        refuse_single_texts(self)
 
     @property
     def words(self) -> list[str]:

@@ -6,6 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.whatif.input.option_tuple import refuse_single_texts
+
 SINGLE_PODS: Final = "single-pods"
 OPTION: Final = "--batch-plugin"
 
@@ -18,6 +20,10 @@ class BatchOptions(Struct, frozen=True):
 
     source: str | None = None
     plugins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a text in a field that takes several texts."""
+        refuse_single_texts(self)
 
 
 DEFAULT_BATCH_OPTIONS: Final = BatchOptions()
