@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -90,15 +90,15 @@ class ShadowDecision(Struct, frozen=True):
 
 
 CHOICES_MAX: Final = 10
+Value = TypeVar("Value")
 OnDecision = Callable[[ShadowDecision], None]
 
 
 class _Configuration(Struct, frozen=True):
-    """A configuration to compare: its profiles by scheduler name, and the first profile."""
+    """A configuration to compare: its profiles, and their percentages, by scheduler name."""
 
     name: str
     built: Mapping[str, BuiltProfile]
-    first: BuiltProfile
     percentages: Mapping[str, int | None]
 
 
@@ -123,7 +123,7 @@ class Shadow:
             for profile in config.profiles
         }
         percentages = {one.scheduler_name: one.node_percentage for one in config.profiles}
-        return _Configuration(name, built, next(iter(built.values())), percentages)
+        return _Configuration(name, built, percentages)
 
     # --- CommandSource ---------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class Shadow:
         self, configuration: _Configuration, pod: PodInfo, node: str, now: Instant
     ) -> ShadowDecision:
         """Compare the pod's placement on `node` with the choice of `configuration`."""
-        built = _built(configuration, pod)
+        built = _of_scheduler(configuration.built, pod)
         scheduler = pod.pod.spec.scheduler_name
         decided = partial(
             replace,
@@ -217,7 +217,7 @@ class Shadow:
             return decided(agreement=ShadowAgreement.INFEASIBLE, reason="; ".join(why.reasons))
         totals = self._totals(built, pod, found)
         score, highest = totals.get(node), max(totals.values(), default=None)
-        percentage = configuration.percentages.get(pod.pod.spec.scheduler_name)
+        percentage = _of_scheduler(configuration.percentages, pod)
         enough = feasible_nodes_to_find(percentage or ADAPTIVE, self.cluster.table.count)
         not_better = sum(1 for one in totals.values() if score is not None and one <= score)
         agreement = ShadowAgreement.SAMPLED if not_better >= enough else ShadowAgreement.LOWER
@@ -230,7 +230,7 @@ class Shadow:
 
         A nomination follows a preemption, which is needless if the pod fits any node.
         """
-        built = _built(configuration, pod)
+        built = _of_scheduler(configuration.built, pod)
         found = find_nodes_that_fit(built.plans, pod)
         feasible = found.count()
         agreement = ShadowAgreement.NEEDLESS if feasible else ShadowAgreement.PREEMPTED
@@ -276,6 +276,9 @@ class Shadow:
         }
 
 
-def _built(configuration: _Configuration, pod: PodInfo) -> BuiltProfile:
-    """Return the pod's profile; if the pod's scheduler is unknown, return the first profile."""
-    return configuration.built.get(pod.pod.spec.scheduler_name, configuration.first)
+def _of_scheduler(by_name: Mapping[str, Value], pod: PodInfo) -> Value:
+    """Return the value of the pod's profile; if the pod's scheduler is unknown, that of the first.
+
+    The keys of `by_name` are the scheduler names of a configuration's profiles.
+    """
+    return by_name.get(pod.pod.spec.scheduler_name, next(iter(by_name.values())))

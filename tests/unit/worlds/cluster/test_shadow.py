@@ -77,6 +77,14 @@ def test_a_lower_score_is_attributed_to_sampling_if_a_sample_can_leave_out_all_b
     assert following.see(pod("p"), pod("p", node="n0")) == [expected]
 
 
+def test_the_sample_of_an_unknown_scheduler_is_that_of_the_first_profile():
+    config = SchedulerConfig(profiles=(Profile(node_percentage=100),))
+    nodes = [node("large", cpu="8"), *(node(f"n{number}") for number in range(119))]
+    following = Following(*nodes, present=config)
+    placed = pod("p", node="n0", scheduler="other")
+    assert following.see(pod("p", scheduler="other"), placed) == [ShadowAgreement.LOWER]
+
+
 def test_a_node_that_does_not_fit_is_infeasible_and_the_reason_is_named():
     following = Following(node("a"), node("full", cpu="500m"))
     assert following.see(pod("p"), pod("p", node="full")) == [ShadowAgreement.INFEASIBLE]
