@@ -35,13 +35,14 @@ from fairlead.whatif.configuration.plugin_source import SourceError, find_class
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError
 
-_METHODS: Final = frozenset(
-    name
+# The methods of plugins, each with the names of its parameters.
+_METHODS: Final = {
+    name: [each for each in inspect.signature(method).parameters if each != "self"]
     for protocol in (*vars(protocols).values(), OnSessionOpen)
     if isinstance(protocol, type) and BatchPlugin in protocol.__mro__
-    for name in vars(protocol)
-    if not name.startswith("_") and name != "name"
-)
+    for name, method in vars(protocol).items()
+    if inspect.isfunction(method) and not name.startswith("_")
+}
 
 
 def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
@@ -112,6 +113,7 @@ def _factory(found: type) -> Factory:
     if not any(hasattr(found, method) for method in _METHODS):
         known = ", ".join(sorted({"execute", *_METHODS}))
         raise SourceError(f"{found.__name__} has none of the methods {known}")
+    _check_methods(found)
     takes_context = bool(inspect.signature(found).parameters)
 
     def make(context: PluginContext) -> BatchPlugin:
@@ -120,6 +122,31 @@ def _factory(found: type) -> Factory:
         return plugin
 
     return make
+
+
+def _check_methods(found: type) -> None:
+    """Raise SourceError for a method that would never be called, or with too many arguments."""
+    by_letters = {name.replace("_", ""): name for name in _METHODS}
+    for name in dir(found):
+        meant = by_letters.get(name.replace("_", "").lower(), name)
+        if name != meant and not name.startswith("_"):
+            problem = f"has {name}, which is never called: it is spelled {meant}"
+            raise SourceError(f"{found.__name__} {problem}")
+        if name in _METHODS and not _takes(found, name):
+            wanted = ", ".join(("self", *_METHODS[name]))
+            raise SourceError(f"{found.__name__} must take {name}({wanted})")
+
+
+def _takes(found: type, name: str) -> bool:
+    """Return whether the method `name` of `found` takes the arguments that the session passes."""
+    method = inspect.getattr_static(found, name)
+    if not inspect.isfunction(method):
+        return True  # a static method, a class method or a callable
+    try:
+        inspect.signature(method).bind("self", *_METHODS[name])
+    except TypeError:
+        return False
+    return True
 
 
 def refuse_unused(config: BatchConfig, extensions: Extensions, source: str) -> None:

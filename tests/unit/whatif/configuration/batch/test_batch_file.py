@@ -38,6 +38,15 @@ class Picky:
 class Nothing:
     name = "nothing"
 
+class Misspelt(Plain):
+    def jobOrder(self, job):
+        return 0
+
+class Short:
+    name = "short"
+    def job_order(self):
+        return 0
+
 class Nameless:
     def execute(self, session):
         pass
@@ -80,6 +89,8 @@ def test_a_configuration_that_names_a_missing_plugin_is_refused(config, mine):
         (["Nameless"], "Nameless has no name"),
         (["Picky"], "missing 2 required positional arguments"),
         (["Absent"], "has no Absent"),
+        (["Misspelt"], "Misspelt has jobOrder, which is never called: it is spelled job_order"),
+        (["Short"], r"Short must take job_order\(self, job\)"),
         (["Act", "Act"], "act is given twice"),
     ],
 )
