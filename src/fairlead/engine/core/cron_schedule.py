@@ -72,7 +72,10 @@ class Schedule(Struct, frozen=True):
                 yield due
         # Schedules fire on whole seconds, and the current second has already begun.
         start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
-        for found in CronSim(self.fields, start):
+        # With a field for seconds, cronsim treats a changed clock as upstream does: a time that the
+        # clock skips is skipped, and a time that the clock repeats is repeated.
+        # upstream: github.com/robfig/cron/v3/spec.go:Next
+        for found in CronSim(f"0 {self.fields}", start):
             yield int(found.timestamp()) * NANOSECONDS_PER_SECOND
 
 

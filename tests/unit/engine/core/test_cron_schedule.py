@@ -48,6 +48,21 @@ def test_a_schedule_uses_its_time_zone():
     assert after("0 3 * * *", "2027-07-01T12:00:00Z", "Europe/Berlin") == "2027-07-02T01:00:00Z"
 
 
+def test_a_time_that_the_clock_skips_is_skipped():
+    """On 28 March 2027, clocks in Berlin jump from 02:00 to 03:00."""
+    found = after("30 2 * * *", "2027-03-27T12:00:00Z", "Europe/Berlin")
+    assert found == "2027-03-29T00:30:00Z"
+
+
+def test_a_time_that_the_clock_repeats_is_repeated():
+    """On 31 October 2027, clocks in Berlin show 02:30 at 00:30 UTC and at 01:30 UTC."""
+    first = after("30 2 * * *", "2027-10-30T12:00:00Z", "Europe/Berlin")
+    assert first == "2027-10-31T00:30:00Z"
+    second = after("30 2 * * *", first, "Europe/Berlin")
+    assert second == "2027-10-31T01:30:00Z"
+    assert after("30 2 * * *", second, "Europe/Berlin") == "2027-11-01T01:30:00Z"
+
+
 @pytest.mark.parametrize(
     "text",
     [
