@@ -124,7 +124,9 @@ def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    Returns None if there is none.
+    Returns None if there is none, or if upstream does not find it: the search starts where the last
+    but one time would be if all intervals were equal to the first interval. This can be too late if
+    a schedule has long gaps, such as nights, between its times.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)
@@ -133,23 +135,25 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
     second = schedule.after(first)
     if second is None or second > now:
         return first
-    # Start where the time would be if all intervals were equal; start earlier if that is too late.
     between = second - first
-    steps, back = (now - first) // between, 1
-    while True:
-        found = _last_of(schedule, first + max(0, steps - back) * between, now)
-        if found is not None or back >= steps:
-            return first if found is None else found
-        back *= 2
-
-
-def _last_of(schedule: Schedule, start: Instant, now: Instant) -> Instant | None:
     recent = None
-    for due in schedule.all_after(start):
+    for due in schedule.all_after(first + ((now - first) // between - 1) * between):
         if due > now:
             break
         recent = due
     return recent
+
+
+def next_time(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
+    """Return the first time of the schedule after `now`, if its last known time is `since`.
+
+    Returns None if there is none. The times of an interval are counted from `since`.
+    """
+    # upstream: pkg/controller/cronjob/utils.go:nextScheduleTimeDuration
+    recent = most_recent(schedule, since, now)
+    if recent is None:
+        recent = now if missed_times(schedule, since, now) else since
+    return schedule.after(recent)
 
 
 def _problem(fields: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from fairlead.engine.core.cron_schedule import (
     NoSuchDateError,
     ScheduleError,
     most_recent,
+    next_time,
     read_schedule,
 )
 from fairlead.engine.core.instant import seconds
@@ -103,15 +104,18 @@ def test_the_most_recent_scheduled_time(since, now, expected):
     assert (None if found is None else format_timestamp(found)) == expected
 
 
-def test_the_most_recent_time_of_an_irregular_schedule():
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [("2027-03-09T09:30:00Z", "2027-03-09T09:00:00Z"), ("2027-03-09T07:00:00Z", None)],
+)
+def test_the_most_recent_time_before_a_long_gap_is_not_found(now, expected):
+    """Upstream searches from two hours before `now` because the first interval is an hour."""
     schedule = read_schedule("0 8-10 * * *")
-    found = most_recent(
-        schedule, parse_timestamp("2027-03-01T00:00:00Z"), parse_timestamp("2027-03-09T07:00:00Z")
-    )
-    assert found is not None
-    assert format_timestamp(found) == "2027-03-08T10:00:00Z"
+    found = most_recent(schedule, parse_timestamp("2027-03-01T00:00:00Z"), parse_timestamp(now))
+    assert (None if found is None else format_timestamp(found)) == expected
 
 
 def test_an_every_schedule_counts_from_the_last_scheduled_time():
     schedule = read_schedule("@every 1h")
     assert most_recent(schedule, 0, seconds(3 * 3600 + 5)) == seconds(3 * 3600)
+    assert next_time(schedule, 0, seconds(3 * 3600 + 5)) == seconds(4 * 3600)

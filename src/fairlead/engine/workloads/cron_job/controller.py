@@ -54,11 +54,11 @@ class CronJobs:
         """
         match stimulus:
             case ObjectChanged(one):
-                self._see(one)
+                self._see(one, now)
             case ObjectDeleted(one):
                 self._forget(one)
             case ObjectsLoaded(objects):
-                self._load(objects)
+                self._load(objects, now)
             case CommandSucceeded(CreateObject() as command):
                 return self._see_creation(command.target)
             case CommandSucceeded(PatchStatus(target)) if target.kind == CRON_JOB:
@@ -95,13 +95,13 @@ class CronJobs:
 
     # --- observations --------------------------------------------------------------------------
 
-    def _load(self, objects: Sequence[ApiObject]) -> None:
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
         for kind in (CronJob, Job):
             for one in objects:
                 if isinstance(one, kind):
-                    self._see(one)
+                    self._see(one, now)
 
-    def _see(self, one: ApiObject) -> None:
+    def _see(self, one: ApiObject, now: Instant) -> None:
         match one:
             case CronJob():
                 uid = one.metadata.uid
@@ -109,6 +109,8 @@ class CronJobs:
                 if known is None:
                     self._crons[uid] = CronJobState.of(one)
                     self._changed[uid] = None
+                elif known.is_rescheduled(one):
+                    self._reschedule(known, one, now)
                 elif known.view.spec != one.spec or known.view.metadata != one.metadata:
                     self._changed[uid] = None
                 self._crons[uid].view = one
@@ -118,6 +120,15 @@ class CronJobs:
                 if cron is not None:
                     cron.see(one)
                     self._changed[cron.view.metadata.uid] = None
+
+    def _reschedule(self, cron: CronJobState, view: CronJob, now: Instant) -> None:
+        """Store `view`, which has another schedule, and sync at the next time of this schedule."""
+        cron.view = view
+        due = cron.next_sync(now)
+        if due is None:
+            self._changed[view.metadata.uid] = None
+        else:
+            self._timers.add(due + SYNC_LAG, view.metadata.uid)
 
     def _forget(self, one: ApiObject) -> None:
         match one:

@@ -28,6 +28,7 @@ from fairlead.engine.core.cron_schedule import (
     ScheduleError,
     missed_times,
     most_recent,
+    next_time,
     read_schedule,
     read_zone,
 )
@@ -111,6 +112,32 @@ class CronJobState(Struct):
 
     # --- decisions -----------------------------------------------------------------------------
 
+    @property
+    def _since(self) -> Instant:
+        """Time from which scheduled times are counted: the last that got a Job, or the creation."""
+        return (
+            parse_timestamp(self.view.metadata.creation_timestamp)
+            if self.last is None
+            else self.last
+        )
+
+    def is_rescheduled(self, view: CronJob) -> bool:
+        """Return whether `view`, a newer version of the CronJob, has another schedule or zone."""
+        known = self.view.spec
+        return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
+
+    def next_sync(self, now: Instant) -> Instant | None:
+        """Return the time of the sync after a change of the schedule; None to sync now.
+
+        Runs that the new schedule would have had before `now` are not made up for.
+        """
+        # upstream: cronjob_controllerv2.go:updateCronJob
+        try:
+            schedule = read_schedule(self.view.spec.schedule, self.view.spec.time_zone)
+        except ScheduleError:
+            return None
+        return next_time(schedule, self._since, now)
+
     def sync(self, now: Instant) -> list[Command]:
         """Return the commands that the CronJob needs now; set `due` to the next scheduled time.
 
@@ -127,7 +154,7 @@ class CronJobState(Struct):
         except ScheduleError as cause:
             return commands + self._warn(str(cause))
         commands += self._start(schedule, now)
-        self.due = schedule.after(now)
+        self.due = next_time(schedule, self._since, now)
         return commands
 
     def status(self) -> Json:
@@ -147,8 +174,7 @@ class CronJobState(Struct):
         return status
 
     def _start(self, schedule: Schedule, now: Instant) -> list[Command]:
-        meta, spec = self.view.metadata, self.view.spec
-        since = self.last if self.last is not None else parse_timestamp(meta.creation_timestamp)
+        meta, spec, since = self.view.metadata, self.view.spec, self._since
         deadline = spec.starting_deadline_seconds
         if deadline is not None:
             since = max(since, now - seconds(deadline))

@@ -139,6 +139,18 @@ def test_a_suspended_cron_job_continues_with_the_last_missed_run(world, build):
     assert jobs(world) == ["tick-16726"]
 
 
+def test_a_changed_schedule_starts_no_run_that_it_would_have_missed(world, build):
+    """At 13:56:40, a daily schedule becomes one of every two minutes; the next time is 13:58."""
+    world.create(cron_job(build, schedule="0 0 * * *"))
+    world.run(seconds(600))
+    world.patch("CronJob", "tick", {"spec": {"schedule": "*/2 * * * *"}})
+    assert jobs(world) == []
+    world.run(seconds(80))
+    assert jobs(world) == []
+    world.run(seconds(0.1))
+    assert jobs(world) == ["tick-16678"]
+
+
 @pytest.mark.parametrize(("minutes", "is_reported"), [(99, False), (102, True)])
 def test_more_than_a_hundred_missed_runs_are_reported(world, build, minutes, is_reported):
     world.create(cron_job(build, suspend=True))
