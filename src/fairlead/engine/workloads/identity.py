@@ -33,7 +33,13 @@ CONTROLLER_NAMES: Final = {
 
 # Groups and kinds with typed views. In an ObjectRef, only the kind names them.
 _TYPED: Final = frozenset((version.rpartition("/")[0], kind) for version, kind in VIEWS)
+DAEMON_SET: Final = "DaemonSet"
 STATEFUL_SET: Final = "StatefulSet"
+# by phase: reason of the event, and two words of its note
+DAEMON_POD_ENDED: Final = {
+    "Failed": ("FailedDaemonPod", "failed", "kill"),
+    "Succeeded": ("SucceededDaemonPod", "succeeded", "delete"),
+}
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 GENERATED_LENGTH_MAX: Final = 63
@@ -81,8 +87,22 @@ def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
     return owner_event(owner, "SuccessfulCreate", f"Created pod: {name}")
 
 
-def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
-    """Return the event about a pod that `owner` deleted."""
+def pod_deleted(owner: ObjectRef, pod: Pod) -> list[RecordEvent]:
+    """Return the events about `pod`, which `owner` deletes."""
+    deleted = _pod_deleted(owner, pod.metadata.name)
+    cause = DAEMON_POD_ENDED.get(pod.status.phase) if owner.kind == DAEMON_SET else None
+    if cause is None:
+        return [deleted]
+    # upstream: pkg/controller/daemon/daemon_controller.go:podsShouldBeOnNode
+    reason, adjective, verb = cause
+    path = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    note = (
+        f"Found {adjective} daemon pod {path} on node {pod.spec.node_name}, will try to {verb} it"
+    )
+    return [owner_event(owner, reason, note, is_warning=adjective == "failed"), deleted]
+
+
+def _pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
     if owner.kind == STATEFUL_SET:
         note = f"Delete Pod {name} in StatefulSet {owner.name} successful"
         return owner_event(owner, "SuccessfulDelete", note)

@@ -229,7 +229,7 @@ class PodSets(Struct):
         for pod in plan.delete:
             pods.expect_deletion(pod)
             commands.append(DeleteObject(pod_ref(pod), why=plan.why))
-            commands += self.events.record(pod_deleted(pods.ref, pod.metadata.name))
+            commands += self.events.record(*pod_deleted(pods.ref, pod))
         if plan.delete:
             self.mark_changed(pods.key)
         return commands

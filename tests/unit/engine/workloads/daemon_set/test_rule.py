@@ -214,6 +214,36 @@ def test_a_finished_pod_is_deleted_and_replaced(world, build, phase):
     assert world.get("Pod", "a") is None
 
 
+@pytest.mark.parametrize(
+    ("phase", "event_type", "reason", "note"),
+    [
+        (
+            "Failed",
+            "Warning",
+            "FailedDaemonPod",
+            "Found failed daemon pod ns/{}, will try to kill it",
+        ),
+        (
+            "Succeeded",
+            "Normal",
+            "SucceededDaemonPod",
+            "Found succeeded daemon pod ns/{}, will try to delete it",
+        ),
+    ],
+)
+def test_a_finished_pod_is_reported_before_its_deletion(
+    seen, build, phase, event_type, reason, note
+):
+    seen.create(new_set(build))
+    name = min(seen.pods())
+    before = len(seen.events)
+    place = f"{name} on node {seen.get('Pod', name)['spec']['nodeName']}"
+    seen.patch_status("Pod", name, {"phase": phase})
+    found, deleted, created = seen.events[before:]
+    assert (found.type, found.reason, found.note) == (event_type, reason, note.format(place))
+    assert [deleted.reason, created.reason] == ["SuccessfulDelete", "SuccessfulCreate"]
+
+
 def test_of_two_pods_on_a_node_the_older_is_kept(world, build):
     young = build.pod("a", OWNER, meta={"creationTimestamp": "2030-01-01T00:00:00Z"})
     old = build.pod("b", OWNER, meta={"creationTimestamp": "2020-01-01T00:00:00Z"})
