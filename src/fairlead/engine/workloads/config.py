@@ -11,6 +11,10 @@ from fairlead.engine.core.instant import DurationNs, seconds
 # upstream: client-go/util/workqueue/default_rate_limiters.go:DefaultTypedControllerRateLimiter
 RETRY_INITIAL_DEFAULT: Final = seconds(0.005)
 RETRY_MAX_DEFAULT: Final = seconds(1_000)
+# upstream: pkg/controller/job/job_controller.go:DefaultJobApiBackOff, MaxJobApiBackOff
+JOB_RETRY_INITIAL: Final = seconds(1)
+JOB_RETRY_MAX: Final = seconds(60)
+JOB_BATCH_PERIOD: Final = seconds(1)  # upstream: job_controller.go:syncJobBatchPeriod
 PROVISION_DELAY_DEFAULT: Final = seconds(1)
 VOLUME_RETRY_DEFAULT: Final = seconds(1)
 
@@ -18,11 +22,11 @@ VOLUME_RETRY_DEFAULT: Final = seconds(1)
 class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     """Settings of the workload controllers.
 
-    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write. If
-    `serves_clients` is set, API clients read the objects: status, events and revisions are written,
-    and CronJobs, endpoints and adoption run (see `environment`). `follow_up_interval` (ns) is the
-    time between two follow-ups of an owner with many pods (see `FollowUpPace`).
-    `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
+    `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write, except
+    for the pods of Jobs. If `serves_clients` is set, API clients read the objects: status, events
+    and revisions are written, and CronJobs, endpoints and adoption run (see `environment`).
+    `follow_up_interval` (ns) is the time between two follow-ups of an owner with many pods (see
+    `FollowUpPace`). `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
@@ -33,8 +37,17 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
 
     def retry_after(self, failures: int) -> DurationNs:
         """Return the backoff (ns) after the given number of consecutive failures (1, 2, ...)."""
-        doublings = min(failures - 1, self.retry_max.bit_length())
-        return min(self.retry_initial << doublings, self.retry_max)
+        return _doubled(self.retry_initial, self.retry_max, failures)
+
+    def pod_retry_after(self, owner_kind: str, failures: int) -> DurationNs:
+        """Return the backoff (ns) of an owner of kind `owner_kind` after a refused pod write."""
+        if owner_kind == "Job":
+            return _doubled(JOB_RETRY_INITIAL, JOB_RETRY_MAX, failures)
+        return self.retry_after(failures)
+
+
+def _doubled(initial: DurationNs, maximum: DurationNs, failures: int) -> DurationNs:
+    return min(initial << min(failures - 1, maximum.bit_length()), maximum)
 
 
 class VolumesConfig(Struct, frozen=True, kw_only=True):

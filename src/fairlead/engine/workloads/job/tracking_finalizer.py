@@ -34,11 +34,11 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.config import JOB_BATCH_PERIOD
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.job.progress import TRACKING, JobProgress, is_held
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 
-BATCH_PERIOD: Final[DurationNs] = seconds(1)
 RETRY_AFTER: Final[DurationNs] = seconds(1)  # upstream: job_controller.go: DefaultJobApiBackOff
 
 
@@ -65,7 +65,7 @@ class JobSyncSchedule(Struct):
         """Return the time at which to sync the changed Job `key`, or None if it is due now."""
         if key in self._busy:
             return None
-        due = self._due.setdefault(key, now + BATCH_PERIOD)
+        due = self._due.setdefault(key, now + JOB_BATCH_PERIOD)
         if due > now:
             return due
         self._busy[key] = None

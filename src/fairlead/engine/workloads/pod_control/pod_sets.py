@@ -1,10 +1,11 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
 A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
-`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff.
-After the backoff, the owner creates a single pod. The owner creates the other missing pods when
-that creation has succeeded (upstream's slow start). Other work, such as status writes and rollout
-steps, waits in `changed` until all changes of the same instant are handled.
+`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff,
+which ends at most a second after a pod of a Job has ended. After the backoff, the owner creates a
+single pod. The owner creates the other missing pods when that creation has succeeded (upstream's
+slow start). Other work, such as status writes and rollout steps, waits in `changed` until all
+changes of the same instant are handled.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fairlead.engine.core.command import Command, CreateObject, DeleteObject, Ob
 from fairlead.engine.core.instant import Instant, earliest
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.config import JOB_BATCH_PERIOD, WorkloadsConfig
 from fairlead.engine.workloads.event_sink import EventSink
 from fairlead.engine.workloads.identity import (
     failed_create,
@@ -148,8 +149,10 @@ class PodSets(Struct):
         self.mark_changed(pods.key)
         if before is after:
             return commands
-        if before is PodState.ACTIVE and not is_ours:
-            self._request_replacement(pods, pod, after)
+        if before is PodState.ACTIVE:
+            self._retry_soon(pods, now)
+            if not is_ours:
+                self._request_replacement(pods, pod, after)
         return commands + self.reconcile(pods.key, slot, now)
 
     def forget(self, pod: Pod, now: Instant) -> list[Command]:
@@ -164,6 +167,7 @@ class PodSets(Struct):
             return []
         del self._set_keys[pod.key]
         self.mark_changed(key)
+        self._retry_soon(pods, now)
         if before is PodState.ACTIVE and not is_ours:
             self._request_replacement(pods, pod, None)
         return self.reconcile(key, slot, now)
@@ -340,8 +344,19 @@ class PodSets(Struct):
         pods.proven = False
         if pods.retry_at is None:
             pods.failures += 1
-            pods.retry_at = now + self.config.retry_after(pods.failures)
+            pods.retry_at = now + self.config.pod_retry_after(pods.owner.kind, pods.failures)
             self._retries.add(pods.retry_at, pods.key)
+
+    def _retry_soon(self, pods: PodSet, now: Instant) -> None:
+        """Shorten the backoff of a Job one of whose pods has ended or was deleted.
+
+        Quotas count the pod no longer, so the Job can probably create another pod.
+        """
+        # upstream: job_controller.go:updatePod, enqueueSyncJobBatched
+        due = now + JOB_BATCH_PERIOD
+        if pods.owner.kind == "Job" and pods.retry_at is not None and due < pods.retry_at:
+            pods.retry_at = due
+            self._retries.add(due, pods.key)
 
 
 def _free_name(pods: PodSet, prefix: str) -> str:

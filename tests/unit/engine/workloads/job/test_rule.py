@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.codec import decode
-from fairlead.engine.core.command import PatchObject, PatchStatus
+from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.workloads.controller import Workloads
@@ -615,3 +615,37 @@ def test_a_terminating_job_removes_finalizers_and_counts_no_pods(seen, build):
     seen.delete("Pod", name)
     assert status(seen)["terminating"] == 1
     assert "failed" not in status(seen)
+
+
+def refuse_third_pod(world):
+    """Refuse pods while two pods have not finished, as a quota does; return the refusal times."""
+    times, began = [], world.now
+
+    def refuse(command):
+        if not isinstance(command, CreateObject) or command.manifest["kind"] != "Pod":
+            return None
+        if len(world.pods()) < 2:
+            return None
+        times.append((world.now - began) // seconds(1))
+        return FailureReason.FORBIDDEN
+
+    world.refuse = refuse
+    return times
+
+
+def test_refused_pods_of_a_job_are_created_again_after_a_backoff_of_at_most_a_minute(world, build):
+    times = refuse_third_pod(world)
+    world.create(job(build, parallelism=4, completions=4))
+    world.run(seconds(200))
+    assert list(dict.fromkeys(times)) == [0, 1, 3, 7, 15, 31, 63, 123, 183]
+
+
+def test_a_job_in_backoff_creates_pods_a_second_after_one_has_ended(world, build):
+    refuse_third_pod(world)
+    world.create(job(build, parallelism=4, completions=4))
+    world.run(seconds(130))
+    for name in list(world.pods()):
+        world.patch_status("Pod", name, {"phase": "Succeeded"})
+    assert len(world.pods()) == 0
+    world.run(seconds(1))
+    assert len(world.pods()) == 2
