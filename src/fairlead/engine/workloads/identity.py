@@ -31,8 +31,6 @@ CONTROLLER_NAMES: Final = {
     "StatefulSet": "statefulset-controller",
 }
 
-# Groups and kinds with typed views. In an ObjectRef, only the kind names them.
-_TYPED: Final = frozenset((version.rpartition("/")[0], kind) for version, kind in VIEWS)
 DAEMON_SET: Final = "DaemonSet"
 STATEFUL_SET: Final = "StatefulSet"
 # by phase: reason of the event, and two words of its note
@@ -43,6 +41,9 @@ DAEMON_POD_ENDED: Final = {
 ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 GENERATED_LENGTH_MAX: Final = 63
+
+# Groups and kinds with typed views. In an ObjectRef, only the kind names them.
+_TYPED: Final = frozenset((version.rpartition("/")[0], kind) for version, kind in VIEWS)
 TEMPLATE_HASH_LENGTH: Final = 10
 
 
