@@ -1,8 +1,9 @@
 """SimulatedAdmission: the admission plugins of a simulation, and a record of the skipped checks.
 
 A simulation runs a part of the plugins of a server. Webhooks are not called; the calls that a
-server would make are counted. A simulation starts from a snapshot, which may lack kinds that a
-server always has. A plugin that looks up such a kind is skipped unless the snapshot lists the kind:
+server would make are counted, and `ObservedMutations` repeats changes that the snapshot shows. A
+simulation starts from a snapshot, which may lack kinds that a server always has. A plugin that
+looks up such a kind is skipped unless the snapshot lists the kind:
 
     Namespace      listed if there is a Namespace `kube-system`; the other namespaces that every
                    server creates, such as that of node leases, exist even if they are not listed
@@ -27,6 +28,7 @@ from msgspec import Struct, field
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, AdmissionPlugin, Operation
 from fairlead.apiserver.admission.minimal import minimal_admission
+from fairlead.apiserver.admission.observed_mutation import ObservedMutations
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import (
@@ -82,7 +84,8 @@ class Unchecked(Struct):
 class SimulatedAdmission:
     """The admission plugins of one simulated store, in order.
 
-    `unchecked` records the skipped checks.
+    `unchecked` records the skipped checks. `observed` applies the mutations that the pods of the
+    snapshot show.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class SimulatedAdmission:
         result. `preemption_policies` and `group_priorities` are options of the plugin Priority.
         """
         self.unchecked = Unchecked()
+        self.observed = ObservedMutations()
         listed = NamespaceLifecycle(never_missing=SYSTEM_NAMESPACES)
         unlisted = NamespaceLifecycle(requires_namespace=False)
         accounts = ServiceAccount(suffix)
@@ -117,6 +121,7 @@ class SimulatedAdmission:
                 _IfListed(RuntimeClass(), None, RUNTIME_CLASS, self.unchecked),
                 DefaultIngressClass(),
                 _Policies(_mutating, completed),
+                self.observed,
             ),
             _ChecksOfRequests(
                 PodSecurity(),

@@ -44,6 +44,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.observed_mutation import OF_VERTICAL_AUTOSCALER
 from fairlead.apiserver.admission.suspension import run_to_end
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
@@ -69,8 +70,6 @@ from fairlead.engine.workloads.stateful_set.rule import StatefulSetRule
 
 _Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
 _OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job)
-# The updater and the admission controller of VerticalPodAutoscaler annotate the pods they change.
-_OF_VERTICAL_AUTOSCALER: Final = ("vpaUpdates", "vpaObservedContainers", "vpaInPlaceUpdated")
 
 
 class OwnerTemplates:
@@ -227,7 +226,7 @@ class OwnerTemplates:
 
     def _resized_back(self, pod: Pod, owner: _Owner, revision: str) -> Pod:
         """Return `pod` with the requests and limits that the template of `owner` states."""
-        if any(key in pod.metadata.annotations for key in _OF_VERTICAL_AUTOSCALER):
+        if any(key in pod.metadata.annotations for key in OF_VERTICAL_AUTOSCALER):
             return pod
         key = owner.metadata.uid, revision
         if key not in self._templates:

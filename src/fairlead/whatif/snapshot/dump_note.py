@@ -74,7 +74,7 @@ _LIMITED: Final = "kubernetes.io/limit-ranger"
 _EFFECTS: Final = {
     LEASE: "an outage under way may seem to have begun earlier",
     PRIORITY_CLASS: "new pods cannot name them",
-    LIMIT_RANGE: "new pods get no default requests",
+    LIMIT_RANGE: "new workloads get no default requests",
     PERSISTENT_VOLUME_CLAIM: "they are assumed to suit their pods",
     PERSISTENT_VOLUME: "every node is assumed to reach them",
     STORAGE_CLASS: "every node is assumed to reach the volumes of new claims",

@@ -36,7 +36,7 @@ csidrivers.storage.k8s.io: the storage capacity of drivers is ignored
 csistoragecapacities.storage.k8s.io: the storage capacity of drivers is ignored
 volumeattachments.storage.k8s.io: limits of volumes per node are ignored
 serviceaccounts: pods of missing service accounts are not refused
-limitranges: new pods get no default requests
+limitranges: new workloads get no default requests
 resourcequotas: quotas refuse nothing
 runtimeclasses.node.k8s.io: the overhead of runtime classes is ignored
 resourceclaims.resource.k8s.io: pods with devices cannot be placed as on the cluster

@@ -156,6 +156,7 @@ class SimulatedWorld:
         """Load the initial objects as one stimulus. Raises ApiError that names the object."""
         views = self.store.load(manifests, self.now)
         self._ids.skip(views.uids)
+        self.admission.observed.observe(views)
         self._pod_views.load(views)
         self._judges_users = None
         self._pending_stimuli.append(ObjectsLoaded(views))

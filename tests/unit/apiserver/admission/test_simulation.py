@@ -6,6 +6,10 @@ from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.simulation import NOT_SIMULATED, SimulatedAdmission
 
 WEBHOOKS = "webhooks are counted instead of called"
+INSTEAD = {
+    "ValidatingAdmissionWebhook": WEBHOOKS,
+    "MutatingAdmissionWebhook": "ObservedMutations",
+}
 
 
 def names_of(plugin):
@@ -23,10 +27,10 @@ def names_of(plugin):
 
 def served(*, checks_only):
     return [
-        WEBHOOKS if name == "ValidatingAdmissionWebhook" else name
+        INSTEAD.get(name, name)
         for one in served_admission(str)
         if getattr(one, "CHECKS_ONLY", False) is checks_only
-        and (name := type(one).__name__) not in (*NOT_SIMULATED, "MutatingAdmissionWebhook")
+        and (name := type(one).__name__) not in NOT_SIMULATED
     ]
 
 

@@ -88,7 +88,7 @@ def test_each_missing_kind_is_named(notes, make):
     [note, _] = notes(pod)
     assert note == (
         "The dump has no replicasets (their pods are replaced one for one), priorityclasses (new "
-        "pods cannot name them), limitranges (new pods get no default requests), "
+        "pods cannot name them), limitranges (new workloads get no default requests), "
         "poddisruptionbudgets (nothing limits evictions) and resourcequotas (nothing limits new "
         "pods)."
     )

@@ -1,0 +1,198 @@
+"""ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
+
+A simulation calls no webhooks, and a snapshot does not show all plugins of its server. Their
+effects are in its pods: a pod has containers, resources, tolerations, nodeSelector entries and
+other fields that the template of its workload lacks. A new pod of the workload gets them too,
+unless its own template states the field.
+
+    template       containers: app                 (requests cpu 300m)
+    dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
+    new pod        containers: app, istio-proxy
+
+The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. A pod
+is compared only with the template from which it was created. Amounts of a pod that was resized in
+place are ignored, except those of VerticalPodAutoscaler, because its webhook sets them again.
+
+upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
+plugin/pkg/admission/extendedresourcetoleration
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from fairlead.api.json import Json
+from fairlead.api.objects import DaemonSet, Job, Pod, ReplicaSet, StatefulSet
+from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.replicas import LoadedObjects
+from fairlead.apiserver.admission.attributes import AdmissionAttributes
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
+    NO_EXECUTE,
+    TOLERATED_TAINTS,
+)
+from fairlead.apiserver.kind import POD, REPLICA_SET
+from fairlead.apiserver.storage.storage import Storage
+
+_Owner = ReplicaSet | StatefulSet | DaemonSet | Job
+_OWNERS: Final = (ReplicaSet, StatefulSet, DaemonSet, Job)
+_REVISION: Final = "controller-revision-hash"
+# The updater and the admission controller of VerticalPodAutoscaler annotate the pods they change.
+OF_VERTICAL_AUTOSCALER: Final = ("vpaUpdates", "vpaObservedContainers", "vpaInPlaceUpdated")
+_CONTAINERS: Final = ("initContainers", "containers")
+# Fields that a new pod gets if it does not have them.
+_WHOLE: Final = ("affinity", "topologySpreadConstraints", "runtimeClassName")
+_AMOUNTS: Final = ("requests", "limits")
+# (field of resources, resource): the amounts in the template and in the pod, None if absent.
+_Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
+
+
+class _Mutation(Struct, frozen=True):
+    """What admission added to a pod. `amounts` are those that differ, by name of the container."""
+
+    containers: Mapping[str, Sequence[Json]]
+    amounts: Mapping[str, _Amounts]
+    tolerations: Sequence[Json]
+    node_selector: Mapping[str, str]
+    whole: Json
+
+    def applied_to(self, spec: Json) -> Json:
+        """Return `spec` with the additions that it lacks."""
+        found = {**self.whole, **spec}
+        for field in _CONTAINERS:
+            own = [self._with_amounts(one) for one in spec.get(field) or ()]
+            names = {one["name"] for one in own}
+            own += [one for one in self.containers[field] if one["name"] not in names]
+            if own:
+                found[field] = own
+        present = spec.get("tolerations") or []
+        tolerated = {_taint(one) for one in present}
+        more = [one for one in self.tolerations if _taint(one) not in tolerated]
+        if more:
+            found["tolerations"] = [*present, *more]
+        if self.node_selector:
+            found["nodeSelector"] = {**self.node_selector, **(spec.get("nodeSelector") or {})}
+        return found
+
+    def _with_amounts(self, container: Json) -> Json:
+        """Return `container` with the admitted amounts in place of equal amounts of a template."""
+        changed = self.amounts.get(container["name"])
+        if not changed:
+            return container
+        resources = {**(container.get("resources") or {})}
+        for (field, resource), (stated, admitted) in changed.items():
+            present = resources.get(field) or {}
+            if present.get(resource) == stated:
+                resources[field] = {**present, resource: admitted}
+        return {**container, "resources": resources}
+
+
+class ObservedMutations:
+    """The mutations that the pods of a snapshot show, as an admission plugin for new pods."""
+
+    def __init__(self) -> None:
+        """Without a snapshot, new pods stay unchanged."""
+        self._by_owner: dict[str, _Mutation] = {}
+
+    def observe(self, loaded: LoadedObjects) -> None:
+        """Compare the pods in `loaded` with the templates of their owners."""
+        owners = {one.metadata.uid: one for one in loaded.others if isinstance(one, _OWNERS)}
+        samples: dict[str, Pod] = {}
+        for replicas in loaded.replicas:
+            pod = replicas[0]
+            reference = controller_of(pod.metadata)
+            owner = owners.get(reference.uid) if reference is not None else None
+            if owner is not None and _is_of_template(pod, owner):
+                samples.setdefault(owner.metadata.uid, pod)
+        for uid, pod in samples.items():
+            mutation = _mutation(owners[uid].spec.template, pod)
+            if mutation is not None:
+                self._by_owner[uid] = mutation
+                above = controller_of(owners[uid].metadata)
+                if above is not None:
+                    self._by_owner[above.uid] = mutation
+
+    def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
+        """Return the object; a new pod of an observed workload gets the additions."""
+        obj = attributes.obj
+        if not self._by_owner or attributes.kind is not POD or not attributes.is_new:
+            return obj
+        reference = _controller(obj)
+        mutation = self._by_owner.get(reference.get("uid", ""))
+        if mutation is None and reference.get("kind") == REPLICA_SET.kind:
+            found = storage.find(REPLICA_SET, attributes.namespace, reference.get("name", ""))
+            mutation = self._by_owner.get(_controller(found or {}).get("uid", ""))
+        if mutation is None:
+            return obj
+        return {**obj, "spec": mutation.applied_to(obj["spec"])}
+
+
+def _taint(toleration: Json) -> tuple[Any, Any]:
+    """Return the key and the effect that `toleration` tolerates, None for all."""
+    return toleration.get("key"), toleration.get("effect")
+
+
+def _controller(obj: Json) -> Json:
+    """Return the reference to the controller of `obj`; {} if it has none."""
+    references: Iterable[Json] = (obj.get("metadata") or {}).get("ownerReferences") or ()
+    return next((one for one in references if one.get("controller")), {})
+
+
+def _is_of_template(pod: Pod, owner: _Owner) -> bool:
+    """Return whether `pod` was created from the present template of `owner`."""
+    match owner:
+        case StatefulSet():
+            update = owner.status.get("updateRevision")
+            return bool(update) and pod.metadata.labels.get(_REVISION) == update
+        case DaemonSet():
+            updated = owner.status.get("updatedNumberScheduled")  # None if no pod is up to date
+            return updated is not None and updated == owner.status.get("desiredNumberScheduled")
+        case _:
+            return True
+
+
+def _mutation(template: Json, pod: Pod) -> _Mutation | None:
+    """Return what admission added to `pod`, which was created from `template`; None if nothing."""
+    stated = template.get("spec") or {}
+    spec: Json = msgspec.json.decode(msgspec.json.encode(pod.spec))
+    is_resized = pod.metadata.generation > 1 and not any(
+        one in pod.metadata.annotations for one in OF_VERTICAL_AUTOSCALER
+    )
+    containers: dict[str, list[Json]] = {}
+    amounts: dict[str, _Amounts] = {}
+    for field in _CONTAINERS:
+        own = {one.get("name"): one for one in stated.get(field) or ()}
+        admitted = spec.get(field) or []
+        containers[field] = [one for one in admitted if one["name"] not in own]
+        if not is_resized:
+            for one in admitted:
+                if one["name"] in own and (changed := _changed(own[one["name"]], one)):
+                    amounts[one["name"]] = changed
+    selector = stated.get("nodeSelector") or {}
+    tolerated = {_taint(one) for one in stated.get("tolerations") or ()}
+    tolerated |= {(key, NO_EXECUTE) for key in TOLERATED_TAINTS}  # of DefaultTolerationSeconds
+    found = _Mutation(
+        containers,
+        amounts,
+        [one for one in spec.get("tolerations") or () if _taint(one) not in tolerated],
+        {key: one for key, one in (spec.get("nodeSelector") or {}).items() if key not in selector},
+        {one: spec[one] for one in _WHOLE if spec.get(one) and not stated.get(one)},
+    )
+    has_any = any(containers.values()) or amounts or found.tolerations
+    return found if has_any or found.node_selector or found.whole else None
+
+
+def _changed(stated: Json, admitted: Json) -> _Amounts:
+    """Return the amounts of a container that differ between its template and its pod."""
+    before, after = stated.get("resources") or {}, admitted.get("resources") or {}
+    limits = before.get("limits") or {}  # a limit is also the default of a request
+    found = {}
+    for field in _AMOUNTS:
+        own = {**limits, **(before.get(field) or {})} if field == "requests" else limits
+        for resource, amount in (after.get(field) or {}).items():
+            if own.get(resource) != amount:
+                found[field, resource] = (own.get(resource), amount)
+    return found
