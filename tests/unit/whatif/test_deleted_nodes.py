@@ -85,3 +85,16 @@ def test_other_finalizers_are_removed_at_once(cluster, snapshot, finalizers):
     assert names(answer) == ["b", "c"]
     assert not answer.difference.evicted
     assert not [one for one in answer.changed.notes if "Karpenter" in one]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"), [("kafka.strimzi.io/v1", "StrimziPodSet"), ("apps/v1", "StatefulSet")]
+)
+def test_pods_of_unknown_controllers_are_created_again(make, snapshot, api_version, kind):
+    """Pod garbage collection marks a pod as failed before it deletes the pod."""
+    pod = make.pod("db-0", node_name="a", owner="db")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api_version, "kind": kind}
+    cluster = snapshot(make.node("a"), make.node("b"), pod)
+    answer = what_if(cluster, ClusterChange(delete=("node/a",)))
+    assert [(one.key, one.node) for one in answer.changed.pods.values()] == [("default/db-0", "b")]
+    assert not answer.difference.gone

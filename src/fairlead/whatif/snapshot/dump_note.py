@@ -23,7 +23,7 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import (
     DAEMON_SET,
@@ -55,7 +55,7 @@ from fairlead.whatif.snapshot.manifest import (
     unknown_annotations,
 )
 from fairlead.whatif.snapshot.samples import samples
-from fairlead.whatif.snapshot.served_kind import is_served
+from fairlead.whatif.snapshot.served_kind import is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
@@ -131,6 +131,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     some = samples(manifests)
     if any(one.ref.uid for one in some):
         yield from _missing(some)
+        yield from _custom_owners(some)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(some)
         yield from _other_versions(some, manifests)
@@ -241,6 +242,22 @@ def _missing_namespaces(manifests: Iterable[Manifest]) -> Iterator[str]:
     )
 
 
+def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if custom resources control unfinished pods."""
+    kinds: set[str] = set()
+    for pod in filter(None, map(_pod, manifests)):
+        owner = controller_of(pod.metadata)
+        if owner is not None and is_custom(owner.api_version) and not is_terminal(pod):
+            kinds.add(owner.kind)
+    if kinds:
+        found = sorted(kinds)
+        more = f" and {len(found) - _NAMED_MAX:,} more kinds" if len(found) > _NAMED_MAX else ""
+        yield (
+            f"Controllers of custom resources are not simulated ({', '.join(found[:_NAMED_MAX])}"
+            f"{more}): each of their pods that is deleted is replaced by an equal pod."
+        )
+
+
 def _is_out(node: Manifest) -> bool:
     """Return whether `node` is not Ready. Then its Lease matters: it has the last heartbeat."""
     conditions = node.node.status.conditions
@@ -255,7 +272,7 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
         if pod is None:
             continue
         owner = controller_of(pod.metadata)
-        if owner is not None and owner.kind in _OWNERS:
+        if owner is not None and owner.kind in _OWNERS and not is_custom(owner.api_version):
             yield _OWNERS[owner.kind]
         name = pod.spec.priority_class_name
         if name and not name.startswith("system-"):

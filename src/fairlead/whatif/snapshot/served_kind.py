@@ -17,6 +17,11 @@ def is_served(kind: Kind) -> bool:
     return names is None or names.get(kind.kind.lower()) == kind.kind
 
 
+def is_custom(api_version: str) -> bool:
+    """Return whether `api_version` is in a group that Kubernetes does not serve by default."""
+    return api_version.rpartition("/")[0] not in _names()
+
+
 def nearest_kind(kind: Kind) -> str:
     """Return the name of the most similar kind in the group of `kind`; "" if none is similar."""
     names = _names().get(kind.group, {})

@@ -316,3 +316,17 @@ def test_bound_claims_need_volumes(notes):
     [note] = notes(*COMPLETE, claim)
     assert note == "The dump has no persistentvolumes (every node is assumed to reach them)."
     assert notes(*COMPLETE, {**claim, "spec": {}}) == ()
+
+
+def test_kinds_of_custom_resources_that_control_pods_are_named(notes, make):
+    """The group decides: a StatefulSet of OpenKruise is a custom resource."""
+    kinds = ("apps.kruise.io/v1beta1", "StatefulSet"), ("tekton.dev/v1", "TaskRun")
+    pods = [make.pod(kind.lower(), node_name="n0", owner="o") for _, kind in kinds]
+    for pod, (api_version, kind) in zip(pods, kinds, strict=True):
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api_version, "kind": kind}
+    found = notes(*COMPLETE, *pods)
+    [note] = [one for one in found if "custom" in one]
+    assert "(StatefulSet, TaskRun)" in note
+    assert not any("statefulsets" in one for one in found)
+    pods[1]["status"] = {"phase": "Succeeded"}
+    assert any("(StatefulSet)" in one for one in notes(*COMPLETE, *pods))

@@ -13,6 +13,7 @@ from typing import ClassVar, Final
 from msgspec import Struct
 
 from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.deletion.garbage_collector import WHY_OWNER_DELETED
@@ -24,6 +25,8 @@ from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, Owne
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
 NAME_KEEPING_KIND: Final = "StatefulSet"
 NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
+_DISRUPTION_TARGET: Final = "DisruptionTarget"
+_BY_POD_GC: Final = "DeletionByPodGC"  # a reason of _DISRUPTION_TARGET
 
 
 class UnknownOwnerRule(Struct, frozen=True):
@@ -50,10 +53,16 @@ class UnknownOwnerRule(Struct, frozen=True):
         return replicas.names if self.keeps_names else [""] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether the pod was deleted or, if its owner is of REPLICA_KINDS, has failed."""
-        return after in (None, PodState.TERMINATING) or (
-            after is PodState.FAILED and self.kind in REPLICA_KINDS
-        )
+        """Return whether the pod is deleted or, if its owner is of REPLICA_KINDS, has failed.
+
+        Pod garbage collection marks a pod as failed just before it deletes the pod.
+        """
+        # upstream: pkg/controller/podgc/gc_controller.go: markFailedAndDeletePodWithCondition
+        if after is not PodState.FAILED:
+            return after in (None, PodState.TERMINATING)
+        target = condition(pod, _DISRUPTION_TARGET)
+        is_collected = target is not None and target.reason == _BY_POD_GC
+        return is_collected or self.kind in REPLICA_KINDS
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Plan one pod for each replacement.
