@@ -427,7 +427,7 @@ def _startup_note(pair: ExperimentPair, effect: Effect, conditions: Conditions) 
     """Yield a note about the time that pods take to become ready, if the change starts any pods."""
     found = effect.difference
     updated = (one.pod for one in found.updated)
-    pods = (*found.displaced, *found.elsewhere, *found.placed, *updated)
+    pods = (*found.displaced, *found.elsewhere, *found.placed, *found.completed, *updated)
     if pods and conditions.startup is not None:
         after = for_readers(conditions.startup)
         yield f"Every pod becomes ready {after} after it is scheduled (--startup-time)."

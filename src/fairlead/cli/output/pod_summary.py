@@ -177,6 +177,11 @@ def other_pods(difference: Difference) -> Iterator[Section]:
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
         what = f"{counted(len(rows), 'pod')} {title.lower()}"
         yield table_section(what, (named, node), rows, rank, least=MOVES_MIN)
+    ended = [(one.key, one.node, one.phase) for one in difference.completed]
+    named = TableColumn(f"COMPLETED ({len(ended):,})", is_name=True)
+    columns = (named, node, TableColumn("PHASE"))
+    what = f"{counted(len(ended), 'pod')} completed"
+    yield table_section(what, columns, ended, Rank.MOVES, least=MOVES_MIN)
     missing = [(one.pod.key, one.pod.node, one.waits_for or "-") for one in difference.not_created]
     named = TableColumn(f"NOT CREATED AGAIN ({len(missing):,})", is_name=True)
     columns = (named, node, TableColumn("WAITS FOR", is_name=True))

@@ -190,6 +190,13 @@ class Workloads:
             if finished is not None and not finished.is_success and not rule.is_over:
                 yield sets[key].ref, finished
 
+    def wanted_job_pods(self) -> Iterator[tuple[ObjectRef, int]]:
+        """Yield (reference, number of pods that should run now) of each Job."""
+        for key, rule in self._pod_sets.rules.items():
+            if isinstance(rule, JobRule):
+                pods = self._pod_sets.sets[key]
+                yield pods.ref, rule.wanted(len(pods.active))
+
     def next_job_deadline(self) -> Instant | None:
         """Return the next time at which an unfinished Job exceeds its deadline, or None."""
         rules = (rule for rule in self._pod_sets.rules.values() if isinstance(rule, JobRule))

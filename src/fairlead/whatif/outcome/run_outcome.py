@@ -28,7 +28,8 @@ else:
     # help() evaluates the annotations of a Struct; most runs have no autoscaler to import.
     AutoscalingOutcome = PodAutoscalerOutcome = Any
 
-COMPLETED: Final = ("Succeeded", "Failed")
+FAILED: Final = "Failed"
+COMPLETED: Final = ("Succeeded", FAILED)
 """The phases of a pod that has completed."""
 
 
@@ -37,13 +38,13 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
     which it became pending. `started_at` is the time at which it started to run, None if it has not
-    started. `requests` are in millicores for CPU, in units for other resources. `is_initial` means
-    that the pod has existed since the start of the run. `is_terminating` means that its deletion
-    was requested but is not complete. `revision` is the template revision of its `owner`, "" if
-    unknown. `belongs_to_node` means that the pod is static or of a DaemonSet, and is deleted with
-    its node; as long as it has no node, it waits for the node `pinned_to`. `is_held_up` means that
-    the pod has a node, but waits for a volume that is attached to another node; such a pod counts
-    as pending.
+    started, and `ended_at` the time at which it completed. `requests` are in millicores for CPU, in
+    units for other resources. `is_initial` means that the pod has existed since the start of the
+    run. `is_terminating` means that its deletion was requested but is not complete. `revision` is
+    the template revision of its `owner`, "" if unknown. `belongs_to_node` means that the pod is
+    static or of a DaemonSet, and is deleted with its node; as long as it has no node, it waits for
+    the node `pinned_to`. `is_held_up` means that the pod has a node, but waits for a volume that is
+    attached to another node; such a pod counts as pending.
     """
 
     namespace: str
@@ -56,6 +57,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""
     since: Instant = 0
     started_at: Instant | None = None
+    ended_at: Instant | None = None
     is_initial: bool = False
     is_terminating: bool = False
     owner: WorkloadRef | None = None
@@ -83,6 +85,11 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def is_completed(self) -> bool:
         """Whether the pod succeeded or failed."""
         return self.phase in COMPLETED
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the pod completed with a failure."""
+        return self.phase == FAILED
 
     @property
     def is_placed(self) -> bool:

@@ -236,6 +236,7 @@ class ReportData(TypedDict, total=False):
     gone: Sequence[Json]
     not_created: Sequence[Json]
     placed: Sequence[Json]
+    completed: Sequence[Json]
     updated: Sequence[Json]
     removed: Sequence[Json]
     deleted_claims: Sequence[Json]

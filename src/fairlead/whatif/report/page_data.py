@@ -47,6 +47,7 @@ TABLES = {
     "gone": ("pod", "node"),
     "not_created": ("pod", "node", "waits_for"),
     "placed": ("pod", "node"),
+    "completed": ("pod", "node", "phase", "at_s"),
     "updated": ("pod", "node", "instead_of"),
     "removed": ("pod", "node"),
     "deleted_claims": ("claim", "volume", "reclaim_policy", "at_s"),

@@ -49,7 +49,8 @@ from fairlead.whatif.result.tabular_answer import counted
 _LISTS: Final = (
     "workloads", "node_pools", "budgets", "fail_on", "packing", "certainty", "start_times",
     "drain_refused",
-    "undrained", "returned", "waited", "gone", "not_created", "placed", "updated", "removed",
+    "undrained", "returned", "waited", "gone", "not_created", "placed", "completed",
+    "updated", "removed",
     "deleted_claims", "skipped", "errors", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
@@ -143,7 +144,8 @@ def _owners(found: Difference, changed: RunOutcome) -> dict[str, str]:
         *(one.pod for one in found.updated),
         *(one.pod for one in found.not_created),
         *(one.pod for one in changed.undrained),
-        *(*found.placed, *found.returned, *found.pending, *found.gone, *found.removed),
+        *(*found.placed, *found.completed, *found.returned, *found.pending),
+        *(*found.gone, *found.removed),
     ]
     return _workloads_of(pods)
 

@@ -133,6 +133,8 @@ def _workload(one: WorkloadEffect) -> Json:
         "returned": one.returned,
         "updated": one.updated,
         "placed": one.placed,
+        "completed": one.completed,
+        "failed": one.failed,
         "pending": one.pending,
         "gone": one.gone,
         "not_created": one.not_created,

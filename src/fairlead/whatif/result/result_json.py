@@ -64,6 +64,7 @@ def whatif_result(
         "choices_among_equals": changed.choices_among_equals,
         "choices_among_equals_without": without.choices_among_equals,
         "placed": _placed(found.placed),
+        "completed": _completed(found.completed, start),
         "moved": [_move(move) for move in found.moved],
         "returned": _placed(found.returned),
         "preempted": [_preempted(one, start) for one in found.preempted],
@@ -169,6 +170,18 @@ def _head(kind: str, source: str, seed: int, outcome: RunOutcome) -> Json:
 
 def _placed(pods: Iterable[PodEnd]) -> list[Json]:
     return [{"pod": pod.key, "node": pod.node} for pod in pods]
+
+
+def _completed(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
+    return [
+        {
+            "pod": pod.key,
+            "node": pod.node,
+            "phase": pod.phase,
+            "at_s": None if pod.ended_at is None else _at_s(pod.ended_at, start),
+        }
+        for pod in pods
+    ]
 
 
 def _not_created(found: Difference) -> list[Json]:

@@ -69,6 +69,8 @@ TABLES: Final = (
     _table("returned", "Returned", pod="pod", node="node"),
     _table("updated", "Updated", pod="pod", node="node", instead_of="instead of"),
     _table("placed", "Newly placed", pod="pod", node="node"),
+    _table("completed", "Completed", pod="pod", node="node", phase="phase",
+           at_s="after (s)"),
     _table("removed", "Removed", pod="pod", node="node"),
     _table("deleted_claims", "Deleted claims", claim="claim", volume="volume",
            reclaim_policy="reclaim policy", at_s="after (s)"),

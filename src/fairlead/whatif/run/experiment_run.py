@@ -578,10 +578,11 @@ class ExperimentRun:
         pods = list(self._recorder.pods_of(concerned))
         with_nodes = ((pod, node) for _, pod, node in pods)
         wanted = wanted_pods(self._world.store, with_nodes, concerned)
-        for ref, _ in self._controllers.workloads.failed_jobs():
+        # A simulation does not write the status of Jobs.
+        for ref, count in self._controllers.workloads.wanted_job_pods():
             job = WorkloadRef(ref.kind, ref.namespace, ref.name)
             if job in wanted:
-                wanted[job] = 0  # a simulation does not write the status of Jobs
+                wanted[job] = count
         begin = until + 1 if self._experiment.compares_packings else since
         with_uids = ((uid, pod) for uid, pod, _ in pods)
         return dict(recorder.readiness(with_uids, wanted, begin, until, settled=settled))

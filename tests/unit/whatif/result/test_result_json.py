@@ -67,6 +67,7 @@ def test_the_result_of_a_what_if_conforms_to_the_schema(schema, answer):
         "start_times",
         "drain_flags",
         "drain_refused",
+        "completed",
         "returned",
         "waited",
         "updated",

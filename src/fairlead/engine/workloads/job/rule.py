@@ -142,6 +142,14 @@ class JobRule:
         """Return no changes, because no decision depends on the readiness of pods."""
         return NOTHING
 
+    def wanted(self, running: int) -> int:
+        """Return the number of pods that should be active, while `running` pods are.
+
+        It is 0 if the Job is suspended or has reached its end.
+        """
+        is_ended = self.is_over or self.progress.finished is not None
+        return 0 if is_ended or self.spec.suspend else self._wanted(running)
+
     # --- state -----------------------------------------------------------------------------------
 
     @property

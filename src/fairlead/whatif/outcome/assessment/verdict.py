@@ -62,6 +62,7 @@ class OutcomeKind(StrEnum):
     DISPLACED = "displaced"
     UPDATED = "updated"
     STARTED = "started"
+    COMPLETED = "completed"
     REMOVED = "removed"
     MOVED = "moved"
     BUDGET_CHANGED = "budget_changed"
@@ -250,7 +251,7 @@ def _pending(effect: Effect) -> str | None:
 def _error(effect: Effect) -> str | None:
     errors = effect.lasting_errors
     if not errors:
-        return None
+        return _failed(effect)
     first = errors[0]
     if first.is_failed_job:
         others = sum(one.is_failed_job for one in errors) - 1
@@ -264,6 +265,12 @@ def _error(effect: Effect) -> str | None:
         verb = "is" if count == 1 else "are"
         return f"{_pods(count)} of {whose} {verb} not created: {first.message}"
     return f"{_counted(len(errors), 'error')}: {first.subject}: {first.message}"
+
+
+def _failed(effect: Effect) -> str | None:
+    """Return a sentence about new pods without a controller that failed; None if none did."""
+    pods = [pod for pod in effect.difference.completed if pod.has_failed]
+    return f"{_pods_of(pods)} {_end(effect, pods, 'fail')}." if pods else None
 
 
 def _gone(effect: Effect) -> str | None:
@@ -459,6 +466,19 @@ def _started(effect: Effect) -> str | None:
     return f"{_pods_of(pods, what)} {verb}{after}{alone}."
 
 
+def _completed(effect: Effect) -> str | None:
+    pods = [pod for pod in effect.difference.completed if not pod.has_failed]
+    return f"{_pods_of(pods)} {_end(effect, pods, 'complete')}." if pods else None
+
+
+def _end(effect: Effect, pods: Sequence[PodEnd], verb: str) -> str:
+    """Return a text such as "run and complete; the last one after 5m"."""
+    after = _time(effect.changed.after_start(max(pod.ended_at or 0 for pod in pods)))
+    if len(pods) == 1:
+        return f"runs and {verb}s after {after}"
+    return f"run and {verb}; the last one after {after}"
+
+
 def _removed(effect: Effect) -> str | None:
     """Return a sentence about deleted pods, and a sentence about pods that are never created.
 
@@ -570,6 +590,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.DISPLACED, _displaced),
     (OutcomeKind.UPDATED, _updated),
     (OutcomeKind.STARTED, _started),
+    (OutcomeKind.COMPLETED, _completed),
     (OutcomeKind.REMOVED, _removed),
     (OutcomeKind.MOVED, _moved),
     (OutcomeKind.BUDGET_CHANGED, _budget_changed),

@@ -28,7 +28,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
 _WITH_REPLICAS: Final = frozenset(
     kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
@@ -78,6 +78,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     """All effects that only the run with the change has.
 
     - `placed`: pods that have a node only with the change
+    - `completed`: pods that started after the change and completed, if more pods of their workload
+      did so than without the change; a pod without a controller may also have failed
     - `moved`: pods that are on another node than without the change; not all are displaced
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
@@ -97,6 +99,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     """
 
     placed: tuple[PodEnd, ...]
+    completed: tuple[PodEnd, ...]
     moved: tuple[Move, ...]
     updated: tuple[PodUpdate, ...]
     preempted: tuple[Preempted, ...]
@@ -118,6 +121,7 @@ class Difference(Struct, frozen=True, kw_only=True):
         """Whether the change affects no pod."""
         return not (
             self.placed
+            or self.completed
             or self.moved
             or self.updated
             or self.preempted
@@ -189,6 +193,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     current = {role.before.key: role.after for role in roles if role.is_renamed}
     return Difference(
         placed=tuple(placed),
+        completed=tuple(_completed(without, changed)),
         moved=tuple(
             Move(one.after, one.before.node, one.after.node, one.is_recreated)
             for one in roles
@@ -211,6 +216,34 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         if pending or not_created or newly_lost(without, changed, unneeded(updated, removed))
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
+
+
+def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
+    """Yield the pods that completed after the change, beyond those of `without`, sorted by key.
+
+    The pods of a workload are counted, because their names can be random.
+    """
+    before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
+    known = {pod.key for pod in before}
+    more = Counter(pod.workload for pod in after)
+    more.subtract(pod.workload for pod in before)
+    for pod in after:
+        if pod.key not in known and more[pod.workload] > 0:
+            more[pod.workload] -= 1
+            yield pod
+
+
+def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
+    """Yield the pods that started after the change and succeeded, sorted by key.
+
+    Pods without a controller are included if they failed, because nothing replaces them.
+    """
+    touched = run.pods.keys() if run.touched is None else run.touched & run.pods.keys()
+    ended = [*(run.pods[key] for key in touched), *run.completed_and_deleted]
+    for pod in sorted(ended, key=lambda one: one.key):
+        is_over = pod.is_completed and (pod.workload.kind == POD or not pod.has_failed)
+        if is_over and pod.started_at is not None and pod.started_at >= run.started_at:
+            yield pod
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:

@@ -34,7 +34,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced; `recreated` of
     these were deleted and created again. `moved_alike` counts the `returned` pods that moved from
-    another node to the same node in both runs. `fewer` counts the `removed` pods that never
+    another node to the same node in both runs. `completed` and `failed` pods started after the
+    change and have ended; they are not in `placed`. `fewer` counts the `removed` pods that never
     existed in the run with the change. `missing` are pods that the workload wants and could
     not create, except those in `not_created` and `down`, which existed before.
 
@@ -57,6 +58,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     moved_alike: int = 0
     updated: int = 0
     placed: int = 0
+    completed: int = 0
+    failed: int = 0
     pending: int = 0
     gone: int = 0
     not_created: int = 0
@@ -73,11 +76,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def is_harmed(self) -> bool:
         """Whether the change harmed the workload.
 
-        It did if pods are pending, gone, not created, undrained or down, or if fewer pods than
-        wanted are ready at the end. It also did if at some time no pod was ready although some were
-        ready before, or if a budget was breached.
+        It did if pods are pending, gone, not created, undrained, down or failed, or if fewer pods
+        than wanted are ready at the end. It also did if at some time no pod was ready although some
+        were ready before, or if a budget was breached.
         """
-        left_over = self._lost + self.undrained
+        left_over = self._lost + self.undrained + self.failed
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
 
@@ -172,7 +175,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.recreated, "created again elsewhere"),
             (self.elsewhere - self.recreated, "placed elsewhere"),
             (self.updated, "updated"),
-            (self.placed, "new"),
+            (self.placed + self.completed + self.failed, "new"),
+            (self.completed, "completed"),
+            (self.failed, "failed"),
             (self.removed - self.fewer, "removed"),
             (self.fewer, "fewer" if is_short else "fewer than without the change"),
         )
@@ -262,6 +267,8 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.updated]
     yield "placed", list(found.placed)
+    yield "completed", [pod for pod in found.completed if not pod.has_failed]
+    yield "failed", [pod for pod in found.completed if pod.has_failed]
     yield "pending", list(found.pending)
     yield "gone", list(found.gone)
     yield "not_created", [one.pod for one in found.not_created]

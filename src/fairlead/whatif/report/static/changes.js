@@ -89,6 +89,10 @@ const CHANGE_TABLES = [
     { key: "waits_for", label: "Waits for", kind: "pod" },
   ]),
   podListTable("placed", "Newly placed", []),
+  podListTable("completed", "Completed", [
+    { key: "phase", label: "Phase", kind: "text" },
+    { key: "at_s", label: "Time", kind: "time" },
+  ]),
   podListTable("updated", "Updated", [{ key: "instead_of", label: "Instead of", kind: "pod" }]),
   podListTable("removed", "Removed", []),
   {

@@ -13,6 +13,7 @@ const LISTS = [
   "gone",
   "not_created",
   "placed",
+  "completed",
   "updated",
   "removed",
   "deleted_claims",

@@ -461,6 +461,8 @@ class Recorder(Struct):
         self.history.place(pod.metadata.uid, occupied, self.now)
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
+        if track.ended_at is None and is_terminal(pod):
+            track.ended_at = self.now
 
     def _load_replicas(self, replicas: Replicas) -> None:
         """Record pods of a snapshot, as `_record_pod` does; tracks of running pods are made later.

@@ -219,6 +219,10 @@ ROWS = {
         outcome(HERE, pod("q", "b", 4)),
         "1 more pod of deploy/ns/web runs after 4s, and none is displaced.",
     ),
+    OutcomeKind.COMPLETED: (
+        outcome(HERE, pod("q", "b", 4, phase="Succeeded", ended_at=seconds(30))),
+        "1 pod of deploy/ns/web runs and completes after 30s.",
+    ),
     OutcomeKind.REMOVED: (outcome(), "1 pod of deploy/ns/web is removed."),
     OutcomeKind.MOVED: (
         outcome(THERE),
