@@ -63,3 +63,13 @@ def test_a_new_pod_that_fails_is_an_error(make, snapshot, write):
     (row,) = answer.effect.workloads
     assert row.short_words == "1 new, 1 failed"
     assert row.is_harmed
+
+
+def test_a_failed_job_and_its_pods_are_not_untouched(make, snapshot, write):
+    made = job(backoffLimit=0)
+    made["spec"]["template"]["spec"]["activeDeadlineSeconds"] = 60
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(write("job.json", made),)))
+    assert answer.verdict.first.kind is OutcomeKind.ERROR
+    (row,) = answer.effect.workloads
+    assert row.short_words == "1 new, 1 failed"
+    assert answer.effect.untouched_workloads == 0

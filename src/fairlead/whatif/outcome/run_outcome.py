@@ -28,8 +28,9 @@ else:
     # help() evaluates the annotations of a Struct; most runs have no autoscaler to import.
     AutoscalingOutcome = PodAutoscalerOutcome = Any
 
+SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
-COMPLETED: Final = ("Succeeded", FAILED)
+COMPLETED: Final = (SUCCEEDED, FAILED)
 """The phases of a pod that has completed."""
 
 

@@ -28,7 +28,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import POD, WorkloadRef
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 _WITH_REPLICAS: Final = frozenset(
     kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
@@ -79,7 +79,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     - `placed`: pods that have a node only with the change
     - `completed`: pods that started after the change and completed, if more pods of their workload
-      did so than without the change; a pod without a controller may also have failed
+      did so than without the change; some of them may have failed
     - `moved`: pods that are on another node than without the change; not all are displaced
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
@@ -234,15 +234,12 @@ def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
 
 
 def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
-    """Yield the pods that started after the change and succeeded, sorted by key.
-
-    Pods without a controller are included if they failed, because nothing replaces them.
-    """
+    """Yield the pods that started after the change and have completed, sorted by key."""
     touched = run.pods.keys() if run.touched is None else run.touched & run.pods.keys()
-    ended = [*(run.pods[key] for key in touched), *run.completed_and_deleted]
-    for pod in sorted(ended, key=lambda one: one.key):
-        is_over = pod.is_completed and (pod.workload.kind == POD or not pod.has_failed)
-        if is_over and pod.started_at is not None and pod.started_at >= run.started_at:
+    ended = {pod.key: pod for pod in run.completed_and_deleted}
+    ended |= {key: run.pods[key] for key in touched}
+    for _, pod in sorted(ended.items()):
+        if pod.is_completed and pod.started_at is not None and pod.started_at >= run.started_at:
             yield pod
 
 

@@ -70,6 +70,7 @@ class Effect(Struct, frozen=True, kw_only=True):
         Affected workloads without pods at the end, such as deleted ones, are not in the total.
         """
         affected = {one.workload for one in self.workloads}
+        affected.update(one.workload for one in self.lasting_errors if one.workload is not None)
         if affected:
             affected &= {pod.workload for pod in self.changed.pods.values()}
         return max(self.changed.workloads_total - len(affected), 0)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.engine.workloads.annotation import original_key
-from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.run_outcome import SUCCEEDED, PodEnd
 
 
 class ListedPod(Protocol):
@@ -107,7 +107,9 @@ def listed(
 
 
 def _liveness(pod: Pod) -> int:
-    """Return a sort key: 2 for a live pod, 1 for a completed pod, 0 for a terminating pod."""
+    """Return a sort key: live pods are best, then succeeded, failed and terminating pods."""
     if is_terminating(pod):
         return 0
-    return 1 if is_terminal(pod) else 2
+    if is_terminal(pod):
+        return 2 if pod.status.phase == SUCCEEDED else 1
+    return 3
