@@ -82,9 +82,10 @@ def experiments_of(
     script = script_of_change(change, snapshot, conditions.seed, templates)
     if script.written:
         # Imported only if it is needed.
-        from fairlead.whatif.change.job_deadline import without_job_deadlines  # noqa: PLC0415
+        from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
 
-        script = without_job_deadlines(script, kubelets.config.run_durations)
+        script, ignored = without_deadlines(script, kubelets.config.run_durations)
+        without = replace(without, kubelet=replace(without.kubelet, ignores_deadline=ignored))
     if without.karpenter is not None:
         # Imported only if it is needed.
         from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415

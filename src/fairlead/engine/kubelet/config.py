@@ -49,6 +49,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the
     result of `removal_delays`.
 
+    If `ignores_deadline` is set, it returns whether the kubelet does not apply the
+    activeDeadlineSeconds of a pod.
+
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the lease states the period and is written once, and its readers compute the renewals
     (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
@@ -75,5 +78,6 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     input_duration: DurationNs | None = None
     job_duration: DurationNs | None = None
     run_durations: Callable[[Pod], DurationNs | None] | None = None
+    ignores_deadline: Callable[[Pod], bool] | None = None
     nodes: tuple[str, ...] | None = None
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

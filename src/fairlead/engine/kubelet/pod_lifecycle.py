@@ -89,7 +89,7 @@ def next_act(
         if config.accepts_pods and not pod.status.start_time:
             return Due(Act.ACCEPT, bound_at)
         start = Due(Act.START, bound_at + start_delay_of(pod, config))
-        return earlier(start, deadline_due(pod, bound_at))
+        return earlier(start, deadline_due(pod, bound_at, config))
     if pod.status.phase != "Running":
         return None
     due = earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
@@ -154,16 +154,19 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
             duration = config.job_duration
     if duration is not None:
         completed = Due(Act.END, started_at + duration, "completed")
-    return earlier(completed, deadline_due(pod, started_at))
+    return earlier(completed, deadline_due(pod, started_at, config))
 
 
-def deadline_due(pod: Pod, accepted_at: Instant) -> Due | None:
+def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due | None:
     """Return the act at the deadline spec.activeDeadlineSeconds of `pod`; None if it has none.
 
-    The deadline counts from status.startTime; if that is missing, from `accepted_at`.
+    Return None also if `config` says that the deadline is ignored. The deadline counts from
+    status.startTime; if that is missing, from `accepted_at`.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     if pod.spec.active_deadline_seconds is None:
+        return None
+    if config.ignores_deadline is not None and config.ignores_deadline(pod):
         return None
     since = start_time(pod)
     counted_from = accepted_at if since is None else since

@@ -1,4 +1,4 @@
-"""A Job that a change starts fails at its deadline only if the run time of its pods is known."""
+"""Jobs and pods that a change starts fail at a deadline only if their run time is known."""
 
 from __future__ import annotations
 
@@ -78,3 +78,25 @@ def test_a_deadline_applies_if_a_stage_completes_the_pods(make, snapshot, write,
     answer = what_if(snapshot(make.node("a")), ClusterChange(apply=applied), conditions)
     assert [one.subject for one in answer.effect.errors] == ["Job default/j"]
     assert not noted(answer)
+
+
+@pytest.mark.parametrize(("run_duration", "failed"), [("", 0), ("90s", 1)])
+def test_the_deadline_of_the_pods_of_a_new_job_applies_if_their_run_time_is_known(
+    make, snapshot, write, run_duration, failed
+):
+    made = job(run_duration)
+    del made["spec"]["activeDeadlineSeconds"]
+    made["spec"]["template"]["spec"]["activeDeadlineSeconds"] = 60
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(write("job.json", made),)))
+    assert len(answer.difference.completed) == failed
+    assert len(answer.difference.placed) == (not failed)
+    words = "activeDeadlineSeconds of Job default/j (60s for each pod) is not applied"
+    assert any(note.startswith(words) for note in answer.changed.notes) != bool(failed)
+
+
+def test_the_deadline_of_a_new_pod_is_ignored_too(make, snapshot, write):
+    pod = make.pod("p", activeDeadlineSeconds=60)
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(write("pod.json", pod),)))
+    assert [one.name for one in answer.difference.placed] == ["p"]
+    words = "activeDeadlineSeconds of Pod default/p (60s) is not applied"
+    assert any(note.startswith(words) for note in answer.changed.notes)

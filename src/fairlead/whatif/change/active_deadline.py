@@ -1,0 +1,148 @@
+"""Leaves out activeDeadlineSeconds of what a change starts, if the run time of the pods is unknown.
+
+Pods without a known run time are assumed to keep running. So each of these Jobs and pods would
+exceed its deadline, and the answer would say that the change makes it fail. Jobs and pods that run
+in the dump keep their deadline: it passes in the run without the change, too.
+
+The deadline of a Job is removed from the Job. The deadline of a pod stays in its specification,
+because quotas of scope Terminating count the pod by it; the simulated kubelets ignore it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.apiserver.kind import JOB, POD
+from fairlead.engine.core.command import Command, CreateObject, PatchObject
+from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.change.cluster_change import ChangeScript
+
+RunDurations = Callable[[Pod], DurationNs | None]
+
+_FIELD: Final = "activeDeadlineSeconds"
+_NAMES_MAX: Final = 3
+
+
+class IgnoredDeadlines(Struct, frozen=True):
+    """Whether the deadline of a pod is ignored: that of the pods and Jobs with these names.
+
+    The names are kind, namespace and name.
+    """
+
+    names: frozenset[tuple[str, str, str]]
+
+    def __call__(self, pod: Pod) -> bool:
+        """Return whether the deadline of `pod` is ignored."""
+        owner, meta = controller_of(pod.metadata), pod.metadata
+        kind, name = (POD.kind, meta.name) if owner is None else (owner.kind, owner.name)
+        return (kind, meta.namespace, name) in self.names
+
+
+def without_deadlines(
+    script: ChangeScript, run_durations: RunDurations | None
+) -> tuple[ChangeScript, IgnoredDeadlines | None]:
+    """Return `script` in which the Jobs that it creates or resumes have no deadline.
+
+    Return also which pods ignore their own deadline: those of these Jobs, and those that `script`
+    creates; None if no pod has a deadline. A note names the Jobs and pods. A Job or pod keeps its
+    deadline if it has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns the
+    run time.
+    """
+    written = {one.ref: one.value for one in script.written}
+    notes: list[_Deadline] = []
+
+    def changed(command: Command) -> Command:
+        match command:
+            case CreateObject(manifest=created):
+                pass
+            case PatchObject(patch=patch) if "suspend" in (patch.get("spec") or {}):
+                created = written.get(command.target, {})
+            case _:
+                return command
+        found = _deadline(created, command.target.kind, run_durations)
+        if found is None:
+            return command
+        notes.append(found)
+        if found.of_job is None:
+            return command
+        if isinstance(command, PatchObject):
+            spec = {**command.patch["spec"], _FIELD: None}
+            return PatchObject(command.target, {**command.patch, "spec": spec})
+        spec = {name: value for name, value in created["spec"].items() if name != _FIELD}
+        return CreateObject({**created, "spec": spec})
+
+    steps = [replace(one, commands=tuple(map(changed, one.commands))) for one in script.steps]
+    if not notes:
+        return script, None
+    names = frozenset(one.name for one in notes if one.of_pods is not None)
+    script = replace(script, steps=tuple(steps), notes=(*script.notes, _note(notes)))
+    return script, IgnoredDeadlines(names) if names else None
+
+
+class _Deadline(Struct, frozen=True):
+    """The deadlines of an object in seconds; `name` is its kind, namespace and name."""
+
+    name: tuple[str, str, str]
+    of_job: int | None
+    of_pods: int | None
+
+    def __str__(self) -> str:
+        kind, namespace, name = self.name
+        words = [] if self.of_job is None else [f"{self.of_job:,}s"]
+        if self.of_pods is not None:
+            each = "" if kind == POD.kind else " for each pod"
+            words.append(f"{self.of_pods:,}s{each}")
+        return f"{kind} {namespace}/{name} ({', '.join(words)})"
+
+
+def _deadline(
+    created: Mapping[str, Any], kind: str, run_durations: RunDurations | None
+) -> _Deadline | None:
+    """Return the deadlines of a Job or pod that starts; None if it has none or a known run time."""
+    spec = created.get("spec") or {}
+    if kind not in (JOB.kind, POD.kind) or spec.get("suspend"):
+        return None
+    meta = created["metadata"]
+    name, namespace = meta.get("name", ""), meta.get("namespace", "")
+    if kind == POD.kind:
+        of_job, template, owners = None, created, []
+    else:
+        of_job, template = _positive(spec.get(_FIELD)), spec.get("template") or {}
+        owner = {"apiVersion": JOB.api_version, "kind": kind, "name": name, "controller": True}
+        owners = [owner]
+    try:
+        own = {**(template.get("metadata") or {}), "name": name, "namespace": namespace}
+        pod = decode_as(Pod, {**template, "metadata": {**own, "ownerReferences": owners}})
+    except (DecodeError, AttributeError, TypeError):
+        return None  # the template is malformed
+    of_pods = _positive(pod.spec.active_deadline_seconds)
+    if of_job is None and of_pods is None:
+        return None
+    is_stated = RUN_DURATION in pod.metadata.annotations
+    if is_stated or (run_durations is not None and run_durations(pod) is not None):
+        return None
+    return _Deadline((kind, namespace, name), of_job, of_pods)
+
+
+def _positive(deadline_s: object) -> int | None:
+    """Return `deadline_s` if it is a valid deadline; validation refuses other values."""
+    return deadline_s if isinstance(deadline_s, int) and deadline_s > 0 else None
+
+
+def _note(found: Sequence[_Deadline]) -> str:
+    fail = f"the {found[0].name[0]} fails" if len(found) == 1 else "they fail"
+    names = ", ".join(str(one) for one in found[:_NAMES_MAX])
+    more = f" and {len(found) - _NAMES_MAX:,} more" if len(found) > _NAMES_MAX else ""
+    return (
+        f"{_FIELD} of {names}{more} is not applied, because the run time of the pods is unknown "
+        f"(annotation {RUN_DURATION}). In the answer, the pods run until the end; if they run "
+        f"longer than the deadline, {fail}."
+    )
