@@ -160,11 +160,17 @@ def test_errors_that_the_change_does_not_cause_are_marked(snapshot, make):
     }
     web = make.workload("Deployment", "web", replicas=0)
     cluster = snapshot(make.node("a"), job, quota, web)
-    text = text_of(what_if(cluster, ClusterChange(scale=("deploy/web=3",))), width=300)
+    answer = what_if(cluster, ClusterChange(scale=("deploy/web=3",)))
+    text = text_of(answer, width=300)
     rows = {line.split("  ")[0]: line for line in text.partition("ERRORS")[2].splitlines()}
     marked = [name for name, line in rows.items() if "(also without the change)" in line]
     assert marked == ["Job default/j"]
     assert any(name.startswith("ReplicaSet default/web") for name in rows)
+    errors = whatif_result(answer)["errors"]
+    assert [one["object"] for one in errors if one["also_without"]] == ["Job default/j"]
+    assert len(errors) == 2
+    shown = whatif_report(Heading("", "", 0, 0), answer)["errors"]
+    assert [one["object"] for one in shown if one["also_without"] == "yes"] == ["Job default/j"]
 
 
 def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):

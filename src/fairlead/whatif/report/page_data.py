@@ -52,7 +52,7 @@ TABLES = {
     "removed": ("pod", "node"),
     "deleted_claims": ("claim", "volume", "reclaim_policy", "at_s"),
     "skipped": ("event", "at_s", "why"),
-    "errors": ("object", "missing", "message"),
+    "errors": ("object", "missing", "message", "also_without"),
     "recurrences": ("kind", "message", "at_s"),
     "under_way": ("workload", "what"),
 }  # fmt: skip

@@ -44,6 +44,7 @@ from fairlead.whatif.report.next_step import next_steps
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
 from fairlead.whatif.result.result_json import lists_of_run, whatif_result
+from fairlead.whatif.result.table import cell_text
 from fairlead.whatif.result.tabular_answer import counted
 
 _LISTS: Final = (
@@ -51,7 +52,7 @@ _LISTS: Final = (
     "drain_refused",
     "undrained", "returned", "waited", "gone", "not_created", "placed", "completed",
     "updated", "removed",
-    "deleted_claims", "skipped", "errors", "recurrences", "notes",
+    "deleted_claims", "skipped", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 
@@ -131,6 +132,9 @@ def whatif_report(
         "group_by": result["group_by"],
         "under_way": result["rest"]["under_way"],
         **{name: result[name] for name in _LISTS},  # type: ignore[typeddict-item]
+        "errors": [
+            {**one, "also_without": cell_text(one["also_without"])} for one in result["errors"]
+        ],
         "drain_flags": [{**one, "pods": ", ".join(one["pods"])} for one in result["drain_flags"]],
     }
 

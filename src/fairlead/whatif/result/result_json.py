@@ -22,6 +22,7 @@ from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import (
     DeletedClaim,
     Evicted,
+    ObjectError,
     PdbBreach,
     PodEnd,
     Preempted,
@@ -79,7 +80,10 @@ def whatif_result(
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
-        "errors": _errors(changed),
+        "errors": [
+            {**_error(one), "also_without": one not in answer.effect.errors}
+            for one in changed.errors
+        ],
         "recurrences": _recurrences(changed),
         "notes": list(changed.notes),
         "queues": queues_of_both(without.jobs, changed.jobs),
@@ -145,7 +149,7 @@ def lists_of_run(outcome: RunOutcome) -> Json:
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
         "undrained": _undrained(outcome),
         "skipped": _skipped(outcome),
-        "errors": _errors(outcome),
+        "errors": [_error(one) for one in outcome.errors],
         "recurrences": _recurrences(outcome),
         "notes": list(outcome.notes),
     }
@@ -271,11 +275,8 @@ def _skipped(outcome: RunOutcome) -> list[Json]:
     ]
 
 
-def _errors(outcome: RunOutcome) -> list[Json]:
-    return [
-        {"object": one.subject, "message": one.message, "missing": one.missing}
-        for one in outcome.errors
-    ]
+def _error(one: ObjectError) -> Json:
+    return {"object": one.subject, "message": one.message, "missing": one.missing}
 
 
 def _recurrences(outcome: RunOutcome) -> list[Json]:

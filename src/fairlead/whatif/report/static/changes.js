@@ -124,6 +124,7 @@ const CHANGE_TABLES = [
       { key: "object", label: "Object", kind: "text" },
       { key: "missing", label: "Pods missing", kind: "count" },
       { key: "message", label: "Message", kind: "text" },
+      { key: "also_without", label: "Also without the change", kind: "text" },
     ],
   },
   {
