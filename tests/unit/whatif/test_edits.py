@@ -494,6 +494,27 @@ def test_missing_or_malformed_recommendations_are_refused(ask, make, autoscalers
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"set_resources": ("deploy/web=cpu=2",)},
+        {"set": ("deploy/web:spec.template.spec.containers[c].resources.requests.cpu=2",)},
+        {"set": ("deploy/web:spec.template.spec.containers[c].resources={}",)},
+    ],
+)
+def test_another_value_for_a_recommended_request_is_refused(ask, make, edits):
+    with pytest.raises(InputError) as refused:
+        ask([*running(make, 1), vpa(recommended={"cpu": "250m"})], apply_vpa=True, **edits)
+    assert "replaces a value that --apply-vpa sets" in str(refused.value)
+
+
+def test_other_resources_than_the_recommended_ones_can_be_set(ask, make):
+    edits = {"set_resources": ("deploy/web=memory=1Gi",)}
+    answer = ask([*running(make, 1), vpa(recommended={"cpu": "250m"})], apply_vpa=True, **edits)
+    (pod,) = answer.changed.pods.values()
+    assert (pod.requests["cpu"], pod.requests["memory"]) == (250, 2**30)
+
+
 BUDGET = {
     "apiVersion": "policy/v1",
     "kind": "PodDisruptionBudget",

@@ -508,10 +508,10 @@ def _edit(collected: _Steps) -> None:
         actions = (commands.delete(before.ref), commands.create(after))
         collected.add(before.title, PRIORITY, *actions)
         collected.notes.append(priority_note(before, after.value["value"], inventory))
-    if change.apply_vpa:
-        _apply_recommendations(collected)
-    edited: dict[ObjectRef, Manifest] = {}
     fields = collected.fields = EditedFields()
+    if change.apply_vpa:
+        _apply_recommendations(collected, fields)
+    edited: dict[ObjectRef, Manifest] = {}
     for option, texts, edit_of in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
@@ -536,7 +536,7 @@ def _edit(collected: _Steps) -> None:
         ]
 
 
-def _apply_recommendations(collected: _Steps) -> None:
+def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:
     from fairlead.whatif.change.vertical_pod_autoscaler import (  # noqa: PLC0415 - rarely needed
         OPTION,
         recommended_edits,
@@ -545,6 +545,7 @@ def _apply_recommendations(collected: _Steps) -> None:
     for edit in recommended_edits(collected.inventory, collected.change.namespace):
         collected.notes.append(edit.note)
         if edit.target is not None:
+            fields.add(OPTION, edit.target, edit.places)
             changed = _change_to(collected, edit.target, edit.content, OPTION)
             refuse_excess([changed])
 

@@ -26,8 +26,9 @@ class EditedFields:
     def add(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
         """Add the fields of `target` that `option` sets; `places` maps each path to its name.
 
-        Raises InputError if a field replaces an earlier value. A value for a part of an earlier
-        value replaces only this part, so it is accepted.
+        The name is an option (`--…`) if the user did not name the field. Raises
+        InputError if a field replaces an earlier value. A value for a part of an earlier value
+        replaces only this part, so it is accepted.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)
@@ -40,4 +41,6 @@ class EditedFields:
                     continue
                 is_same = len(earlier) == len(place)
                 problem = "is given twice" if is_same else f"replaces the value given for {name}"
+                if name.startswith("--"):
+                    problem = f"replaces a value that {name} sets"
                 raise InputError(option, problem, object_name=target.title, field=field)

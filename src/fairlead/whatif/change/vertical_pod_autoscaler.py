@@ -37,6 +37,7 @@ from fairlead.whatif.change.container_range import (
     ContainerRange,
     container_range,
 )
+from fairlead.whatif.change.edited_field import Place
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -126,12 +127,14 @@ class _Form(msgspec.Struct):
 class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
-    `target` is None if the VPA has no effect; `note` then contains the reason.
+    `places` has the path of each amount that changes, with the option. `target` is None if the VPA
+    has no effect; `note` then contains the reason.
     """
 
     target: Manifest | None
     content: Json
     note: str
+    places: dict[Place, str] = {}
 
 
 def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[RecommendedEdit]:
@@ -200,20 +203,26 @@ def _edit(
     target.require_right_types()
     content = copy.deepcopy(target.value)
     limits = container_range(inventory, target.ref.namespace)
-    changes = list(_changes(vpa, form, content, limits))
+    places: dict[Place, str] = {}
+    changes = list(_changes(vpa, form, content, limits, places))
     if not changes:
         return RecommendedEdit(None, {}, f"{vpa.title} changes no request of {target.title}.")
-    return RecommendedEdit(target, content, f"{target.title}: {'; '.join(changes)}.")
+    note = f"{target.title}: {'; '.join(changes)}."
+    return RecommendedEdit(target, content, note, places)
 
 
-def _changes(vpa: Manifest, form: _Form, content: Json, limits: ContainerRange) -> Iterator[str]:
+def _changes(
+    vpa: Manifest, form: _Form, content: Json, limits: ContainerRange, places: dict[Place, str]
+) -> Iterator[str]:
     """Set the recommended amounts in `content`; yield a description of each change.
 
-    Raises InputError for a recommended or allowed amount that is malformed.
+    The path of each amount that changes is added to `places`. Raises InputError for a recommended
+    or allowed amount that is malformed.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})
-    for container, admitted in zip(spec.get("containers", []), limits.admitted(spec), strict=True):
+    containers = zip(spec.get("containers", []), limits.admitted(spec), strict=True)
+    for number, (container, admitted) in enumerate(containers):
         name = container.get("name", "")
         policy = form.policy(name)
         if name not in recommended or policy.mode == "Off":
@@ -223,7 +232,12 @@ def _changes(vpa: Manifest, form: _Form, content: Json, limits: ContainerRange) 
             target = _amount(vpa, f"{where}.{resource}", amount)
             target = limits.capped(resource, target, admitted)
             target = _allowed(vpa, resource, target, policy)
+            before = container.get("resources") or {}
             if change := _set(container, resource, target, policy, admitted):
+                for part, amounts in container["resources"].items():
+                    if amounts != before.get(part):
+                        place = ("spec", "template", "spec", "containers", number)
+                        places[*place, "resources", part, resource] = OPTION
                 yield f"container {name} {change}"
 
 
