@@ -21,13 +21,21 @@ def short_reason(message: str) -> str:
     equal texts, even if the counts differ. "preemptionPolicy is Never" is added for pods with this
     policy. An empty message becomes "not tried yet"; other messages are returned unchanged.
     """
+    shortened = ", ".join(reasons_of(message))
+    is_never = _AVAILABLE.match(message) and _NEVER in message.partition(". ")[2]
+    return f"{shortened}; preemptionPolicy is Never" if is_never else shortened
+
+
+def reasons_of(message: str) -> list[str]:
+    """Return the different reasons in a FailedScheduling message, sorted.
+
+    The reason of an empty message is "not tried yet", that of any other message is the message.
+    """
     if not message:
-        return NOT_TRIED
+        return [NOT_TRIED]
     found = _AVAILABLE.match(message)
     if found is None:
-        return message
-    reasons, _, rest = message[found.end() :].partition(". ")
+        return [message]
+    reasons = message[found.end() :].partition(". ")[0]
     each_reason = _BETWEEN.split(reasons.removesuffix("."))
-    causes = {_COUNT.sub("", each, count=1) for each in each_reason}
-    shortened = ", ".join(sorted(causes))
-    return f"{shortened}; preemptionPolicy is Never" if _NEVER in rest else shortened
+    return sorted({_COUNT.sub("", each, count=1) for each in each_reason})

@@ -24,7 +24,7 @@ from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PO
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
-from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
@@ -96,7 +96,7 @@ def node_to_copy(
         if old_node is None or (lacks_room(pod) and _RULED_OUT not in pod.reason):
             continue
         others = alike[_labels(old_node)] - _takes_pods(old_node)
-        if not others or not _BY_LABEL.issuperset(short_reason(pod.reason).split(", ")):
+        if not others or not _BY_LABEL.issuperset(reasons_of(pod.reason)):
             found[old_node.name] += 1
     name = min(found, key=lambda one: (-found[one], one), default=None)
     return None if name is None else by_name[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 
 NONE = "0/5 nodes are available: "
 TAINT = "node(s) had taint {a: b}, that the pod didn't tolerate"
@@ -33,3 +33,9 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
 )
 def test_equal_causes_have_equal_summaries(message, expected):
     assert short_reason(message) == expected
+
+
+def test_the_reason_of_1_19_for_a_taint_is_one_reason():
+    taint = "node(s) had taint {a: b}, that the pod didn't tolerate"
+    message = f"0/3 nodes are available: 1 Insufficient cpu, 2 {taint}."
+    assert reasons_of(message) == ["Insufficient cpu", taint]

@@ -36,7 +36,7 @@ from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.scheduling_message import reasons_of, short_reason
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
@@ -657,7 +657,7 @@ class SizeSearch:
         for pod in pods:
             decision = self._schedule(pod)
             if isinstance(decision, Failure):
-                for reason in short_reason(decision.message).split(", "):
+                for reason in reasons_of(decision.message):
                     count = self.result.obstacles.get(reason, 0)
                     self.result.obstacles[reason] = count + 1
                 return False
