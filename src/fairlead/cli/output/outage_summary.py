@@ -128,8 +128,10 @@ def _headline(found: OutageOutcome) -> str:
         f"{found.evicted:,} evicted",
         f"{found.replaced:,} back as new pods",
         f"{found.back_with_node:,} back with their nodes",
-        f"{len(found.lost):,} not back",
+        f"{len(found.not_back):,} not back",
     ]
+    if unneeded := len(found.lost) - len(found.not_back):
+        parts.append(f"{unneeded:,} no longer needed")
     if found.preempted:
         parts.append(f"{_counted(len(found.preempted), 'other pod')} preempted to make room")
     return ", ".join(parts)
@@ -277,9 +279,11 @@ def _lost(rows: Sequence[LostPod]) -> Section:
         by_reason[short_reason(one.why)].append(one)
     reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
     cells = [(f"{len(by_reason[why]):,}", _names(by_reason[why]), why) for why in reasons]
+    lost = sum(one.cause.is_loss for one in rows)
+    needless = f", NO LONGER NEEDED ({len(rows) - lost:,})" if lost < len(rows) else ""
     columns = (
         TableColumn("PODS", is_number=True),
-        TableColumn(f"NOT BACK ({len(rows):,})", is_name=True),
+        TableColumn(f"NOT BACK ({lost:,}){needless}", is_name=True),
         TableColumn("WHY"),
     )
     return table_section(f"{_counted(len(rows), 'pod')} not back", columns, cells, Rank.CAUSES)

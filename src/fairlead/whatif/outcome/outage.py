@@ -58,6 +58,12 @@ class LossCause(StrEnum):
     STARTING = "starting"
     NOT_REPLACED = "not-replaced"
     NODE_REMOVED = "node-removed"
+    NOT_NEEDED = "not-needed"
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether the pod should run: its workload needs it, or nothing replaces it."""
+        return self not in (LossCause.NODE_REMOVED, LossCause.NOT_NEEDED)
 
     @property
     def words(self) -> str:
@@ -78,6 +84,7 @@ _CAUSES_IN_WORDS: Final = {
     LossCause.STARTING: "starting",
     LossCause.NOT_REPLACED: "not replaced",
     LossCause.NODE_REMOVED: "removed with its node",
+    LossCause.NOT_NEEDED: "no longer needed",
 }
 
 
@@ -215,6 +222,11 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     node_samples: tuple[NodeSample, ...]
     pod_samples: tuple[AffectedPodSample, ...]
     misconceptions: tuple[Misconception, ...] = ()
+
+    @property
+    def not_back(self) -> list[LostPod]:
+        """The pods of `lost` that should run: the others belonged to a node or are not needed."""
+        return [one for one in self.lost if one.cause.is_loss]
 
 
 def zone_title(zone: str) -> str:

@@ -216,7 +216,7 @@ def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
         "evicted": found.evicted,
         "replaced": found.replaced,
         "back_with_node": found.back_with_node,
-        "lost": len(found.lost),
+        "lost": len(found.not_back),
         "preempted": len(found.preempted),
         "first_eviction_s": _when(found.first_eviction_at, start),
         "last_eviction_s": _when(found.last_eviction_at, start),

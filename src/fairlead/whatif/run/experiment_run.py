@@ -518,7 +518,12 @@ class ExperimentRun:
             choices_among_equals=recorder.choices,
             jobs=self._jobs.outcome(self._controllers.batch, self._cluster, world.now),
             outage=outage_outcome(
-                recorder.outage, since, pods, recorder.preempted, recorder.budgets.breaches
+                recorder.outage,
+                since,
+                pods,
+                workloads,
+                recorder.preempted,
+                recorder.budgets.breaches,
             ),
             drains=tuple(recorder.drains.progress(undrained)),
             notes=(*self._experiment.notes, *self._notes(autoscalers)),

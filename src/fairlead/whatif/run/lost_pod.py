@@ -28,17 +28,23 @@ from fairlead.whatif.outcome.outage import (
     zone_phrase,
 )
 from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef, workload_of
 from fairlead.whatif.run.recorders.outage_recorder import AffectedPod, OutageRecorder
+from fairlead.whatif.run.wanted_pods import SCALED
 
 
 def lost_pods(
-    recorder: OutageRecorder, ends: Mapping[str, PodEnd], start: Instant
+    recorder: OutageRecorder,
+    ends: Mapping[str, PodEnd],
+    workloads: Mapping[WorkloadRef, WorkloadReadiness],
+    start: Instant,
 ) -> Iterator[LostPod]:
     """Yield the pods that do not run again, sorted by name.
 
-    `ends` maps keys to pods at the end; times in the reasons count from `start`.
+    `ends` maps keys to pods at the end, and `workloads` are the workloads whose pods changed. Times
+    in the reasons count from `start`.
     """
-    explainer = _LossExplainer(recorder, ends, start)
+    explainer = _LossExplainer(recorder, ends, workloads, start)
     for key in sorted(recorder.affected):
         pod = recorder.affected[key]
         if pod.state is not AffectedPodState.UP:
@@ -52,6 +58,7 @@ class _LossExplainer(Struct, frozen=True):
 
     recorder: OutageRecorder
     ends: Mapping[str, PodEnd]
+    workloads: Mapping[WorkloadRef, WorkloadReadiness]
     start: Instant
 
     def explain(self, key: str, lost: AffectedPod) -> tuple[LossCause, str]:
@@ -77,7 +84,17 @@ class _LossExplainer(Struct, frozen=True):
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
+        if self._is_complete(workload := workload_of(lost.pod)):
+            return LossCause.NOT_NEEDED, f"{workload} has all its pods and no longer needs this one"
         return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
+
+    def _is_complete(self, workload: WorkloadRef) -> bool:
+        """Return whether `workload` has all wanted pods, such as after an update or scale-down."""
+        if workload not in self.workloads or workload.kind not in SCALED:
+            return False
+        present = (pod for pod in self.ends.values() if pod.workload == workload)
+        count = sum(not (pod.is_completed or pod.is_terminating) for pod in present)
+        return count >= self.workloads[workload].wanted
 
     def _waiting(self, key: str, staying: list[Pod]) -> tuple[LossCause, str]:
         node = next((pod.spec.node_name for pod in staying if pod.spec.node_name), "")

@@ -14,6 +14,7 @@ from fairlead.whatif.outcome.outage import (
     OutagePreemption,
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach, PodEnd, Preempted
+from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.recorders.outage_recorder import FailedNode, OutageRecorder
 
 
@@ -21,13 +22,14 @@ def outage_outcome(
     recorder: OutageRecorder,
     start: Instant,
     ends: Mapping[str, PodEnd],
+    workloads: Mapping[WorkloadRef, WorkloadReadiness],
     preempted: Sequence[Preempted],
     breaches: Sequence[PdbBreach],
 ) -> OutageOutcome | None:
     """Return the outcome of the failed nodes; None if no node failed.
 
     `ends` are the pods at the end; a replacement pod has the key of the first pod in its chain.
-    Times in texts count from `start`.
+    `workloads` are the workloads whose pods changed. Times in texts count from `start`.
     """
     if not recorder.failed_nodes:
         return None
@@ -48,7 +50,7 @@ def outage_outcome(
         replaced=sum(pod.is_replaced for pod in back),
         back_with_node=sum(not pod.is_replaced for pod in back),
         nodes=tuple(_histories(recorder)),
-        lost=tuple(lost_pods(recorder, ends, start)),
+        lost=tuple(lost_pods(recorder, ends, workloads, start)),
         preempted=tuple(_preemptions(recorder, preempted)),
         taints=tuple(recorder.taints),
         zones=tuple(recorder.zones),

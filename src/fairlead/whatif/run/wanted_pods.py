@@ -21,9 +21,10 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 
-_SCALED: Final = {
+SCALED: Final = {
     kind.kind: kind for kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
 }
+"""The kinds that state the number of their pods."""
 _ENDS: Final = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
 
 
@@ -61,7 +62,7 @@ def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
 
     Return None if the workload is not in `store`, or if its kind does not state a number of pods.
     """
-    kind = _SCALED.get(ref.kind)
+    kind = SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else wanted_by(found)
 

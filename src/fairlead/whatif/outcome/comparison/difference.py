@@ -343,7 +343,7 @@ def newly_lost(
     return tuple(
         one
         for one in changed.outage.lost
-        if one.cause is not LossCause.NODE_REMOVED
+        if one.cause.is_loss
         and not (one.cause is LossCause.NOT_REPLACED and one.pod in unneeded)
         and one.pod not in known
         and not _has_ended(one.pod, without)

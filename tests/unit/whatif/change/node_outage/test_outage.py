@@ -492,6 +492,7 @@ def test_a_pod_that_its_workload_no_longer_needs_is_not_lost(snapshot, make, zon
     objects = [*zoned(a=2, b=2), make.workload("Deployment", "web", replicas=4)]
     failures = Failures(fail_zone=("a",))
     answer = what_if(snapshot(*objects), replace(change, failures=failures, lasts="20m"))
-    assert {one.cause for one in outage(answer).lost} == {LossCause.NOT_REPLACED}
+    assert {one.cause for one in outage(answer).lost} == {LossCause.NOT_NEEDED}
+    assert outage(answer).not_back == []
     assert answer.effect.lost == ()
     assert answer.difference.recovered_after is not None
