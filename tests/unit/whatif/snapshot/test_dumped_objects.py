@@ -565,3 +565,21 @@ def test_a_text_that_is_not_a_listing_is_refused_with_the_usual_error(tmp_path, 
             reader(str(path))
         refusals.append(str(refusal.value))
     assert refusals[0] == refusals[1]
+
+
+@pytest.mark.parametrize(
+    ("field", "is_stored"),
+    [
+        ({"securityContext": {}}, True),
+        ({"nodeSelector": {}}, False),
+        ({"tolerations": []}, False),
+        ({"hostNetwork": False}, False),
+        ({"serviceAccountName": ""}, False),
+    ],
+)
+def test_a_workload_with_an_empty_field_that_is_not_stored_is_decoded_as_json(field, is_stored):
+    """Otherwise its template would never equal that of the ReplicaSet created from it."""
+    found = deployment()
+    found["spec"]["template"]["spec"] |= field
+    decoded = DumpDecoder().decode(json.dumps(found).encode())
+    assert (decoded is not None) is is_stored
