@@ -6,7 +6,7 @@ and in the scheduler if the change replaces its configuration or plugins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -113,10 +113,19 @@ def experiments_of(
         if is_same
         else with_batch(changed, new, changed.steps),
         script.drain,
-        (*script.notes, *([order] if order else [])),
+        (*script.notes, *([order] if order else []), *_zone_notes(change, without)),
         kubelets,
         is_rescheduled=bool(change.reschedule),
     )
+
+
+def _zone_notes(change: ClusterChange, without: Experiment) -> Iterator[str]:
+    """Yield a note that an autoscaler may create nodes in a zone that fails."""
+    if change.failures.fail_zone and (without.autoscaler or without.karpenter):
+        yield (
+            "An autoscaler may still create nodes in a zone that fails, and they work. In a "
+            "scenario, the event out-of-capacity prevents this."
+        )
 
 
 def _without_change(

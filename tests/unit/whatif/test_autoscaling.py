@@ -12,6 +12,7 @@ from rich.console import Console
 
 from fairlead.cli.output.answer import print_answer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.question import what_if
@@ -100,6 +101,20 @@ def test_a_node_that_a_user_deletes_is_not_removed_by_the_autoscaler(snapshot, m
     )
     [gone] = found.changed.autoscaling.transitions
     assert (gone.node, gone.came, gone.reason) == ("b", False, "Deleted")
+
+
+@pytest.mark.parametrize(("autoscaler", "notes"), [("cluster-autoscaler", 1), ("off", 0)])
+def test_a_note_says_that_an_autoscaler_may_use_a_failed_zone(
+    snapshot, make, write, autoscaler, notes
+):
+    zone = {"topology.kubernetes.io/zone": "z"}
+    groups = str(write("groups.yaml", json.dumps(GROUPS))) if notes else ""
+    found = what_if(
+        snapshot(make.node("a", pool="a", **zone), make.node("b", pool="a")),
+        ClusterChange(failures=Failures(fail_zone=("z",))),
+        Conditions(autoscale=AutoscaleOptions(autoscaler, groups)),
+    )
+    assert sum("out-of-capacity" in note for note in found.changed.notes) == notes
 
 
 def test_pods_of_a_removed_node_are_evicted(snapshot, make, write):
