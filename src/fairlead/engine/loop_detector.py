@@ -6,7 +6,9 @@ the reporter gets an additional record, and the cluster gets a warning event.
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
 edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A
 displaces B, B's successor displaces A, and so on. A breadth-first search finds the smallest cycle
-that a new displacement closes, so the report shows the displacements that cause it.
+that a new displacement closes, so the report shows the displacements that cause it. A workload that
+displaces its own pods is no cycle: its new pods have another priority, because the value of their
+PriorityClass changed, and their successors have the same priority as they.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
@@ -228,6 +230,8 @@ class DisplacementGraph:
                 del self._gains[by]
 
     def _closes(self, newest: Displacement) -> Cycle | None:
+        if newest.by == newest.victim:
+            return None
         path = self._path(newest.victim, newest.by)
         if path is None:
             return None

@@ -68,10 +68,12 @@ def test_starvation_is_reported():
 def test_records_are_forwarded_before_new_records():
     """The next reporter gets the records in the order of their creation."""
     listener = Listener()
-    record = preempting("a", "a")
-    LoopDetector(listener).report(record)
-    assert listener.records[0] is record
-    assert isinstance(listener.records[1], DisplacementCycle)
+    watch = LoopDetector(listener)
+    watch.report(preempting("a", "b"))
+    record = preempting("b", "a", at=1)
+    watch.report(record)
+    assert listener.records[1] is record
+    assert isinstance(listener.records[2], DisplacementCycle)
 
 
 def test_a_terminating_victim_is_not_counted_again():
