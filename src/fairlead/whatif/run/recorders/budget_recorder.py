@@ -10,6 +10,7 @@ from fairlead.api.objects import LabelSelector, Pod, PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.annotation import original_key
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, PdbBreach
 
 
@@ -85,7 +86,7 @@ class BudgetRecorder(Struct):
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         allowed: dict[str, int] = {}
         for pod in victims:
-            self._take(pod, allowed, by, at)
+            self._take(pod, self.covering(pod), allowed, by, at)
 
     def evicted(self, pod: Pod, why: str, at: Instant) -> None:
         """Record a breach of each budget that would have refused the eviction of `pod`.
@@ -106,20 +107,31 @@ class BudgetRecorder(Struct):
 
         A controller may delete several pods at one instant, before the status of a budget is
         updated. So the pods that were deleted before at the same instant are subtracted from the
-        disruptions that the status allows.
+        disruptions that the status allows. An unready pod takes no disruption from a budget that
+        permits the eviction of unready pods.
         """
         if self._lost_at != at:
             self._lost_at = at
             self._allowed.clear()
-        self._take(pod, self._allowed, by, at)
+        budgets = self.covering(pod)
+        if not is_ready(pod):
+            budgets = [pdb for pdb in budgets if not _spares_unready(pdb)]
+        self._take(pod, budgets, self._allowed, by, at)
 
-    def _take(self, pod: Pod, allowed: dict[str, int], by: str, at: Instant) -> None:
-        """Subtract 1 from the number in `allowed` of each budget of `pod`; record the breaches.
+    def _take(
+        self,
+        pod: Pod,
+        budgets: Iterable[PodDisruptionBudget],
+        allowed: dict[str, int],
+        by: str,
+        at: Instant,
+    ) -> None:
+        """Subtract 1 from the number in `allowed` of each of `budgets`; record the breaches.
 
         A breach is a number below 0. A budget that is missing in `allowed` is added first, with
         the number of disruptions that its status allows.
         """
-        for pdb in self.covering(pod):
+        for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
             allowed[pdb.key] = left
             if left < 0:
@@ -156,6 +168,15 @@ class BudgetRecorder(Struct):
     def _selector_of(self, key: str) -> LabelSelector | None:
         pdb = self._budgets.get(key.partition("/")[0], {}).get(key)
         return None if pdb is None else pdb.spec.selector
+
+
+def _spares_unready(pdb: PodDisruptionBudget) -> bool:
+    """Return whether the eviction API evicts unready pods of `pdb` even without a disruption left.
+
+    upstream: pkg/registry/core/pod/storage/eviction.go:Create
+    """
+    always = pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+    return always or pdb.status.current_healthy >= pdb.status.desired_healthy > 0
 
 
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:

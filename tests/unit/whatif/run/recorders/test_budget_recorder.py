@@ -48,3 +48,21 @@ def test_later_evictions_count_against_the_status_at_their_time(recorder: Budget
     recorder.evicted(pod("a"), "taint x", 1)
     recorder.evicted(pod("b"), "taint x", 2)
     assert recorder.breaches == []
+
+
+@pytest.mark.parametrize(("healthy", "breaches"), [(2, []), (1, ["shop/a"])])
+def test_an_unready_pod_is_lost_against_a_budget_only_if_too_few_others_are_healthy(
+    healthy: int, breaches: list[str]
+) -> None:
+    """As for the eviction API, which evicts unready pods while the budget is met."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "shop"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"currentHealthy": healthy, "desiredHealthy": 2, "disruptionsAllowed": 0},
+    }
+    recorder = BudgetRecorder()
+    recorder.observe(decode_as(PodDisruptionBudget, budget), 0)
+    recorder.evicted(pod("a"), "taint x", 1)
+    assert [one.pod for one in recorder.breaches] == breaches
