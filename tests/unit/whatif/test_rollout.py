@@ -65,6 +65,18 @@ def test_a_new_image_updates_pods_and_loses_none(cluster, write):
     assert no_entries(found, "placed", "gone", "removed", "moved", "pending")
 
 
+def test_a_rollout_whose_new_pods_stay_pending_does_not_finish(cluster):
+    """No node has room for a new pod, so the Deployment keeps the pods that must be available."""
+    change = ClusterChange(set_resources=("deploy/web=cpu=9",))
+    answer = what_if(cluster(rollout.at_rest()), change)
+    (row,) = answer.effect.workloads
+    assert (row.outdated, row.readiness.at_end) == (6, 6)
+    assert "6 not updated" in row.words
+    assert answer.verdict.first.sentence.endswith(
+        "The rollout of deploy/store/web does not finish: 6 pods keep the old template."
+    )
+
+
 def test_fewer_replicas_remove_pods_but_lose_none(cluster):
     found = what_if(cluster(rollout.at_rest()), ClusterChange(scale=("deploy/web=5",))).difference
     assert len(found.removed) == 3

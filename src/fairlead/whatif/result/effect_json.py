@@ -142,6 +142,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "removed": one.removed,
         "down": one.down,
         "undrained": one.undrained,
+        "outdated": one.outdated,
         "reasons": list(one.reasons),
         "by": list(one.by),
         "budget": None if one.budget is None else one.budget.value,

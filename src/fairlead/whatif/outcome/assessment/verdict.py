@@ -245,7 +245,19 @@ def _pending(effect: Effect) -> str | None:
     others = len(reasons) - REASONS_MAX
     more = f"; and {_counted(others, 'other reason')}" if others > 0 else ""
     stay = "stays" if len(pods) == 1 else "stay"
-    return f"{_pods_of(pods)} {stay} pending: {why}{more}."
+    return f"{_pods_of(pods)} {stay} pending: {why}{more}.{_stopped_rollouts(effect)}"
+
+
+def _stopped_rollouts(effect: Effect) -> str:
+    """Return a sentence about rollouts whose new pods are pending; "" if there are none."""
+    rows = [one for one in effect.workloads if one.outdated]
+    if not rows:
+        return ""
+    count = sum(one.outdated for one in rows)
+    keep = "keeps" if count == 1 else "keep"
+    does, names = "does" if len(rows) == 1 else "do", _names([str(one.workload) for one in rows])
+    rollouts = _plural(len(rows), "rollout")
+    return f" The {rollouts} of {names} {does} not finish: {_pods(count)} {keep} the old template."
 
 
 def _error(effect: Effect) -> str | None:

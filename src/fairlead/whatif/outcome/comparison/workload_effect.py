@@ -43,6 +43,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
+    `outdated` pods run from an old revision of the template at the end, because pods of a new
+    revision are pending.
     `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
     """
 
@@ -68,6 +70,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     fewer: int = 0
     down: int = 0
     undrained: int = 0
+    outdated: int = 0
     reasons: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     budgets: tuple[tuple[str, BudgetResult], ...] = ()
@@ -175,6 +178,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.recreated, "created again elsewhere"),
             (self.elsewhere - self.recreated, "placed elsewhere"),
             (self.updated, "updated"),
+            (self.outdated, "not updated"),
             (self.placed + self.completed + self.failed, "new"),
             (self.completed, "completed"),
             (self.failed, "failed"),
@@ -210,6 +214,7 @@ def workload_effects(
     """
     tallies = _tallies(without, changed, difference, lost)
     _add_budgets(tallies, changed, difference, budgets)
+    _add_outdated(tallies, without, changed)
     for ref, readiness in changed.workloads.items():
         if without.workloads.get(ref) == readiness:
             continue  # the same happens without the change
@@ -300,6 +305,27 @@ def _add_budgets(
         for key in (*history.displaced, *history.refused):
             if history.pdb in states and key in owners:
                 tallies[owners[key]].budgets[history.pdb] = states[history.pdb]
+
+
+def _add_outdated(
+    tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
+) -> None:
+    """Count the pods of old revisions beside which pods of a new revision are pending at the end.
+
+    A revision is new if no pod has it at the end of the run `without` the change.
+    """
+    waiting = {ref for ref, tally in tallies.items() if tally.counts["pending"]}
+    if not waiting:
+        return
+    known = {(pod.owner, pod.revision) for pod in without.pods.values()}
+    pods = [pod for pod in changed.pods.values() if pod.owner in waiting]
+    rolled_out = {
+        pod.owner for pod in pods if pod.is_pending and (pod.owner, pod.revision) not in known
+    }
+    for pod in pods:
+        is_old = pod.owner in rolled_out and (pod.owner, pod.revision) in known
+        if is_old and pod.is_placed and not (pod.is_completed or pod.is_terminating):
+            tallies[pod.workload].counts["outdated"] += 1
 
 
 def _add_unmet_budgets(
