@@ -316,7 +316,11 @@ def _verdict(plan: DrainPlan) -> str:
 def _pace_findings(plan: DrainPlan) -> list[str]:
     found = list(unsafe_findings(plan.runs))
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
-        found.append("Cordon all of them first, so that no pod moves twice.")
+        # A blocked node stays in service, because some pods may run nowhere else.
+        count = len(plan.drains)
+        some = f"only the {count:,} nodes of the order below"
+        which = "all of them" if count == len(plan.nodes) else some
+        found.append(f"Cordon {which} first, so that no pod moves twice.")
     return found
 
 

@@ -682,6 +682,20 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
     assert found["order"][0]["lost"] == ["default/alone"]
 
 
+def test_a_plan_without_the_blocked_nodes_cordons_only_the_others(planner, experiment, make):
+    """The pod of a blocked node may run nowhere else, so the node stays in service."""
+    objects = [
+        *map(make.node, NODES),
+        *deployment(make, "web", ["a", "c"]),
+        *deployment(make, "one", ["b"]),
+        budget("one", minAvailable=1),
+    ]
+    plan = plan_of(planner(*objects, make.node("d")), ["a", "b", "c"])
+    run_plan(plan, experiment(*objects, make.node("d")), NoProgress())
+    found = drain_answer(plan, "dump.yaml", ()).to_json()["findings"]
+    assert "Cordon only the 2 nodes of the order below first, so that no pod moves twice." in found
+
+
 def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
     """Node b is not drained, so its pod without a controller is not lost."""
     objects = [
