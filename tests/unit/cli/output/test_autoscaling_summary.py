@@ -87,6 +87,11 @@ def test_groups_without_a_price_are_named_instead_of_a_cost():
     assert AutoscalingOutcome("cluster-autoscaler", (a, c), (), {}, {}).unpriced == []
 
 
+def test_a_run_that_takes_no_time_has_no_cost_without_prices():
+    brief = replace(group("a"), node_hours=0.0)
+    assert AutoscalingOutcome("cluster-autoscaler", (brief,), (), {}, {}).cost is None
+
+
 def test_node_groups_that_change_come_first():
     """A list of three groups that is cut off after one names the group that grew."""
     groups = group("a"), group("b"), group("c", added=2)

@@ -119,6 +119,8 @@ class AutoscalingOutcome(Struct, frozen=True):
     @property
     def cost(self) -> float | None:
         """The cost of all node hours; None if the price of a node is unknown."""
+        if self.groups and all(group.price is None for group in self.groups):
+            return None  # also if the run took no time
         return _sum([group.cost for group in self.groups])
 
 
