@@ -11,6 +11,7 @@ from tests.live.test_faults import cluster, runner_of
 from fairlead.client.leader_election import ElectionConfig
 from fairlead.client.rest_client import RestClient
 from fairlead.engine.core.instant import seconds
+from fairlead.worlds.cluster.run_log import RunLog
 from fairlead.worlds.local.clock import LocalClock
 
 NAMESPACES = "/api/v1/namespaces"
@@ -32,11 +33,12 @@ def scheduled(connection, story, ahead_s=0, prepare=nothing, **options):
     `prepare` runs before the scheduler starts.
     """
     log = []
+    written = RunLog(lambda entry, _: log.append(entry.message), lambda: 0)
 
     async def run():
         async with RestClient(connection) as client:
             await prepare(Direct(client))
-            runner = runner_of(connection.server, connection=connection, log=log.append, **options)
+            runner = runner_of(connection.server, connection=connection, log=written, **options)
             runner.clock = LocalClock(runner.clock.now() + seconds(ahead_s))
             running = asyncio.create_task(runner.run())
             try:

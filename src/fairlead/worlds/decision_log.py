@@ -10,13 +10,8 @@ findings that need attention, 2 for decisions, 3 to 5 for details of decisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-from msgspec import Struct
-
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.reporter import (
@@ -40,37 +35,23 @@ from fairlead.engine.core.reporter import (
     WorkloadStarving,
     ZoneAssessed,
 )
+from fairlead.worlds.log_entry import LogEntry, Pairs, clock_text
 
 Logging = Callable[[Reporter], "DecisionLog"]
 # The verbosity of each --log-level; upstream's components run with -v 2 by default.
 LEVELS: Final = {"info": 2, "debug": 4, "trace": 10}
 _SCHEDULER: Final = "scheduler"
-Pairs = dict[str, Any]
 _BATCH: Final = "batch"
 _NODES: Final = "node-lifecycle"
-
-
-class _Line(Struct, frozen=True):
-    """One log line: verbosity, component, message and key-value pairs.
-
-    `is_warning` marks a finding that needs attention: its severity is W instead of I.
-    """
-
-    verbosity: int
-    component: str
-    message: str
-    pairs: Pairs
-    is_warning: bool = False
 
 
 class DecisionLog:
     """A Reporter that logs records up to the verbosity `verbosity`, and forwards every record."""
 
-    def __init__(self, reporter: Reporter, write: Callable[[str], None], verbosity: int) -> None:
-        """Log with `write`, which receives each line without its line end.
-
-        Forward to `reporter`.
-        """
+    def __init__(
+        self, reporter: Reporter, write: Callable[[LogEntry, Instant], None], verbosity: int
+    ) -> None:
+        """Log with `write`, which receives each line and its time; forward to `reporter`."""
         self._reporter = reporter
         self._write = write
         self._verbosity = verbosity
@@ -89,10 +70,10 @@ class DecisionLog:
         self._now = getattr(record, "at", self._now)  # A plugin's failure has no time of its own.
         for line in self._lines(record):
             if line.verbosity <= self._verbosity:
-                self._write(_text(line, self._now))
+                self._write(line, self._now)
         self._reporter.report(record)
 
-    def _lines(self, record: Record) -> Iterator[_Line]:
+    def _lines(self, record: Record) -> Iterator[LogEntry]:
         pairs: Pairs
         match record:
             case PodPlaced() | PodUnschedulable():
@@ -101,52 +82,54 @@ class DecisionLog:
                 yield from _preempting(record, self._cycle + 1)
             case PodEvicted(pod=pod, node=node, why=why):
                 pairs = {"pod": _key(pod), "node": node, "reason": why}
-                yield _Line(2, "eviction", "Evicting pod", pairs)
+                yield LogEntry(2, "eviction", "Evicting pod", pairs)
             case PodCollected(pod=pod, node=node, why=why):
                 pairs = {"pod": _key(pod), "node": node, "reason": why}
-                yield _Line(2, "pod-gc", "PodGC is force deleting Pod", pairs)
+                yield LogEntry(2, "pod-gc", "PodGC is force deleting Pod", pairs)
             case DisplacementCycle(workloads=workloads, times=times):
                 pairs = {
                     "workloads": list(workloads),
                     "times": times,
                     "pod": _key(record.pod),
                 }
-                yield _Line(0, _SCHEDULER, "Workloads displace each other", pairs, is_warning=True)
+                yield LogEntry(
+                    0, _SCHEDULER, "Workloads displace each other", pairs, severity="warning"
+                )
             case WorkloadStarving(workload=workload, times=times):
                 pairs = {"workload": workload, "times": times, "pod": _key(record.pod)}
-                yield _Line(0, _SCHEDULER, "Workload is starving", pairs, is_warning=True)
+                yield LogEntry(0, _SCHEDULER, "Workload is starving", pairs, severity="warning")
             case NominationsWasted(pod=pod, times=times):
                 pairs = {"pod": _key(pod), "times": times}
-                yield _Line(0, _SCHEDULER, "Nominations are not used", pairs, is_warning=True)
+                yield LogEntry(0, _SCHEDULER, "Nominations are not used", pairs, severity="warning")
             case PluginFailed(plugin=plugin, point=point, message=message):
                 pairs = {"plugin": plugin, "extensionPoint": point, "reason": message}
-                yield _Line(0, _SCHEDULER, "Plugin failed", pairs, is_warning=True)
+                yield LogEntry(0, _SCHEDULER, "Plugin failed", pairs, severity="warning")
             case QueueAllocation():
                 pairs = {
                     "queue": record.queue,
                     "share": record.share,
                     "weight": record.weight,
                 }
-                yield _Line(4, _BATCH, "Queue has changed", pairs)
+                yield LogEntry(4, _BATCH, "Queue has changed", pairs)
             case _:
                 yield from _node_lines(record)
 
-    def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[_Line]:
+    def _attempted(self, record: PodPlaced | PodUnschedulable) -> Iterator[LogEntry]:
         """Yield the log lines of a scheduling cycle, or of a failed binding."""
         pod: Pairs = {"pod": _key(record.pod)}
         if isinstance(record, PodPlaced) and record.via == _BATCH:
-            yield _Line(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
+            yield LogEntry(2, _BATCH, "Placed pod of a job", {**pod, "node": record.node})
             return
         if isinstance(record, PodUnschedulable) and record.via == _BATCH:
             pairs = {**pod, "reason": record.message}
-            yield _Line(2, _BATCH, "Unable to place pod of a job; waiting", pairs)
+            yield LogEntry(2, _BATCH, "Unable to place pod of a job; waiting", pairs)
             return
         is_binding = isinstance(record, PodUnschedulable) and record.is_binding
         self._cycle += not is_binding
         cycle = self._placing.pop(record.pod, self._cycle) if is_binding else self._cycle
         pair = {**pod, "cycle": cycle, "attempt": record.attempt}
         if not is_binding:
-            yield _Line(3, _SCHEDULER, "Attempting to schedule pod", pair)
+            yield LogEntry(3, _SCHEDULER, "Attempting to schedule pod", pair)
         if isinstance(record, PodPlaced):
             self._placing[record.pod] = cycle
             found = {
@@ -154,22 +137,24 @@ class DecisionLog:
                 "via": record.via,
                 "equals": record.equals,
             }
-            yield _Line(2, _SCHEDULER, "Placed pod on node", {**pair, "node": record.node, **found})
+            yield LogEntry(
+                2, _SCHEDULER, "Placed pod on node", {**pair, "node": record.node, **found}
+            )
             return
         message = "Unable to schedule pod; no fit; waiting"
         if record.is_error:
             message = "Error scheduling pod; retrying"
         reason = {"reason": record.message, "plugins": list(record.plugins)}
-        yield _Line(2, _SCHEDULER, message, {**pair, **reason})
+        yield LogEntry(2, _SCHEDULER, message, {**pair, **reason})
         if record.post_filter or record.nominated_node:
             nominated = record.nominated_node or ""
             status = "Success" if nominated else "Unschedulable"
             pairs = {"status": status, "node": nominated, "reason": record.post_filter}
             message = "Status after running PostFilter plugins for pod"
-            yield _Line(5, _SCHEDULER, message, {**pair, **pairs})
+            yield LogEntry(5, _SCHEDULER, message, {**pair, **pairs})
 
 
-def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
+def _preempting(record: PodPreempting, cycle: int) -> Iterator[LogEntry]:
     """Yield the log line of a preemption, then one line for each victim.
 
     `cycle` is the number of the scheduling cycle; a batch session has none.
@@ -188,13 +173,13 @@ def _preempting(record: PodPreempting, cycle: int) -> Iterator[_Line]:
     more = {"candidates": record.candidates}
     if record.pdb_violations is not None:
         more["pdbViolations"] = record.pdb_violations
-    yield _Line(2, component, "Preempting pods on node", {**pairs, **more})
+    yield LogEntry(2, component, "Preempting pods on node", {**pairs, **more})
     for victim in victims:
         message = "Pod is a preemption victim on node"
-        yield _Line(5, component, message, {"pod": victim, "node": node, "preemptor": pod})
+        yield LogEntry(5, component, message, {"pod": victim, "node": node, "preemptor": pod})
 
 
-def _node_lines(record: Record) -> Iterator[_Line]:
+def _node_lines(record: Record) -> Iterator[LogEntry]:
     """Yield the log lines of a record from a node controller."""
     pairs: Pairs
     match record:
@@ -204,7 +189,7 @@ def _node_lines(record: Record) -> Iterator[_Line]:
                 "zone": _shown(zone),
                 "silentFor": f"{to_seconds(at - heartbeat_at):g}s",
             }
-            yield _Line(2, _NODES, "Node has not posted its status in time", pairs)
+            yield LogEntry(2, _NODES, "Node has not posted its status in time", pairs)
         case ZoneAssessed():
             pairs = {
                 "zone": _shown(record.zone),
@@ -213,7 +198,7 @@ def _node_lines(record: Record) -> Iterator[_Line]:
             }
             more = {"notReady": record.unready, "evictionRate": record.eviction_rate}
             message = "Controller detected that zone is now in new state"
-            yield _Line(2, _NODES, message, {**pairs, **more})
+            yield LogEntry(2, _NODES, message, {**pairs, **more})
         case NodeTainted(node=node, zone=zone, key=key, is_rate_limited=is_rate_limited):
             pairs = {
                 "node": node,
@@ -221,37 +206,21 @@ def _node_lines(record: Record) -> Iterator[_Line]:
                 "taint": key,
                 "rateLimited": is_rate_limited,
             }
-            yield _Line(2, _NODES, "Added taint to node", pairs)
+            yield LogEntry(2, _NODES, "Added taint to node", pairs)
         case NodeEmptied(node=node, zone=zone):
-            yield _Line(2, _NODES, "Evicting pods on node", {"node": node, "zone": _shown(zone)})
+            yield LogEntry(2, _NODES, "Evicting pods on node", {"node": node, "zone": _shown(zone)})
         case EvictionTimed(pod=pod, node=node, taints=taints, due=due):
             pairs = {
                 "pod": _key(pod),
                 "node": node,
                 "taints": list(taints),
-                "due": _clock(due),
+                "due": clock_text(due),
             }
-            yield _Line(4, _NODES, "Adding TimedWorkerQueue item", pairs)
+            yield LogEntry(4, _NODES, "Adding TimedWorkerQueue item", pairs)
         case EvictionCancelled(pod=pod):
-            yield _Line(4, _NODES, "Cancelling TimedWorkerQueue item", {"pod": _key(pod)})
+            yield LogEntry(4, _NODES, "Cancelling TimedWorkerQueue item", {"pod": _key(pod)})
         case _:
             pass
-
-
-def _text(line: _Line, now: Instant) -> str:
-    severity = "W" if line.is_warning else "I"
-    pairs = "".join(f" {key}={_value(value)}" for key, value in line.pairs.items())
-    return f'{severity}{_clock(now)} {line.component}] "{line.message}"{pairs}'
-
-
-def _clock(instant: Instant) -> str:
-    """Return `instant` as month, day and time with microseconds, in klog's format."""
-    whole, rest = divmod(instant, NANOSECONDS_PER_SECOND)
-    return f"{datetime.fromtimestamp(whole, UTC):%m%d %H:%M:%S}.{rest // 1000:06d}"
-
-
-def _value(value: object) -> str:
-    return msgspec.json.encode(value).decode()
 
 
 def _key(ref: ObjectRef) -> str:

@@ -22,6 +22,7 @@ from fairlead.engine.core.reporter import (
     ZoneAssessed,
 )
 from fairlead.worlds.decision_log import LEVELS, DecisionLog
+from fairlead.worlds.log_entry import entry_text
 
 P = ObjectRef("Pod", "ns", "p", "u")
 V = ObjectRef("Pod", "ns", "v", "v")
@@ -30,7 +31,11 @@ NOON = seconds(43_200)
 
 def lines(*records, verbosity=10):
     found = []
-    log = DecisionLog(SilentReporter(), found.append, verbosity)
+
+    def write(entry, now):
+        found.append(entry_text(entry, now))
+
+    log = DecisionLog(SilentReporter(), write, verbosity)
     for record in records:
         log.report(record)
     return found
@@ -86,7 +91,7 @@ def test_a_failed_binding_has_the_cycle_that_placed_the_pod():
 
 
 def test_a_bound_pod_is_forgotten():
-    log = DecisionLog(SilentReporter(), lambda _: None, 2)
+    log = DecisionLog(SilentReporter(), lambda _entry, _now: None, 2)
     log.report(PLACED)
     log.report(PodBound(P, "n1", NOON, NOON, 2, "default-scheduler", NOON))
     assert log._placing == {}

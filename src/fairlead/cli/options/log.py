@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final, Literal
@@ -13,7 +14,9 @@ from fairlead.cli.options.parameter import integer
 from fairlead.whatif.input.error import InputError
 
 if TYPE_CHECKING:
+    from fairlead.engine.core.instant import Instant
     from fairlead.worlds.decision_log import Logging
+    from fairlead.worlds.log_entry import LogEntry
 
 Level = Literal["info", "debug", "trace"]
 LOG_LEVEL_HELP: Final = (
@@ -44,6 +47,10 @@ class DecisionLogOptions:
         The returned reporter passes each report on to the reporter that is given to the function.
         Raises InputError if both options are given, or if -v is negative.
         """
+        return self.logging_with(_write)
+
+    def logging_with(self, write: Callable[[LogEntry, Instant], None]) -> Logging | None:
+        """As `logging`, but pass each line and its time to `write`. Raises InputError."""
         if self.log_level is None and self.verbosity is None:
             return None
         if self.log_level is not None and self.verbosity is not None:
@@ -54,11 +61,13 @@ class DecisionLogOptions:
         from fairlead.worlds.decision_log import LEVELS, DecisionLog
 
         level = LEVELS[self.log_level] if self.log_level is not None else self.verbosity
-        return None if level is None else partial(DecisionLog, write=_write, verbosity=level)
+        return None if level is None else partial(DecisionLog, write=write, verbosity=level)
 
 
 NO_DECISION_LOG: Final = DecisionLogOptions()
 
 
-def _write(line: str) -> None:
-    print(line, file=sys.stderr)
+def _write(entry: LogEntry, now: Instant) -> None:
+    from fairlead.worlds.log_entry import entry_text
+
+    print(entry_text(entry, now), file=sys.stderr)

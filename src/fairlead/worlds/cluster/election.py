@@ -11,6 +11,7 @@ from fairlead.client.api_resource import ApiResource
 from fairlead.client.leader_election import LeaderElection, WriteLease
 from fairlead.client.rest_client import ApiAnswer, ApiRequest, RestClient
 from fairlead.engine.core.instant import Instant
+from fairlead.worlds.cluster.run_log import SILENT, RunLog
 
 LEASES: Final = ApiResource("coordination.k8s.io/v1", "Lease", "leases", is_namespaced=True)
 RELEASE_SECONDS_MAX: Final = 3.0
@@ -26,14 +27,14 @@ class Election:
         client: RestClient,
         clock: Callable[[], Instant],
         on_change: Callable[[], None],
-        log: Callable[[str], None] = lambda _: None,
+        log: RunLog = SILENT,
     ) -> None:
         """Send the requests that `state` returns; `clock` returns the time in ns.
 
         `on_change` is called after each attempt, and when leadership ends.
 
-        `log` is called with one line when another replica holds the Lease, and when two attempts in
-        a row failed.
+        `log` receives one line when another replica holds the Lease, and when two attempts in a row
+        failed.
         """
         self.state = state
         self._client = client
@@ -97,7 +98,7 @@ class Election:
         self.state.failed()
         before, self._problem = self._problem, f"{self._name} cannot be {verb}: {answer.message}"
         if before and self._problem not in self._logged:
-            self._log(f"{self._problem}; trying again")
+            self._log.problem(f"{self._problem}; trying again")
             self._logged.add(self._problem)
 
     def _succeed(self) -> None:
@@ -113,7 +114,7 @@ class Election:
         self._succeed()
         if holder != self._logged_holder and not self.state.has_lost(self._clock()):
             shown = holder if holder.isprintable() else repr(holder)
-            self._log(f"{self._name} is held by {shown}; waiting for it")
+            self._log.note(f"{self._name} is held by {shown}; waiting for it")
             self._logged_holder = holder
 
     async def _write(self, write: WriteLease, seconds_max: float) -> ApiAnswer:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from fairlead.worlds.cluster.run_log import RunLog
+
 QUIET_S: Final = 5.0
 WAIT_S_MAX: Final = 30.0
 
@@ -39,12 +41,12 @@ class RefusedResourceLog:
 
     def __init__(
         self,
-        log: Callable[[str], None],
+        log: RunLog,
         call_later: CallLater,
         clock: Callable[[], float],
         quiet_s: float = QUIET_S,
     ) -> None:
-        """`log` is called with each line; `clock` returns seconds."""
+        """`log` receives each line; `clock` returns seconds."""
         self._log = log
         self._call_later = call_later
         self._clock = clock
@@ -91,11 +93,11 @@ class RefusedResourceLog:
         self._newly_refused.clear()
         self._served_again.clear()
         if len(refused) == 1:
-            self._log(f"{refused[0]} cannot be read ({problems}); {instead}")
+            self._log.problem(f"{refused[0]} cannot be read ({problems}); {instead}")
         elif refused:
             count, names = len(refused), ", ".join(refused)
-            self._log(f"{count} resources cannot be read ({problems}); {instead}: {names}")
+            self._log.problem(f"{count} resources cannot be read ({problems}); {instead}: {names}")
         if again:
             what = again[0] if len(again) == 1 else f"{len(again)} resources"
             rest = "" if not self._refused else f", but not {', '.join(sorted(self._refused))}"
-            self._log(f"{what} can be read again{rest}")
+            self._log.note(f"{what} can be read again{rest}")

@@ -44,6 +44,7 @@ from fairlead.worlds.cluster.event_recorder import EventRecorder
 from fairlead.worlds.cluster.extender_thread import ExtenderThread
 from fairlead.worlds.cluster.refused_resource_log import QUIET_S, RefusedResourceLog
 from fairlead.worlds.cluster.resource import REQUIRED, is_built_in, resources_by_kind
+from fairlead.worlds.cluster.run_log import SILENT, RunLog
 from fairlead.worlds.cluster.sender import REQUEST_SECONDS_MAX, Sender, SenderOptions
 from fairlead.worlds.cluster.slow_cycles import SlowCycles
 from fairlead.worlds.cluster.tracer import Tracer
@@ -87,7 +88,7 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     `build` makes the engine when this replica becomes leader. If `election` is None, the runner
     acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
     events; if it is empty, no events are written. `component` is the source of events about the
-    Lease. `log` is called with one line per incident.
+    Lease. `log` receives one line per incident.
     `meter` contains the times of the engine's plugins, for the log of slow cycles. `tracer` makes
     spans of the engine's units of work and of requests, except watches and the lists of nodes for
     extenders. When resources become unreadable or readable again, this is logged after
@@ -105,7 +106,7 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     host: str = ""
     component: str = DEFAULT_SCHEDULER
     extenders: ExtenderCaller | None = None
-    log: Callable[[str], None] = lambda _: None
+    log: RunLog = SILENT
     meter: Meter | None = None
     tracer: Tracer | None = None
     watch_seconds: int = WATCH_SECONDS
@@ -245,7 +246,7 @@ class ClusterRunner:
             recorder=EventRecorder(options.host, named) if options.host else None,
             extenders=thread,
             request_seconds=options.request_seconds,
-            log=options.log,
+            log=options.log.problem,
         )
         self._sender = Sender(api, named, sender_options)
         self._sender.on_outcome = self.wake
@@ -277,7 +278,7 @@ class ClusterRunner:
 
         A forbidden resource is reported once; if it is a required resource, the run ends.
         """
-        name, log = reflector.resource.name, self._options.log
+        name, log = reflector.resource.name, self._options.log.problem
         problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem
         self._refused.notice(name, problem, is_known=reflector.has_listed)
         if reflector.undecodable:
@@ -295,7 +296,7 @@ class ClusterRunner:
 
         For example, a custom resource can have any content.
         """
-        name, log = reflector.resource.name, self._options.log
+        name, log = reflector.resource.name, self._options.log.problem
         named = self._named_objects.setdefault(name, set())
         for key, problem in reflector.undecodable.items():
             if len(named) > UNDECODABLE_NAMED or key in named:
@@ -313,7 +314,7 @@ class ClusterRunner:
         names = sorted(f"{one.plural} ({one.api_version})" for one in resources if is_built_in(one))
         if names:
             absent = ", ".join(names)
-            self._options.log(
+            self._options.log.problem(
                 f"the server does not serve {absent}, so decisions do not take them into account"
             )
 
@@ -355,7 +356,9 @@ class ClusterRunner:
         now = self.clock.now()
         self.engine = self._options.build(now)
         options = self._options
-        timed = SlowCycles(self.engine, options.meter, perf_counter_ns, options.log, options.tracer)
+        timed = SlowCycles(
+            self.engine, options.meter, perf_counter_ns, options.log.note, options.tracer
+        )
         self._driver = Driver(timed, self._world, now=now)
         self._world.start()
         self._options.on_start(self.engine)
@@ -443,7 +446,7 @@ class ClusterRunner:
                 for one in lacking
             ):
                 self.overcommitments += 1
-                self._options.log(f"node {name} has less allocatable than its pods request")
+                self._options.log.problem(f"node {name} has less allocatable than its pods request")
 
     # --- the end ---------------------------------------------------------------------------
 
@@ -464,7 +467,7 @@ class ClusterRunner:
             self._fail_of_defect(failure)
 
     def _fail_of_defect(self, failure: BaseException) -> None:
-        self._options.log("".join(traceback.format_exception(failure)).rstrip())
+        self._options.log.failure("".join(traceback.format_exception(failure)).rstrip())
         self._fail(f"internal error: {type(failure).__name__}: {failure}")
 
     def _fail(self, problem: str) -> None:

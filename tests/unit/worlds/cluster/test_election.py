@@ -10,6 +10,7 @@ import pytest
 from fairlead.client.leader_election import ElectionConfig, LeaderElection
 from fairlead.client.rest_client import ApiAnswer
 from fairlead.worlds.cluster.election import Election
+from fairlead.worlds.cluster.run_log import RunLog
 
 SECOND = 1_000_000_000
 FORBIDDEN = ApiAnswer(403, message='leases "kube-scheduler" is forbidden')
@@ -38,7 +39,8 @@ def lines_after(*answers, attempts):
     lines, now = [], 0
     config = ElectionConfig(identity="me")
     state = LeaderElection(config, lambda: 0.0)
-    election = Election(state, Client(answers), lambda: now, lambda: None, lines.append)
+    log = RunLog(lambda entry, _now: lines.append(entry.message), lambda: 0)
+    election = Election(state, Client(answers), lambda: now, lambda: None, log)
     for _ in range(attempts):
         asyncio.run(election._attempt())
         now += SECOND

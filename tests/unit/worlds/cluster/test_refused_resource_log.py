@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.worlds.cluster.refused_resource_log import QUIET_S, WAIT_S_MAX, RefusedResourceLog
+from fairlead.worlds.cluster.run_log import RunLog
 
 
 class Timer:
@@ -37,7 +38,8 @@ class Timers:
 
 def new_log():
     timers, lines = Timers(), []
-    return RefusedResourceLog(lines.append, timers.call_later, lambda: timers.now), timers, lines
+    log = RunLog(lambda entry, _now: lines.append(entry.message), lambda: 0)
+    return RefusedResourceLog(log, timers.call_later, lambda: timers.now), timers, lines
 
 
 def test_resources_that_are_refused_successively_share_a_line():

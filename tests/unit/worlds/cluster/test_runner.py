@@ -22,6 +22,7 @@ from fairlead.worlds.cluster.resource import (
     TAINT_EVICTION,
     watched_resources,
 )
+from fairlead.worlds.cluster.run_log import RunLog
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions
 
 UNENCODABLE: Any = object()
@@ -81,9 +82,9 @@ async def run(
         await site.start()
         config = ConnectionConfig(name="fake", server=f"http://127.0.0.1:{server.addresses[0][1]}")
 
-        def log(line):
-            lines.append(line)
-            if until and until in line:
+        def write(entry, _now):
+            lines.append(entry.message)
+            if until and until in entry.message:
                 runner.stop()
 
         resources = watched_resources(controllers)
@@ -91,7 +92,7 @@ async def run(
             config=config,
             resources=resources,
             build=lambda _: Deciding(commands),
-            log=log,
+            log=RunLog(write, lambda: 0),
             quiet_seconds=0.1,
             on_start=lambda _: runner.stop() if until == "start" else None,
             **more,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -36,6 +36,9 @@ OTLP_HELP: Final = (
     "Send trace spans of scheduling cycles and API requests to the OTLP/HTTP collector at URL, "
     "such as http://localhost:4318. Needs the packages opentelemetry-sdk and "
     "opentelemetry-exporter-otlp-proto-http."
+)
+LOG_FORMAT_HELP: Final = (
+    "Format of the lines on standard error: text (klog's format) or json (an object per line)."
 )
 ELECT_HELP: Final = (
     "Run without leader election. Use this only if no other replica runs in the cluster."
@@ -74,6 +77,7 @@ def run(
     flags: NodeFlags = NO_NODE_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
+    log_format: Annotated[Literal["text", "json"], Parameter(help=LOG_FORMAT_HELP)] = "text",
 ) -> int:
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
@@ -119,6 +123,7 @@ def run(
             flags=flags,
             release=release,
             log=log,
+            log_format=log_format,
             shadow=shadow,
         )
     )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import logging
 import signal
 import ssl
 import sys
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter_ns
@@ -43,6 +45,7 @@ from fairlead.client.rest_client import RestClient, usable_credentials
 from fairlead.engine.compose import build_running_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.configuration.release import Release
+from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import Component
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.engine import Engine
@@ -78,6 +81,7 @@ from fairlead.worlds.cluster.resource import (
     gated_resources,
     watched_resources,
 )
+from fairlead.worlds.cluster.run_log import LibraryLogHandler, RunLog
 from fairlead.worlds.cluster.runner import ClusterRunner, RunnerOptions, RunningEngine
 from fairlead.worlds.cluster.runtime_metrics import RuntimeMetrics
 from fairlead.worlds.cluster.shadow import Shadow
@@ -85,6 +89,7 @@ from fairlead.worlds.cluster.shadow_record import ShadowRecord
 from fairlead.worlds.cluster.tracer import Tracer
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.log_entry import FORMS, LogEntry
 from fairlead.worlds.metrics import SchedulerMetrics
 
 if TYPE_CHECKING:
@@ -118,6 +123,7 @@ class RunRequest:
     flags: NodeFlags
     release: ReleaseOptions
     log: DecisionLogOptions
+    log_format: str = "text"
     shadow: ShadowOptions
 
 
@@ -131,7 +137,8 @@ def run_controllers(request: RunRequest) -> int:
     if request.shadow != NO_SHADOW:
         needing = "--for, --decisions, --report, --new-config and --new-plugin"
         raise InputError("--shadow", f"is required with {needing}")
-    controllers, log = _controllers(request.controllers), request.log.logging
+    controllers, log = _controllers(request.controllers), _run_log(request)
+    decision_log = request.log.logging_with(lambda entry, _now: log.write(entry))
     document = _config_document(request)
     settings = read_client_settings(document)
     meter = Meter(perf_counter_ns)
@@ -143,12 +150,13 @@ def run_controllers(request: RunRequest) -> int:
     def on_start(engine: RunningEngine) -> None:
         if isinstance(engine, Engine) and SCHEDULER in controllers:
             metrics.waiting = engine.find(Scheduler).queue
-        _log(f"{', '.join(controllers)} running in {connection.name}")
+        log.note(f"{', '.join(controllers)} running in {connection.name}")
 
     with ExitStack() as opened:
+        opened.enter_context(_library_lines(log))
         dashboard = _dashboard(request, connection.name, settings, opened)
-        reporter = _reporter(log, metrics, dashboard)
-        tracer = _tracer(request.otlp_endpoint, reporter, opened)
+        reporter = _reporter(decision_log, metrics, dashboard)
+        tracer = _tracer(request.otlp_endpoint, reporter, log, opened)
         http = _http_options(request, opened)
         extenders = engine_config.scheduler.extenders
         gated = gated_resources(engine_config.scheduler.version)
@@ -164,13 +172,13 @@ def run_controllers(request: RunRequest) -> int:
             host=host_name() if request.writes_events else "",
             component=_component(engine_config, controllers),
             extenders=opened.enter_context(reaching(extenders)) if extenders else None,
-            log=_log,
+            log=log,
             meter=meter,
             tracer=tracer,
             on_start=on_start,
         )
         problem = uvloop.run(_run(options, metrics, http, dashboard))
-    return _ended(problem)
+    return _ended(problem, log)
 
 
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
@@ -197,14 +205,14 @@ def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
 
 
 def _reporter(
-    log: Logging | None, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
+    given: Logging | None, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
 ) -> Reporter:
     """Return a reporter that passes decisions to the metrics, the dashboard and the log."""
-    logging = log if dashboard is None else dashboard.logging(log)
-    return metrics if logging is None else logging(metrics)
+    wrap = given if dashboard is None else dashboard.logging(given)
+    return metrics if wrap is None else wrap(metrics)
 
 
-def _tracer(endpoint: str, reporter: Reporter, opened: ExitStack) -> Tracer | None:
+def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -> Tracer | None:
     """Return the tracer that creates spans for --otlp-endpoint; None without it.
 
     Raises InputError.
@@ -214,7 +222,7 @@ def _tracer(endpoint: str, reporter: Reporter, opened: ExitStack) -> Tracer | No
     # Imported only where it is used: it needs the extra `otel`.
     from fairlead.cli.commands.run.otlp_exporter import OtlpExporter
 
-    exporter = opened.enter_context(OtlpExporter(endpoint, _log))
+    exporter = opened.enter_context(OtlpExporter(endpoint, log.problem))
     return Tracer(reporter, exporter, LocalClock().now)
 
 
@@ -257,6 +265,8 @@ def run_shadow(request: RunRequest) -> int:
     credentials = _usable_credentials(connection)
     metrics = SchedulerMetrics(SilentReporter(), list)
     with ExitStack() as opened:
+        log = _run_log(request)
+        opened.enter_context(_library_lines(log))
         http = _http_options(request, opened)
         decisions = _line_file("--decisions", options.decisions, opened)
         dashboard = _dashboard(request, connection.name, settings, opened)
@@ -268,8 +278,8 @@ def run_shadow(request: RunRequest) -> int:
             resources=watched_resources((SCHEDULER,), gated_resources(configs["present"].version)),
             build=lambda _now: Shadow(configs, record.record),
             limits=settings.limits,
-            log=_log,
-            on_start=lambda _: _log(f"comparing with the schedulers of {connection.name}"),
+            log=log,
+            on_start=lambda _: log.note(f"comparing with the schedulers of {connection.name}"),
         )
         began = _time()
         problem = uvloop.run(_run(runner_options, metrics, http, dashboard, duration))
@@ -281,7 +291,7 @@ def run_shadow(request: RunRequest) -> int:
 
         page = render_shadow(connection.name, period, record.summary())
         write_atomically(options.report, page.encode())
-    code = _ended(problem)
+    code = _ended(problem, log)
     return exit_code.OUTPUT_FAILED if decisions is not None and decisions.is_incomplete else code
 
 
@@ -334,9 +344,9 @@ def _time() -> str:
     return format_timestamp(LocalClock().now())
 
 
-def _ended(problem: str) -> int:
+def _ended(problem: str, log: RunLog) -> int:
     if problem:
-        _log(problem)
+        log.failure(problem)
     return exit_code.DIFFERENCE if problem else exit_code.SUCCESS
 
 
@@ -368,11 +378,11 @@ async def _run(
                 explain=lambda query: _explain(runner, query),
                 new_link=None if dashboard is None else dashboard.new_link,
             )
-            server.log = options.log
+            server.log = options.log.problem
             await stack.enter_async_context(served(server, http))
         if dashboard is not None:
             await stack.enter_async_context(dashboard.serving(runner))
-            _log(f"dashboard: {dashboard.new_link()}")
+            options.log.note(f"dashboard: {dashboard.new_link()}")
         return await runner.run()
 
 
@@ -523,5 +533,22 @@ def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
     return options
 
 
-def _log(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _run_log(request: RunRequest) -> RunLog:
+    """Return a log that writes to standard error in the form of --log-format."""
+    formatted = FORMS[request.log_format]
+
+    def write(entry: LogEntry, now: Instant) -> None:
+        print(f"{formatted(entry, now)}\n", end="", file=sys.stderr, flush=True)
+
+    return RunLog(write, LocalClock().now)
+
+
+@contextmanager
+def _library_lines(log: RunLog) -> Iterator[None]:
+    """Write what libraries log to `log` during the context."""
+    handler = LibraryLogHandler(log)
+    logging.getLogger().addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeHandler(handler)

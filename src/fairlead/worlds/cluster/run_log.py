@@ -1,0 +1,61 @@
+"""RunLog: writes what happens to a running replica, apart from its decisions, as log lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import ERROR, WARNING, Handler, LogRecord
+from typing import Final
+
+from fairlead.engine.core.instant import Instant
+from fairlead.worlds.log_entry import LogEntry, LogSeverity
+
+_COMPONENT: Final = "fairlead"
+
+
+class RunLog:
+    """Writes each message as a line with the current time."""
+
+    def __init__(
+        self, write: Callable[[LogEntry, Instant], None], clock: Callable[[], Instant]
+    ) -> None:
+        """Pass each line, and the time that `clock` returns, to `write`."""
+        self._write = write
+        self._clock = clock
+
+    def note(self, message: str) -> None:
+        """Log a change that needs no attention."""
+        self._log(message, "info")
+
+    def problem(self, message: str) -> None:
+        """Log a problem with which the replica continues."""
+        self._log(message, "warning")
+
+    def failure(self, message: str) -> None:
+        """Log a problem that ends the run."""
+        self._log(message, "error")
+
+    def write(self, entry: LogEntry) -> None:
+        """Write `entry`."""
+        self._write(entry, self._clock())
+
+    def _log(self, message: str, severity: LogSeverity) -> None:
+        self.write(LogEntry(0, _COMPONENT, message, severity=severity))
+
+
+SILENT: Final = RunLog(lambda _line, _now: None, lambda: 0)
+
+
+class LibraryLogHandler(Handler):
+    """Writes the log records of Python's `logging`, which libraries and users' plugins use."""
+
+    def __init__(self, log: RunLog) -> None:
+        """Write to `log`."""
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: LogRecord) -> None:
+        """Write `record` with the name of its logger, and its traceback if it has one."""
+        severity: LogSeverity = "info"
+        if record.levelno >= WARNING:
+            severity = "error" if record.levelno >= ERROR else "warning"
+        self._log.write(LogEntry(0, record.name, self.format(record), severity=severity))
