@@ -12,6 +12,8 @@ PriorityClass changed, and their successors have the same priority as they.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
+Each further WASTED_AFTER nominations are reported too, but are a warning only if their number has
+doubled since the last warning.
 Memory is bounded: the oldest edges and counts are dropped first.
 """
 
@@ -109,6 +111,7 @@ class LoopDetector:
     def _wasted(self, pod: ObjectRef, times: int, at: Instant) -> None:
         if times:
             self._reporter.report(NominationsWasted(pod, times, at))
+        if times and is_doubled(times):
             note = f"nominated {times} times in a row, but never placed on the nominated node"
             self._warn(pod, "NominationsWasted", note)
 
@@ -138,6 +141,15 @@ class LoopDetector:
         """Return the warnings, as commands that record events."""
         warnings, self._warnings = self._warnings, []
         return warnings
+
+
+def is_doubled(wasted_times: int) -> bool:
+    """Return whether `wasted_times`, a multiple of WASTED_AFTER, needs a warning: 3, 6, 12, 24, ….
+
+    A pod whose preemption the API server forbids is retried without a pause.
+    """
+    multiple = wasted_times // WASTED_AFTER
+    return multiple & (multiple - 1) == 0
 
 
 def cycle_text(cycle: DisplacementCycle) -> str:

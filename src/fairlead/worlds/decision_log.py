@@ -35,6 +35,7 @@ from fairlead.engine.core.reporter import (
     WorkloadStarving,
     ZoneAssessed,
 )
+from fairlead.engine.loop_detector import is_doubled
 from fairlead.worlds.log_entry import LogEntry, Pairs, clock_text
 
 Logging = Callable[[Reporter], "DecisionLog"]
@@ -86,21 +87,8 @@ class DecisionLog:
             case PodCollected(pod=pod, node=node, why=why):
                 pairs = {"pod": _key(pod), "node": node, "reason": why}
                 yield LogEntry(2, "pod-gc", "PodGC is force deleting Pod", pairs)
-            case DisplacementCycle(workloads=workloads, times=times):
-                pairs = {
-                    "workloads": list(workloads),
-                    "times": times,
-                    "pod": _key(record.pod),
-                }
-                yield LogEntry(
-                    0, _SCHEDULER, "Workloads displace each other", pairs, severity="warning"
-                )
-            case WorkloadStarving(workload=workload, times=times):
-                pairs = {"workload": workload, "times": times, "pod": _key(record.pod)}
-                yield LogEntry(0, _SCHEDULER, "Workload is starving", pairs, severity="warning")
-            case NominationsWasted(pod=pod, times=times):
-                pairs = {"pod": _key(pod), "times": times}
-                yield LogEntry(0, _SCHEDULER, "Nominations are not used", pairs, severity="warning")
+            case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
+                yield from _findings(record)
             case PluginFailed(plugin=plugin, point=point, message=message):
                 pairs = {"plugin": plugin, "extensionPoint": point, "reason": message}
                 yield LogEntry(0, _SCHEDULER, "Plugin failed", pairs, severity="warning")
@@ -152,6 +140,29 @@ class DecisionLog:
             pairs = {"status": status, "node": nominated, "reason": record.post_filter}
             message = "Status after running PostFilter plugins for pod"
             yield LogEntry(5, _SCHEDULER, message, {**pair, **pairs})
+
+
+def _findings(
+    record: DisplacementCycle | WorkloadStarving | NominationsWasted,
+) -> Iterator[LogEntry]:
+    """Yield the warning about a finding of the LoopDetector, if it needs one."""
+    pairs: Pairs
+    match record:
+        case DisplacementCycle(workloads=workloads, times=times):
+            pairs = {
+                "workloads": list(workloads),
+                "times": times,
+                "pod": _key(record.pod),
+            }
+            yield LogEntry(
+                0, _SCHEDULER, "Workloads displace each other", pairs, severity="warning"
+            )
+        case WorkloadStarving(workload=workload, times=times):
+            pairs = {"workload": workload, "times": times, "pod": _key(record.pod)}
+            yield LogEntry(0, _SCHEDULER, "Workload is starving", pairs, severity="warning")
+        case NominationsWasted(pod=pod, times=times) if is_doubled(times):
+            pairs = {"pod": _key(pod), "times": times}
+            yield LogEntry(0, _SCHEDULER, "Nominations are not used", pairs, severity="warning")
 
 
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[LogEntry]:

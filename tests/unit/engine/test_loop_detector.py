@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from fairlead.engine.core.command import ObjectRef, RecordEvent
-from fairlead.engine.core.reporter import DisplacementCycle, PodPreempting, WorkloadStarving
+from fairlead.engine.core.reporter import (
+    DisplacementCycle,
+    NominationsWasted,
+    PodPreempting,
+    WorkloadStarving,
+)
 from fairlead.engine.loop_detector import STARVING_AFTER, LoopDetector
 
 
@@ -63,6 +68,22 @@ def test_starvation_is_reported():
         watch.report(preempting(f"strong{i}", "weak", at=i))
     (starving,) = [r for r in listener.records if isinstance(r, WorkloadStarving)]
     assert (starving.workload, starving.times) == ("Job/ns/weak", STARVING_AFTER + 1)
+
+
+def test_warnings_about_wasted_nominations_become_rare():
+    """A preemption that the API server forbids is retried without a pause; results count all."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    for i in range(25):
+        watch.report(preempting("a", "b", at=i))
+    wasted = [r.times for r in listener.records if isinstance(r, NominationsWasted)]
+    assert wasted == [3, 6, 9, 12, 15, 18, 21, 24]
+    warnings = watch.handle_deadline(25)
+    notes = [one.note for one in warnings if one.reason == "NominationsWasted"]
+    assert notes == [
+        f"nominated {times} times in a row, but never placed on the nominated node"
+        for times in (3, 6, 12, 24)
+    ]
 
 
 def test_records_are_forwarded_before_new_records():

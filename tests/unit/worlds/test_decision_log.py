@@ -13,6 +13,7 @@ from fairlead.engine.core.reporter import (
     EvictionTimed,
     NodeEmptied,
     NodeMarkedUnknown,
+    NominationsWasted,
     PodBound,
     PodEvicted,
     PodPlaced,
@@ -112,6 +113,12 @@ def test_the_lines_of_a_batch_session_have_no_cycle():
 def test_findings_are_warnings():
     (line,) = lines(DisplacementCycle(("a", "b"), ("r", "r"), 3, P, NOON), verbosity=0)
     assert line.startswith('W0101 12:00:00.000000 scheduler] "Workloads displace each other"')
+
+
+def test_warnings_about_wasted_nominations_become_rare():
+    """Without permission to delete pods, a preemption is retried many times per second."""
+    found = lines(*[NominationsWasted(P, times, NOON) for times in range(3, 28, 3)], verbosity=0)
+    assert [line.rpartition("times=")[2] for line in found] == ["3", "6", "12", "24"]
 
 
 def test_victims_and_the_reasons_of_post_filters_are_details():
