@@ -71,6 +71,21 @@ def test_without_leader_election_no_lease_role_is_printed(tmp_path, capsys, in_f
 
 
 @pytest.mark.parametrize(
+    ("controllers", "lease"),
+    [
+        ("scheduler", "kube-scheduler"),
+        ("node-lifecycle,scheduler", "kube-scheduler"),
+        ("taint-eviction,node-lifecycle", "fairlead-node-lifecycle"),
+        ("taint-eviction", "fairlead-taint-eviction"),
+    ],
+)
+def test_without_a_scheduler_the_lease_is_not_that_of_kube_scheduler(capsys, controllers, lease):
+    """A node lifecycle controller would wait for as long as kube-scheduler runs."""
+    assert run(["run", "--rbac", "--controllers", controllers]) == exit_code.SUCCESS
+    assert f'"resourceNames":["{lease}"]' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("options", "resources"),
     [
         (["--no-events"], {"tokenreviews", "subjectaccessreviews"}),

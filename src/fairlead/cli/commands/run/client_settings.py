@@ -59,8 +59,11 @@ class ClientSettings:
     kubeconfig: str
 
 
-def read_client_settings(document: Document | None) -> ClientSettings:
-    """Return the settings in `document`; for None, return the defaults. Raises InputError."""
+def read_client_settings(document: Document | None, lease: str = "") -> ClientSettings:
+    """Return the settings in `document`; for None, return the defaults. Raises InputError.
+
+    `lease` is the default name of the Lease; "" means the Lease of kube-scheduler.
+    """
     value: Any = document.value if document is not None else {}
     source = document.source if document is not None else ""
     part = _part(source, value, "leaderElection", _Election)
@@ -70,7 +73,7 @@ def read_client_settings(document: Document | None) -> ClientSettings:
         raise InputError(source, "must be non-negative", field="clientConnection.burst")
     usual = RequestLimits()
     limits = RequestLimits(qps=connection.qps or usual.qps, burst=connection.burst or usual.burst)
-    return ClientSettings(_election(source, part), limits, connection.kubeconfig)
+    return ClientSettings(_election(source, part, lease), limits, connection.kubeconfig)
 
 
 def host_name() -> str:
@@ -83,7 +86,7 @@ def _part(source: str, value: Any, name: str, form: type[Any]) -> Any:
     return decode_strictly(Document(source, found or {}), form, name)
 
 
-def _election(source: str, form: _Election) -> ElectionConfig | None:
+def _election(source: str, form: _Election, lease: str) -> ElectionConfig | None:
     if form.leader_elect is False:
         return None
     if form.resource_lock not in ("", LEASES):
@@ -92,7 +95,7 @@ def _election(source: str, form: _Election) -> ElectionConfig | None:
     identity = f"{host_name()}_{uuid4()}"
     settings = {
         "namespace": form.resource_namespace,
-        "name": form.resource_name,
+        "name": form.resource_name or lease,
         "lease_duration": _duration(source, "leaseDuration", form.lease_duration),
         "renew_deadline": _duration(source, "renewDeadline", form.renew_deadline),
         "retry_period": _duration(source, "retryPeriod", form.retry_period),

@@ -85,7 +85,8 @@ def run(
     --config, its only profile is default-scheduler, and the replicas of this command elect a leader
     through the Lease of kube-scheduler (kube-system/kube-scheduler). While kube-scheduler holds
     this Lease, Fairlead only waits. To run beside kube-scheduler, name other profiles and another
-    Lease in --config.
+    Lease in --config. Without the controller scheduler, the default Lease is
+    kube-system/fairlead-NAME, where NAME is the first controller, such as node-lifecycle.
     docs/production.md describes the deployment and the permissions.
 
     With --shadow, the command writes nothing to the cluster. It compares the decisions that it

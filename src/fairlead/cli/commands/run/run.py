@@ -140,7 +140,7 @@ def run_controllers(request: RunRequest) -> int:
     controllers, log = _controllers(request.controllers), _run_log(request)
     decision_log = request.log.logging_with(lambda entry, _now: log.write(entry))
     document = _config_document(request)
-    settings = read_client_settings(document)
+    settings = read_client_settings(document, _default_lease(controllers))
     meter = Meter(perf_counter_ns)
     engine_config = _engine_config(request, document, controllers, meter)
     connection = _connection(request.connection, settings)
@@ -226,13 +226,23 @@ def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -
     return Tracer(reporter, exporter, LocalClock().now)
 
 
+def _default_lease(controllers: tuple[str, ...]) -> str:
+    """Return the default name of the Lease; "" means the Lease of kube-scheduler.
+
+    Without a scheduler, the name is Fairlead's own: kube-scheduler and kube-controller-manager,
+    whose same controller is switched off, keep theirs.
+    """
+    return "" if SCHEDULER in controllers else f"fairlead-{controllers[0]}"
+
+
 def print_roles(request: RunRequest) -> int:
     """Print the roles that the controllers need; return the exit code. Raises InputError."""
     controllers = _controllers(request.controllers)
     document = _config_document(request)
+    settings = read_client_settings(document, _default_lease(controllers))
     manifest = rbac_manifest(
         controllers,
-        read_client_settings(document).election if request.elects else None,
+        settings.election if request.elects else None,
         only_reads=request.shadow.shadow,
         gated=gated_resources(_scheduler(request, document, allow_extenders=True).version),
         has_events=request.writes_events,
