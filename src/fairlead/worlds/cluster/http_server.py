@@ -1,10 +1,10 @@
 """HttpServer: probes, metrics, explanations and dashboard links of a running replica.
 
 /healthz, /livez and /readyz need no authentication. The other paths need a bearer token whose user
-may GET /metrics, GET /fairlead/explain or POST /fairlead/dashboard, as the API server decides
-(TokenReview, then SubjectAccessReview). If the API server does not decide, the answer is 503, and
-the reason is logged. Without a given certificate, a self-signed one is created at the start, as
-kube-scheduler does.
+may GET /metrics, GET /livez/ping and the like, GET /fairlead/explain or POST /fairlead/dashboard,
+as the API server decides (TokenReview, then SubjectAccessReview). If the API server does not
+decide, the answer is 503, and the reason is logged. Without a given certificate, a self-signed one
+is created at the start, as kube-scheduler does.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """
@@ -41,6 +41,10 @@ _LINK: Final = "/fairlead/dashboard"
 EXPLAIN: Final = "/fairlead/explain"
 WIDTH_DEFAULT: Final = 120
 _WIDTHS: Final = range(40, 1_001)
+# The check of each probe. upstream: cmd/kube-scheduler/app/server.go: Run, newEndpointsHandler
+_SYNC: Final = "sched-handler-sync"
+_CHECKS: Final = {"healthz": "ping", "livez": "ping", "readyz": _SYNC}
+_NOT_SYNCED: Final = "handlers are not fully synchronized"
 _TEXT: Final = "text/plain; version=0.0.4; charset=utf-8"
 _BEARER: Final = "bearer "
 
@@ -131,22 +135,40 @@ class HttpServer:
     def app(self) -> web.Application:
         """Return the aiohttp application with its routes."""
         app = web.Application()
-        for path in ("/healthz", "/livez"):
-            app.router.add_get(path, self._health)
-        app.router.add_get("/readyz", self._readiness)
+        for name, check in _CHECKS.items():
+            app.router.add_get(f"/{name}", self._health)
+            app.router.add_get(f"/{name}/{check}", self._check)
         app.router.add_get(_METRICS, self._metrics)
         app.router.add_get(EXPLAIN, self._explanation)
         if self._new_link is not None:
             app.router.add_post(_LINK, self._link)
         return app
 
-    async def _health(self, _request: web.Request) -> web.Response:
-        return web.Response(text="ok")
+    async def _health(self, request: web.Request) -> web.Response:
+        """Answer a probe. upstream: apiserver/pkg/server/healthz/healthz.go: handleRootHealth."""
+        name = request.path.strip("/")
+        check = _CHECKS[name]
+        if check in request.query.getall("exclude", ()):
+            line = f"[+]{check} excluded: ok"
+        elif self._passes(check):
+            line = f"[+]{check} ok"
+        else:
+            line = f"[-]{check} failed: reason withheld"
+            return web.Response(status=500, text=f"{line}\n{name} check failed\n")
+        is_verbose = "verbose" in request.query
+        return web.Response(text=f"{line}\n{name} check passed\n" if is_verbose else "ok")
 
-    async def _readiness(self, _request: web.Request) -> web.Response:
-        if self._is_ready():
+    async def _check(self, request: web.Request) -> web.Response:
+        """Answer a probe of one check. upstream: healthz.go: adaptCheckToHandler."""
+        refusal = await self._refusal(request)
+        if refusal is not None:
+            return refusal
+        if self._passes(request.path.rpartition("/")[2]):
             return web.Response(text="ok")
-        return web.Response(status=503, text="resources have not been listed yet")
+        return web.Response(status=500, text=f"internal server error: {_NOT_SYNCED}\n")
+
+    def _passes(self, check: str) -> bool:
+        return check != _SYNC or self._is_ready()
 
     async def _metrics(self, request: web.Request) -> web.Response:
         refusal = await self._refusal(request)

@@ -37,8 +37,8 @@ class Reviewer:
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
         return web.Response(status=status, body=text)
 
-    def get(self, *headers, wait=0):
-        """Return the (status, text) of GET /metrics with each of `headers`."""
+    def get(self, *headers, wait=0, path="/metrics", is_ready=True):
+        """Return the (status, text) of GET `path` with each of `headers`."""
 
         async def run():
             api, url = await start(self.app())
@@ -46,7 +46,7 @@ class Reviewer:
             server = HttpServer(
                 client,
                 lambda: self.now,
-                is_ready=lambda: True,
+                is_ready=lambda: is_ready,
                 exposition=lambda: b"metrics",
                 explain=None,
             )
@@ -55,7 +55,7 @@ class Reviewer:
             found = []
             async with client, ClientSession() as session:
                 for one in headers:
-                    async with session.get(f"{url}/metrics", headers=one) as answer:
+                    async with session.get(f"{url}{path}", headers=one) as answer:
                         found.append((answer.status, await answer.text()))
                     self.now += wait
             await replica.cleanup()
@@ -170,3 +170,34 @@ def test_reviews_that_hang_do_not_delay_the_probes(monkeypatch):
         return status
 
     assert asyncio.run(run()) == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "is_ready", "answer"),
+    [
+        ("/livez", False, (200, "ok")),
+        ("/livez?verbose", False, (200, "[+]ping ok\nlivez check passed\n")),
+        ("/healthz?verbose", False, (200, "[+]ping ok\nhealthz check passed\n")),
+        ("/readyz?verbose", True, (200, "[+]sched-handler-sync ok\nreadyz check passed\n")),
+        (
+            "/readyz",
+            False,
+            (500, "[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n"),
+        ),
+        (
+            "/readyz?verbose&exclude=sched-handler-sync",
+            False,
+            (200, "[+]sched-handler-sync excluded: ok\nreadyz check passed\n"),
+        ),
+    ],
+)
+def test_probes_answer_as_in_kube_scheduler(path, is_ready, answer):
+    assert Reviewer().get({}, path=path, is_ready=is_ready) == [answer]
+
+
+def test_the_probe_of_one_check_says_why_it_failed_to_those_who_may_know():
+    reviewer = Reviewer((201, KNOWN), (201, ALLOWED))
+    path = "/readyz/sched-handler-sync"
+    refused, failed = reviewer.get({}, bearer("t"), path=path, is_ready=False)
+    assert refused == (401, "Unauthorized")
+    assert failed == (500, "internal server error: handlers are not fully synchronized\n")

@@ -24,7 +24,7 @@ CONFIG_HELP: Final = (
     " too."
 )
 LISTEN_HELP: Final = (
-    "Address at which to serve /healthz, /readyz and /metrics over HTTPS (default: "
+    "Address at which to serve /healthz, /livez, /readyz and /metrics over HTTPS (default: "
     "127.0.0.1:10259). With the value none, nothing is served. Clients of /metrics need a token "
     "whose user has the permission to GET /metrics."
 )
