@@ -69,8 +69,8 @@ class FailureHandler:
         """Report the failure, and requeue the pod if it still exists and has no node.
 
         `tried` is the pod as it was when its attempt began at `started`. `is_binding` means that
-        the binding cycle has failed. Returns the event and the status patch; [] if the pod was
-        replaced or bound.
+        the binding cycle has failed. Returns the event and the status patch; only the event if the
+        pod is bound by now, and [] if it was replaced.
 
         upstream: schedule_one.go: handleSchedulingFailure
         """
@@ -78,7 +78,8 @@ class FailureHandler:
         known = self._cluster.pods.get(tried.key)
         if known is not None and (known.id != tried.id or known.pod.spec.node_name):
             self._queue.done(queued)  # bound by another scheduler, or replaced
-            return []
+            # Upstream also writes PodScheduled=False, which the kubelet soon replaces.
+            return [failure_event(tried, failure.message)] if known.id == tried.id else []
         pod = known or tried
         if known is None:
             self._queue.done(queued)

@@ -155,11 +155,13 @@ def test_concurrent_bindings_of_a_pod_and_its_recreated_pod(stage):
 
 
 def test_a_pod_bound_by_another_client_during_the_bind(stage):
-    """The refused Bind is dropped without an event."""
+    """As in upstream, an event says that the Bind was refused; the pod is not tried again."""
     scene = stage(make_node("n1"), make_node("n2", cpu="1"), A)
     assert scene.step() == [("bind", "a", "n1")]
     scene.put(make_pod("a", node="n2", requests={"cpu": "3"}))
-    assert scene.refused(FailureReason.CONFLICT, "already bound") == []
+    text = 'running Bind plugin "DefaultBinder": already bound'
+    event = ("event", "a", "FailedScheduling", text)
+    assert scene.refused(FailureReason.CONFLICT, "already bound") == [event]
     assert (scene.on("n1"), scene.on("n2"), scene.place("a")) == ([], ["default/a"], None)
     assert not scene.is_due()
 

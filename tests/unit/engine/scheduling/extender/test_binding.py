@@ -58,7 +58,7 @@ def test_a_pod_that_was_bound_despite_the_failure_is_not_retried(scene):
     stage = scene()
     stage.step()
     stage.put(make_pod("p", node="a"))
-    assert stage.say_nothing() == []
+    assert stage.say_nothing() == [("event", "p", "FailedScheduling", "timeout")]
     assert stage.place("p") is None
     assert stage.on("a") == ["default/p"]
 
