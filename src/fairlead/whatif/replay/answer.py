@@ -77,7 +77,8 @@ def _verdict(placements: int, agreeing: int, counts: dict[str, int]) -> str:
         return "The history places no pod that can be compared."
     share = f"{agreeing / placements:.1%}"
     same, equal = counts[_ONLY_BEST], counts[ShadowAgreement.EQUAL]
-    text = f"{agreeing:,} of {counted(placements, 'placement')} agree with the rules ({share})"
+    verb = "agrees" if 1 in (agreeing, placements) else "agree"
+    text = f"{agreeing:,} of {counted(placements, 'placement')} {verb} with the rules ({share})"
     ways = [f"{same:,} on the only best node", f"{equal:,} on one of several best nodes"]
     if sampled := counts[ShadowAgreement.SAMPLED]:
         ways.append(f"{sampled:,} on the best node of a possible sample")

@@ -204,6 +204,6 @@ def test_the_verdict_counts_placements_that_sampling_explains():
     found = answer([*nodes, *bindings])
     assert agreements(found) == {"shop/web-1": "sampled"}
     assert found["verdict"] == (
-        "1 of 1 placement agree with the rules (100.0%): 0 on the only best node, 0 on one of "
+        "1 of 1 placement agrees with the rules (100.0%): 0 on the only best node, 0 on one of "
         "several best nodes, 1 on the best node of a possible sample."
     )
