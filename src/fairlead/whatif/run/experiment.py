@@ -125,8 +125,13 @@ def _with_batch(
     initial = samples(experiment.initial)
     config = batch_config(options, known, initial, steps)
     scheduler = with_deployed_profile(known, config, initial, steps)
-    note = () if scheduler is known else (DEPLOYED_NOTE,)
-    return replace(experiment, batch=config, scheduler=scheduler, notes=(*experiment.notes, *note))
+    notes: tuple[str, ...] = () if scheduler is known else (DEPLOYED_NOTE,)
+    if options.plugins and config is not None:
+        # Imported only if there are plugins of users.
+        from fairlead.whatif.configuration.batch.batch_file import override_notes  # noqa: PLC0415
+
+        notes += override_notes(config)
+    return replace(experiment, batch=config, scheduler=scheduler, notes=(*experiment.notes, *notes))
 
 
 def with_topology_labels(experiment: Experiment) -> Experiment:

@@ -1,20 +1,17 @@
 """Reads the configuration of the batch scheduler, and users' plugins and actions for it.
 
-A class with a method `execute` is an action, any other class is a plugin. The constructor of a
-plugin has no parameters, or takes a `PluginContext` with its arguments from the configuration.
+A class with a method `execute` is an action, any other class is a plugin (`plugin_check`).
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
 
 from msgspec.structs import replace
 
 from fairlead.engine.batch.actions.action import Action
-from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.compose import ACTIONS, compose
 from fairlead.engine.batch.configuration_file import (
     RECOMMENDED,
     SHIPPED,
@@ -25,24 +22,14 @@ from fairlead.engine.batch.configuration_file import (
 )
 from fairlead.engine.batch.extension import Extensions
 from fairlead.engine.batch.info.job_table import Ownership
-from fairlead.engine.batch.plugins.registry import Factory, PluginContext
-from fairlead.engine.batch.session import plugin as protocols
-from fairlead.engine.batch.session.plugin import BatchPlugin
-from fairlead.engine.batch.session.session import OnSessionOpen
+from fairlead.engine.batch.plugin_check import extensions_of, refuse_unused
+from fairlead.engine.batch.plugins.registry import PLUGINS
+from fairlead.engine.framework.fault import describe
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS
 from fairlead.whatif.configuration.plugin_source import SourceError, find_class
 from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError
-
-# The methods of plugins, each with the names of its parameters.
-_METHODS: Final = {
-    name: [each for each in inspect.signature(method).parameters if each != "self"]
-    for protocol in (*vars(protocols).values(), OnSessionOpen)
-    if isinstance(protocol, type) and BatchPlugin in protocol.__mro__
-    for name, method in vars(protocol).items()
-    if inspect.isfunction(method) and not name.startswith("_")
-}
 
 
 def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
@@ -57,7 +44,10 @@ def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
     """
     extensions = read_extensions(plugins)
     config = _configuration(source, extensions)
-    refuse_unused(config, extensions, source)
+    try:
+        refuse_unused(config, extensions, source)
+    except BatchConfigurationError as cause:
+        raise InputError(OPTION, str(cause)) from None
     return config
 
 
@@ -85,76 +75,37 @@ def read_extensions(sources: Iterable[str]) -> Extensions:
 
     Raises InputError.
     """
-    plugins: dict[str, Factory] = {}
-    actions: dict[str, Action] = {}
+    plugins: list[type] = []
+    actions: list[Action] = []
+    extensions = Extensions()
     for source in sources:
         try:
             found = find_class(source)
-            name = _name_of(found, {*plugins, *actions})
             if hasattr(found, "execute"):
-                actions[name] = found()
+                actions.append(_made(found))
             else:
-                plugins[name] = _factory(found)
-        except (SourceError, TypeError) as cause:
+                plugins.append(found)
+            extensions = extensions_of(plugins, actions)
+        except (SourceError, BatchConfigurationError) as cause:
             raise InputError(OPTION, str(cause), object_name=source) from None
-    return Extensions(plugins, actions)
+    return extensions
 
 
-def _name_of(found: type, taken: Collection[str]) -> str:
-    name = getattr(found, "name", None)
-    if not isinstance(name, str) or not name:
-        raise SourceError(f"{found.__name__} has no name: it needs a string attribute `name`")
-    if name in taken:
-        raise SourceError(f"{name} is given twice")
-    return name
-
-
-def _factory(found: type) -> Factory:
-    if not any(hasattr(found, method) for method in _METHODS):
-        known = ", ".join(sorted({"execute", *_METHODS}))
-        raise SourceError(f"{found.__name__} has none of the methods {known}")
-    _check_methods(found)
-    takes_context = bool(inspect.signature(found).parameters)
-
-    def make(context: PluginContext) -> BatchPlugin:
-        made: Any = found(context) if takes_context else found()
-        plugin: BatchPlugin = made
-        return plugin
-
-    return make
-
-
-def _check_methods(found: type) -> None:
-    """Raise SourceError for a method that would never be called, or with too many arguments."""
-    by_letters = {name.replace("_", ""): name for name in _METHODS}
-    for name in dir(found):
-        meant = by_letters.get(name.replace("_", "").lower(), name)
-        if name != meant and not name.startswith("_"):
-            problem = f"has {name}, which is never called: it is spelled {meant}"
-            raise SourceError(f"{found.__name__} {problem}")
-        if name in _METHODS and not _takes(found, name):
-            wanted = ", ".join(("self", *_METHODS[name]))
-            raise SourceError(f"{found.__name__} must take {name}({wanted})")
-
-
-def _takes(found: type, name: str) -> bool:
-    """Return whether the method `name` of `found` takes the arguments that the session passes."""
-    method = inspect.getattr_static(found, name)
-    if not inspect.isfunction(method):
-        return True  # a static method, a class method or a callable
+def _made(found: type) -> Action:
     try:
-        inspect.signature(method).bind("self", *_METHODS[name])
-    except TypeError:
-        return False
-    return True
+        made: Action = found()
+    except Exception as cause:  # noqa: BLE001 - one line, never a traceback
+        raise SourceError(f"{found.__name__} cannot be built: {describe(cause)}") from None
+    return made
 
 
-def refuse_unused(config: BatchConfig, extensions: Extensions, source: str) -> None:
-    """Raise InputError for an extension that `config` does not name.
-
-    `source` is the name or file of `config`.
-    """
-    named = {*config.actions, *(option.name for tier in config.tiers for option in tier)}
-    for name in (*extensions.actions, *extensions.plugins):
-        if name not in named:
-            raise InputError(OPTION, f"{name} is not named in {source}, so it would never run")
+def override_notes(config: BatchConfig) -> tuple[str, ...]:
+    """Return a note about the user's plugins and actions that replace built-in ones, if any."""
+    own = config.extensions
+    replaced = [f"plugin {name}" for name in own.plugins if name in PLUGINS]
+    replaced += [f"action {name}" for name in own.actions if name in ACTIONS]
+    if not replaced:
+        return ()
+    what = "the built-in one" if len(replaced) == 1 else "the built-in ones"
+    verb = "replaces" if len(replaced) == 1 else "replace"
+    return (f"The batch {' and '.join(replaced)} of {OPTION} {verb} {what}.",)

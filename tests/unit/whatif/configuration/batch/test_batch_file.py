@@ -6,7 +6,11 @@ import pytest
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.batch.batch_config import batch_config
-from fairlead.whatif.configuration.batch.batch_file import read_batch_config, read_extensions
+from fairlead.whatif.configuration.batch.batch_file import (
+    override_notes,
+    read_batch_config,
+    read_extensions,
+)
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.input.error import InputError
 
@@ -75,6 +79,16 @@ def test_plugins_and_actions_are_distinguished(mine):
 def test_a_configuration_can_name_user_plugins(config, mine):
     found = read_batch_config(config, [mine("Order"), mine("Act")])
     assert list(found.extensions.plugins) == ["order"]
+
+
+def test_a_plugin_with_the_name_of_a_built_in_one_is_noted(tmp_path, config, mine):
+    text = SOURCE.replace('"plain"', '"gang"')
+    (tmp_path / "other.py").write_text(text)
+    (tmp_path / "batch.yaml").write_text(CONFIG.replace("name: order", "name: gang"))
+    plugins = [f"{tmp_path / 'other.py'}:Plain", mine("Act")]
+    assert override_notes(read_batch_config(config, plugins)) == (
+        "The batch plugin gang of --batch-plugin replaces the built-in one.",
+    )
 
 
 def test_a_configuration_that_names_a_missing_plugin_is_refused(config, mine):
