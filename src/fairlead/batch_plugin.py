@@ -40,6 +40,7 @@ from fairlead.engine.batch.session.plugin import (
     QueueOrder,
     Reclaimable,
     TaskOrder,
+    Unschedulable,
 )
 from fairlead.engine.batch.session.session import OnSessionOpen, Session
 
@@ -71,5 +72,6 @@ __all__ = [
     "TaskInfo",
     "TaskOrder",
     "TaskStatus",
+    "Unschedulable",
     "runtime_of",
 ]

@@ -6,13 +6,14 @@ scene.run()                                      # {"default/train-0": "n", ...}
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from fairlead.api.objects import ApiObject
+from fairlead.engine.batch.actions.action import Action
 from fairlead.engine.batch.compose import compose
 from fairlead.engine.batch.configuration_file import read_configuration
-from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.plugin_check import extensions_of, refuse_unused
+from fairlead.engine.batch.plugin_guard import PluginFailures
 from fairlead.engine.batch.run_session import SessionOutcome, run_session
 from fairlead.engine.core.command import Bind
 from fairlead.engine.core.instant import Instant
@@ -22,29 +23,32 @@ from fairlead.engine.state.cluster import Cluster
 
 
 class BatchScene:
-    """A cluster of `objects` and a batch scheduler; `outcome` describes the last session."""
+    """A cluster of `objects` and a batch scheduler.
+
+    `outcome` describes the last session. `failures.messages` describes how plugins and actions have
+    failed since the scene was built.
+    """
 
     def __init__(
         self,
         configuration: str,
         *objects: ApiObject,
-        plugins: Iterable[Callable[[Any], Any]] = (),
-        actions: Iterable[Any] = (),
+        plugins: Iterable[type] = (),
+        actions: Iterable[Action] = (),
         seed: int = 0,
     ) -> None:
         """Build the cluster and the scheduler from `configuration`, a YAML text.
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with
         equal scores. Raises ValueError if the configuration cannot be used or names an unknown
-        plugin or action.
+        plugin or action, or if a plugin or action cannot be used or is not named.
         """
-        own = Extensions(
-            {getattr(plugin, "name"): plugin for plugin in plugins},  # noqa: B009 - any callable
-            {action.name: action for action in actions},
-        )
+        own, config = extensions_of(plugins, actions), read_configuration(configuration)
+        refuse_unused(config, own, "the configuration")
         self.cluster = Cluster()
         self.outcome: SessionOutcome | None = None
-        self._composition = compose(read_configuration(configuration), self.cluster, own)
+        self.failures = PluginFailures()
+        self._composition = compose(config, self.cluster, own, self.failures)
         self._tie_break = TieBreak(seed)
         loaded = ObjectsLoaded(list(objects))
         self.cluster.apply(loaded)

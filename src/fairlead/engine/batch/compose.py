@@ -24,12 +24,15 @@ from fairlead.engine.batch.nodes.node_choice import NodeChoice
 from fairlead.engine.batch.nodes.preparations import Preparations
 from fairlead.engine.batch.nodes.room import Room, RoomView, RuleSums
 from fairlead.engine.batch.nodes.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
+from fairlead.engine.batch.plugin_guard import guarded_action, guarded_plugin
 from fairlead.engine.batch.plugins.registry import PLUGINS, Factory, PluginContext
 from fairlead.engine.batch.session.plugin import BatchPlugin, NodePrioritizers, Predicate
 from fairlead.engine.batch.session.session import ChoicesByView, NodeChoices, Policy
 from fairlead.engine.batch.session.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
 from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.fault import PluginFault, fault_of
 from fairlead.engine.framework.interface import Locality
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 from fairlead.engine.framework.points import locality_of
@@ -76,21 +79,28 @@ class Composition(Struct, frozen=True):
 
 
 def compose(
-    config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
+    config: BatchConfig,
+    cluster: Cluster,
+    extensions: Extensions | None = None,
+    reporter: Reporter | None = None,
 ) -> Composition:
     """Return the plugins and actions of `config`, built for `cluster`.
 
-    `extensions` replaces `config.extensions`. Raises BatchConfigurationError if an action or plugin
-    is unknown.
+    `extensions` replaces `config.extensions`; `reporter` receives their failures. Raises
+    BatchConfigurationError if an action or plugin is unknown or cannot be built.
     """
-    extensions = extensions or config.extensions
-    actions = _actions(config, {**ACTIONS, **extensions.actions})
-    plugins = _plugins(config, {**PLUGINS, **extensions.plugins})
+    extensions, reporter = extensions or config.extensions, reporter or SilentReporter()
+    own = {name: guarded_action(one, reporter) for name, one in extensions.actions.items()}
+    actions = _actions(config, {**ACTIONS, **own})
+    plugins = _plugins(config, extensions, reporter)
     rules = config.rules
     requests = RequestTable(rules.requests, rules.slack, cluster.table.resources)
     jobs = JobTable(cluster, config.ownership, requests)
     room = Room(cluster)
-    choices = _choices(config, plugins, cluster, jobs, room)
+    try:
+        choices = _choices(config, plugins, cluster, jobs, room)
+    except PluginFault as fault:
+        raise BatchConfigurationError(str(fault)) from None
     policy = Policy(
         tiers=Tiers(config.tiers, plugins),
         rules=rules,
@@ -116,8 +126,12 @@ def _actions(config: BatchConfig, known: Mapping[str, Action]) -> tuple[Action, 
     return tuple(known[name] for name in config.actions)
 
 
-def _plugins(config: BatchConfig, known: Mapping[str, Factory]) -> dict[str, BatchPlugin]:
+def _plugins(
+    config: BatchConfig, extensions: Extensions, reporter: Reporter
+) -> dict[str, BatchPlugin]:
     built: dict[str, BatchPlugin] = {}
+    own = {name: _guarding(name, make, reporter) for name, make in extensions.plugins.items()}
+    known = {**PLUGINS, **own}
     for i, tier in enumerate(config.tiers):
         for option in tier:
             if option.name not in known:
@@ -125,8 +139,26 @@ def _plugins(config: BatchConfig, known: Mapping[str, Factory]) -> dict[str, Bat
                     f"tiers[{i}].plugins: no plugin {option.name!r}; {_known(known)}"
                 )
             context = PluginContext(config.rules, config.defects, option.arguments)
-            built[option.name] = known[option.name](context)
+            try:
+                built[option.name] = known[option.name](context)
+            except PluginFault as fault:
+                raise BatchConfigurationError(f"tiers[{i}].plugins: {fault}") from None
     return built
+
+
+def _guarding(name: str, make: Factory, reporter: Reporter) -> Factory:
+    """Return `make`, but its plugins are guarded, and its exceptions become a PluginFault."""
+
+    def build(context: PluginContext) -> BatchPlugin:
+        try:
+            plugin = make(context)
+        except KeyboardInterrupt:
+            raise  # the user has interrupted the program
+        except BaseException as cause:
+            raise fault_of(name, "its constructor", cause) from cause
+        return guarded_plugin(plugin, reporter)
+
+    return build
 
 
 def _known(names: Mapping[str, object]) -> str:

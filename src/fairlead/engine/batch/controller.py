@@ -66,7 +66,7 @@ class Batch:
         self._reporter = reporter
         self._tie_break = tie_break
         self._period = seconds(config.schedule_period_s)
-        self.composition = compose(config, cluster, extensions)
+        self.composition = compose(config, cluster, extensions, reporter)
         self.jobs = self.composition.jobs
         self._preparations = self.composition.policy.preparations
         self._stood: dict[str, QueueUsage] = {}

@@ -19,13 +19,15 @@ from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
 from fairlead.engine.batch.explanation.next_session import with_next_session
+from fairlead.engine.batch.plugin_guard import PluginFailures
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.configuration.batch.batch_config import batch_config
-from fairlead.whatif.configuration.batch.batch_file import read_batch_config
+from fairlead.whatif.configuration.batch.batch_file import override_notes, read_batch_config
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.input.error import InputError, known_names
@@ -38,10 +40,16 @@ GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 
 
 class ExplainedGroup(Struct, frozen=True):
-    """The explanation `found` of a group at the instant `at`."""
+    """The explanation `found` of a group at the instant `at`.
+
+    `failures` describes how plugins of the batch scheduler failed, and `notes` which of the user's
+    plugins replace built-in ones.
+    """
 
     found: GroupExplanation
     at: Instant
+    failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def is_about_group(
@@ -74,11 +82,13 @@ def explain_group_of(
     if scheduler.version.pod_groups:
         _refuse_group_of_default_scheduler(snapshot, target)
         config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
-    cluster, composition = _look(snapshot, config)
+    failures = PluginFailures()
+    cluster, composition = _look(snapshot, config, failures)
     job = _job_of(snapshot, target, composition)
     now = snapshot.taken_at
     alone = explain_group(composition, cluster, job, now)
-    return ExplainedGroup(with_next_session(alone, composition, cluster, now), now)
+    found = with_next_session(alone, composition, cluster, now)
+    return ExplainedGroup(found, now, tuple(failures.messages), override_notes(config))
 
 
 def _refuse_group_of_default_scheduler(snapshot: Snapshot, target: str) -> None:
@@ -95,9 +105,11 @@ def _refuse_group_of_default_scheduler(snapshot: Snapshot, target: str) -> None:
         raise InputError(SOURCE, problem)
 
 
-def _look(snapshot: Snapshot, config: BatchConfig) -> tuple[Cluster, Composition]:
+def _look(
+    snapshot: Snapshot, config: BatchConfig, reporter: Reporter
+) -> tuple[Cluster, Composition]:
     cluster = Cluster()
-    composition = compose(config, cluster)
+    composition = compose(config, cluster, reporter=reporter)
     everything = ObjectsLoaded(load_objects(snapshot, Store(SeededIds(0))))
     cluster.apply(everything)
     composition.jobs.apply(everything)
@@ -150,6 +162,8 @@ def group_explanation_json(explained: ExplainedGroup) -> Json:
         "victims": list(found.victims),
         "rule": found.rule or None,
         "remedies": list(found.remedies),
+        "plugin_failures": list(explained.failures),
+        "notes": list(explained.notes),
     }
 
 

@@ -23,6 +23,7 @@ _WITHOUT_ESTIMATE: Final = (
     Obstacle.NO_QUEUE,
     Obstacle.TOO_FEW_MEMBERS,
     Obstacle.OTHERS_FIRST,
+    Obstacle.REFUSED,
     Obstacle.VICTIMS,
 )
 
@@ -46,6 +47,8 @@ def print_group(explained: ExplainedGroup, console: Console) -> None:
     what = "The next member" if found.has_minimum else "It"
     for remedy in found.remedies:
         print_line(console, f"{what} would start with: {remedy}")
+    for note in (*explained.failures, *explained.notes):
+        print_line(console, f"Note: {note}", "yellow")
 
 
 def _members(found: GroupExplanation) -> str:
@@ -69,7 +72,8 @@ def _obstacle(found: GroupExplanation) -> str:
         return "Not blocked: it runs, or starts with the next session."
     if found.victims:
         return _evictions(found)
-    member = f" ({found.member}: {found.summary})" if found.summary else ""
+    who = f"{found.member}: " if found.member else ""
+    member = f" ({who}{found.summary})" if found.summary else ""
     if found.has_minimum:
         group = "runs" if found.ready >= found.min_member else "starts with the next session"
         return f"The group {group}, but its next member is blocked: {found.obstacle}{member}"

@@ -52,6 +52,7 @@ class Obstacle(StrEnum):
     RESERVED = "resources are reserved for another group"
     NO_NODE = "no node can take the next member"
     OTHERS_FIRST = "other groups come first and take the resources in the next session"
+    REFUSED = "a plugin of the configuration does not let it start"
     VICTIMS = "it waits for pods that the next session evicts for it"
 
 

@@ -21,7 +21,8 @@ from fairlead.engine.core.reporter import PodPreempting, Record
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
 
-_WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED)
+# A task that is still allocated at the end of the session was not dispatched.
+_WAITING: Final = (TaskStatus.PENDING, TaskStatus.PIPELINED, TaskStatus.ALLOCATED)
 _BEFORE_ANY_SESSION: Final = (
     Obstacle.NO_GROUP,
     Obstacle.NO_QUEUE,
@@ -47,11 +48,15 @@ def with_next_session(
         changes = {"victims": victims, "rule": decided.rule}
     elif not decided.is_waiting:
         obstacle, changes = Obstacle.NOTHING, {"member": "", "nodes": ()}
+    elif decided.refusal:
+        obstacle, changes = Obstacle.REFUSED, {"member": "", "nodes": ()}
     elif found.obstacle is Obstacle.NOTHING or had_minimum > found.has_minimum:
         obstacle = Obstacle.OTHERS_FIRST
     else:
         return found
-    return replace(found, obstacle=obstacle, summary="", starts_at=None, remedies=(), **changes)
+    return replace(
+        found, obstacle=obstacle, summary=decided.refusal, starts_at=None, remedies=(), **changes
+    )
 
 
 class _NextSession:
@@ -61,7 +66,7 @@ class _NextSession:
         self._job = job
         self.is_ready = self.is_waiting = False
         self.victims: list[str] = []
-        self.rule = ""
+        self.rule = self.refusal = ""
 
     def opened(self, session: Session) -> None:
         pass
@@ -72,6 +77,12 @@ class _NextSession:
     def closing(self, session: Session) -> None:
         self.is_ready = self._job.is_ready
         self.is_waiting = any(self._job.by_status[status] for status in _WAITING)
+        if (objection := session.objections.get(self._job.id)) is not None:
+            self.refusal = objection.message
+        elif (held := len(self._job.by_status[TaskStatus.ALLOCATED])) and self.is_ready:
+            self.refusal = "" if session.tiers.is_ready(self._job) else "job_ready"
+            if self.refusal:
+                self.is_ready = self._job.ready_count - held >= self._job.min_available
 
     def report(self, record: Record) -> None:
         match record:

@@ -42,7 +42,8 @@ _SHOWN_MAX: Final = 60
 _USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
 
 
-def _refuse(answer: object, wanted: str) -> NoReturn:
+def refuse(answer: object, wanted: str) -> NoReturn:
+    """Raise TypeError for the result `answer`; `wanted` describes the expected results."""
     shown = repr(answer)
     if len(shown) > _SHOWN_MAX:
         shown = f"{shown[: _SHOWN_MAX - 3]}..."
@@ -60,7 +61,7 @@ def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
         if answer is None:
             return None
         if not isinstance(answer, Status):
-            return answer if isinstance(answer, others) else _refuse(answer, wanted)
+            return answer if isinstance(answer, others) else refuse(answer, wanted)
         _check_status(answer)
         if answer.code not in _USUAL and answer.code not in codes:
             raise ValueError(f"it returned the code {answer.code.value}, which is not allowed here")
@@ -95,7 +96,7 @@ _STATUS_OR_RESULT: Final = _status("a PreFilterResult, a Status or None", Code.S
 def _verdicts(arguments: tuple[Any, ...], answer: Any) -> Verdicts:
     rows = arguments[-1]
     if not isinstance(answer, Verdicts):
-        _refuse(answer, "Verdicts")
+        refuse(answer, "Verdicts")
     codes = _whole_numbers("Verdicts.codes", answer.codes, len(rows)).astype(np.int32, copy=False)
     if not codes.any():
         return Verdicts(codes, answer.statuses)
@@ -112,7 +113,7 @@ def _verdicts(arguments: tuple[Any, ...], answer: Any) -> Verdicts:
 
 def _rejection(status: object) -> None:
     if not isinstance(status, Status):
-        _refuse(status, "a Status")
+        refuse(status, "a Status")
     _check_status(status)
     if status.code not in REJECTING and status.code is not Code.ERROR:
         raise ValueError(
@@ -131,7 +132,7 @@ def _whole_numbers(what: str, numbers: Any, count: int) -> Scores:
 
 def _score(_arguments: tuple[Any, ...], answer: Any) -> int:
     if not isinstance(answer, int | np.integer):
-        _refuse(answer, "an integer")
+        refuse(answer, "an integer")
     if abs(int(answer)) > RAW_SCORE_MAX:
         raise ValueError(f"the score {answer} is not from -2^53 to 2^53")
     return int(answer)
@@ -147,11 +148,11 @@ def _scores(arguments: tuple[Any, ...], answer: Any) -> Scores:
 def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
     _, pod, diagnosis = arguments
     if not isinstance(answer, PostFilterResult) or not isinstance(answer.status, Status):
-        _refuse(answer, "a PostFilterResult")
+        refuse(answer, "a PostFilterResult")
     _check_status(answer.status)
     for command in answer.commands:
         if not isinstance(command, PatchStatus):
-            _refuse(command, "a PatchStatus among the commands")
+            refuse(command, "a PatchStatus among the commands")
     if answer.shortlist is not None:
         raise ValueError("it has a shortlist, which only DefaultPreemption may return")
     if not answer.status.is_success:
@@ -160,7 +161,7 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
         raise ValueError(f"it nominates the node {answer.nominated_node!r}, which does not exist")
     for victim in answer.victims:
         if not isinstance(victim, PodInfo):
-            _refuse(victim, "a PodInfo among the victims")
+            refuse(victim, "a PodInfo among the victims")
         # A victim's priority must be lower than the preemptor's
         # (`engine.framework.preemption.policy`).
         if victim.priority >= pod.priority:
@@ -183,7 +184,7 @@ def _commands(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
     commands = tuple(answer)
     for command in commands:
         if not isinstance(command, _PREPARING):
-            _refuse(command, "a command that creates, deletes or patches an object")
+            refuse(command, "a command that creates, deletes or patches an object")
     return commands
 
 
@@ -195,7 +196,7 @@ def _bind(arguments: tuple[Any, ...], answer: Any) -> Bind | None:
     if answer is None:
         return None
     if not isinstance(answer, Bind):
-        _refuse(answer, "a Bind or None")
+        refuse(answer, "a Bind or None")
     if answer.pod != pod.ref or answer.node != node:
         raise ValueError(f"it binds {answer.pod.key} to {answer.node}, not {pod.key} to {node}")
     return answer
@@ -203,7 +204,7 @@ def _bind(arguments: tuple[Any, ...], answer: Any) -> Bind | None:
 
 def _ordering(_arguments: tuple[Any, ...], answer: Any) -> tuple[int, ...]:
     if not isinstance(answer, tuple) or not all(isinstance(part, int) for part in answer):
-        _refuse(answer, "a tuple of integers")
+        refuse(answer, "a tuple of integers")
     return answer
 
 
@@ -219,7 +220,7 @@ def _rules(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
     rules = tuple(answer)
     for rule in rules:
         if not isinstance(rule, CandidateRule):
-            _refuse(rule, "a CandidateRule")
+            refuse(rule, "a CandidateRule")
     return rules
 
 

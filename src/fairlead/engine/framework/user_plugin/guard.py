@@ -47,7 +47,7 @@ def _nothing(*_arguments: Any) -> None:
 
 
 # Return values to use when a method that returns no status fails.
-_INSTEAD: Final[Mapping[str, BoundMethod]] = {
+INSTEAD: Final[Mapping[str, BoundMethod]] = {
     "sort_key": _by_priority,
     "concerns": _yes,
     "scores_alike": _no,
@@ -59,29 +59,31 @@ _INSTEAD: Final[Mapping[str, BoundMethod]] = {
 }
 
 
-def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
+def guarded(
+    plugin: Plugin, reporter: Reporter, substitutes: Mapping[str, BoundMethod] = INSTEAD
+) -> Plugin:
     """Return `plugin` wrapped so that all of its return values are checked.
 
-    Failures of methods that return no status are reported to `reporter`.
+    Failures of the methods in `substitutes`, which return no status, are reported to `reporter`.
     """
     name = plugin.name
 
     def wire(method: Method, bound_method: BoundMethod) -> BoundMethod:
-        checked = _checked(name, method.name, bound_method)
+        safe = checked(name, method.name, bound_method, CHECKS[method.name])
         if method.name == "candidate_rules":
-            checked = _with_checked_costs(name, checked)
-        instead = _INSTEAD.get(method.name)
+            safe = _with_checked_costs(name, safe)
+        instead = substitutes.get(method.name)
         if instead is None:
-            return checked
-        return _substituted(name, method, checked, instead, reporter)
+            return safe
+        return substituted(name, method.point, safe, instead, reporter)
 
     return wrap_methods(plugin, wire)
 
 
-def _checked(plugin: str, method: str, bound_method: BoundMethod) -> BoundMethod:
-    check: Check = CHECKS[method]
+def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -> BoundMethod:
+    """Return `bound_method`, but its exceptions and refused results become a PluginFault."""
 
-    def checked(*arguments: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         try:
             answer = bound_method(*arguments)
         except KeyboardInterrupt:
@@ -93,20 +95,25 @@ def _checked(plugin: str, method: str, bound_method: BoundMethod) -> BoundMethod
         except (TypeError, ValueError) as cause:
             raise fault_in(plugin, method, str(cause)) from cause
 
-    return checked
+    return call
 
 
-def _substituted(
-    plugin: str, method: Method, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
-) -> Callable[..., Any]:
-    def substituted(*arguments: Any) -> Any:
+def substituted(
+    plugin: str, point: str, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
+) -> BoundMethod:
+    """Return `bound_method`, but with the result of `instead` if it raises a PluginFault.
+
+    The failure is reported to `reporter` as a failure of `plugin` at `point`.
+    """
+
+    def call(*arguments: Any) -> Any:
         try:
             return bound_method(*arguments)
         except PluginFault as fault:
-            reporter.report(PluginFailed(plugin, method.point, str(fault)))
+            reporter.report(PluginFailed(plugin, point, str(fault)))
             return instead(*arguments)
 
-    return substituted
+    return call
 
 
 def _with_checked_costs(plugin: str, bound_method: BoundMethod) -> BoundMethod:

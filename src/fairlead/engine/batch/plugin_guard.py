@@ -1,0 +1,240 @@
+"""guarded_plugin, guarded_action: wrap users' extensions so that failures do not stop the session.
+
+An exception, a call of sys.exit or a return value of the wrong type is reported, and a safe value
+is used instead of the result: a plugin that fails allows nothing, orders nothing and scores
+nothing. Its jobs stay pending and are tried again in the next session, as a pod is retried after
+the failure of a scheduler plugin (`engine.framework.user_plugin.guard`).
+
+Differs from upstream: a panic in a plugin ends the process of kube-batch and Volcano.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from fairlead.engine.batch.actions.action import Action
+from fairlead.engine.batch.info.task_status import TaskStatus
+from fairlead.engine.batch.plugin_check import METHODS
+from fairlead.engine.batch.session.plugin import BatchPlugin, Unschedulable
+from fairlead.engine.batch.session.session import Session
+from fairlead.engine.core.reporter import PluginFailed, Record, Reporter
+from fairlead.engine.core.status import SKIP
+from fairlead.engine.framework.extension_point import BoundMethod
+from fairlead.engine.framework.fault import PluginFault, describe, fault_in
+from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
+from fairlead.engine.framework.interface import Scores
+from fairlead.engine.framework.user_plugin.answer_check import Check, refuse
+from fairlead.engine.framework.user_plugin.guard import INSTEAD, checked, guarded, substituted
+
+# The reason of the condition of a job whose plugin failed: upstream's PodReasonSchedulerError.
+_REASON: Final = "SchedulerError"
+_ORDERS: Final = ("job_order", "queue_order", "task_order")
+_VICTIMS: Final = ("preemptable", "preemptable_jobs", "reclaimable", "reclaimable_jobs")
+_QUESTIONS: Final = (
+    "allocatable",
+    "job_enqueueable",
+    "job_pipelined",
+    "job_ready",
+    "overused",
+    "preemptive",
+)
+
+
+def _any(_arguments: tuple[Any, ...], answer: Any) -> Any:
+    return answer
+
+
+def _yes_or_no(_arguments: tuple[Any, ...], answer: Any) -> bool:
+    return bool(answer) if isinstance(answer, bool | np.bool_) else refuse(answer, "True or False")
+
+
+def _reason(_arguments: tuple[Any, ...], answer: Any) -> Unschedulable | None:
+    if answer is not None and not isinstance(answer, Unschedulable):
+        refuse(answer, "an Unschedulable or None")
+    return answer
+
+
+def _candidates(arguments: tuple[Any, ...], answer: Any) -> list[Any]:
+    allowed = {id(one) for one in arguments[1]}
+    if not isinstance(answer, Sequence) or any(id(one) not in allowed for one in answer):
+        refuse(answer, "a list of the given candidates")
+    return list(answer)
+
+
+def _plugins(_arguments: tuple[Any, ...], answer: Any) -> list[Any]:
+    return list(answer) if isinstance(answer, Sequence) else refuse(answer, "a list of plugins")
+
+
+_CHECKS: Final[Mapping[str, Check]] = {
+    **dict.fromkeys(METHODS, _any),
+    **dict.fromkeys(_QUESTIONS, _yes_or_no),
+    **dict.fromkeys(_VICTIMS, _candidates),
+    **dict.fromkeys(("job_valid", "unschedulable"), _reason),
+    **dict.fromkeys(("predicates", "node_prioritizers"), _plugins),
+}
+
+
+def _none(*_arguments: Any) -> None:
+    return None
+
+
+def _no_scores(*arguments: Any) -> Scores:
+    return np.zeros(len(arguments[-1]), np.int64)
+
+
+# A session ignores a plugin that fails to score, as kube-batch does.
+# upstream: pkg/scheduler/util/scheduler_helper.go: PrioritizeNodes
+_SCORES_INSTEAD: Final[Mapping[str, BoundMethod]] = {
+    **INSTEAD,
+    "pre_score": lambda *_arguments: SKIP,
+    "score": lambda *_arguments: 0,
+    "score_columns": _no_scores,
+    "normalize_scores": _no_scores,
+}
+
+
+_FAILED: Final = object()
+
+
+def _failed(*_arguments: Any) -> object:
+    return _FAILED
+
+
+class _Key:
+    """A sort key of a user's plugin. Keys that cannot be compared are equal."""
+
+    __slots__ = ("_report", "_value")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: object, report: Callable[[BaseException], None]) -> None:
+        self._value = value
+        self._report = report
+
+    def __lt__(self, other: _Key) -> bool:
+        if self._value is _FAILED or other._value is _FAILED:
+            return False
+        try:
+            return bool(cast("Any", self._value) < other._value)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as cause:  # noqa: BLE001 - the user's objects are compared
+            self._report(cause)
+            return False
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, _Key)
+        return not self < other and not other < self
+
+
+def guarded_plugin(plugin: BatchPlugin, reporter: Reporter) -> BatchPlugin:
+    """Return `plugin` wrapped so that its failures are reported to `reporter`.
+
+    Its scheduler plugins are guarded, too. `predicates` and `node_prioritizers` run before any
+    session, so their own failures raise PluginFault.
+    """
+    name = plugin.name
+    members: dict[str, Any] = {"name": name}
+    for method in METHODS:
+        bound_method = getattr(plugin, method, None)
+        if bound_method is not None:
+            safe = checked(name, method, bound_method, _CHECKS[method])
+            members[method] = staticmethod(_with_default(name, method, safe, reporter))
+    return cast("BatchPlugin", type(type(plugin).__name__, (), members)())
+
+
+def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
+    """Return the method `safe` with a default for the case that it raises a PluginFault."""
+
+    def guard(found: SchedulerPlugin) -> SchedulerPlugin:
+        return guarded(found, reporter, _SCORES_INSTEAD)
+
+    if method == "predicates":
+        return lambda handle: [guard(found) for found in safe(handle)]
+    if method == "node_prioritizers":
+        return lambda handle: [(guard(found), weight) for found, weight in safe(handle)]
+    if method == "job_valid":
+        return _objecting(plugin, safe, reporter)
+    if method in _ORDERS:
+        return _comparable(plugin, method, safe, reporter)
+    instead: BoundMethod = _none
+    if method in _QUESTIONS:
+        # A queue that is overused gets nothing; all other questions are whether something is
+        # allowed.
+        instead = lambda *_arguments: method == "overused"  # noqa: E731
+    elif method in _VICTIMS:
+        instead = lambda *_arguments: []  # noqa: E731
+    return substituted(plugin, method, safe, instead, reporter)
+
+
+def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
+    """Return `safe`, but a failure is the reason to exclude the job."""
+
+    def job_valid(*arguments: Any) -> Unschedulable | None:
+        try:
+            found: Unschedulable | None = safe(*arguments)
+        except PluginFault as fault:
+            reporter.report(PluginFailed(plugin, "job_valid", str(fault)))
+            return Unschedulable(_REASON, str(fault))
+        return found
+
+    return job_valid
+
+
+def _comparable(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
+    """Return `safe`, but all its keys can be compared; a failure is a key that equals all."""
+
+    def report(cause: BaseException) -> None:
+        fault = fault_in(plugin, method, f"its keys cannot be compared: {describe(cause)}")
+        reporter.report(PluginFailed(plugin, method, str(fault)))
+
+    in_place = substituted(plugin, method, safe, _failed, reporter)
+    return lambda item: _Key(in_place(item), report)
+
+
+class _GuardedAction:
+    """An action of a user whose failures are reported."""
+
+    def __init__(self, action: Action, reporter: Reporter) -> None:
+        self.name = action.name
+        self._execute = checked(action.name, "execute", action.execute, _any)
+        self._reporter = reporter
+
+    def execute(self, session: Session) -> None:
+        """Run the action; after a failure, take back the evictions that it only prepared."""
+        before = {task.id for task in _releasing(session)}
+        try:
+            self._execute(session)
+        except PluginFault as fault:
+            self._reporter.report(PluginFailed(self.name, "execute", str(fault)))
+            for task in _releasing(session):
+                if task.id not in before and task.id not in session.job_table.releasing_pods:
+                    session.unevict(task)
+
+
+def _releasing(session: Session) -> list[Any]:
+    jobs = session.jobs.values()
+    return [task for job in jobs for task in job.with_status(TaskStatus.RELEASING)]
+
+
+def guarded_action(action: Action, reporter: Reporter) -> Action:
+    """Return `action` wrapped so that its failures are reported to `reporter`."""
+    return _GuardedAction(action, reporter)
+
+
+class PluginFailures:
+    """A reporter that collects how plugins and actions have failed, each failure once."""
+
+    def __init__(self) -> None:
+        """Start with no messages."""
+        self.messages: list[str] = []
+
+    def report(self, record: Record) -> None:
+        """Add the message of a PluginFailed; ignore other records."""
+        match record:
+            case PluginFailed(message=message) if message not in self.messages:
+                self.messages.append(message)
+            case _:
+                pass
