@@ -42,7 +42,7 @@ from fairlead.whatif.configuration.other_scheduler import (
     other_schedulers,
     with_other_schedulers,
 )
-from fairlead.whatif.explain.pod_group import pod_group_notes
+from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
@@ -78,6 +78,9 @@ class Explanation(Struct, frozen=True):
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
     other pods, and if the scheduler has extenders, because their rules are unknown.
+
+    `held_group` is the pod's PodGroup if it cannot start, so that the pod is not bound even if it
+    fits a node.
     """
 
     pod: str
@@ -88,6 +91,7 @@ class Explanation(Struct, frozen=True):
     exceeds_remedies_max: bool = False
     notes: tuple[str, ...] = ()
     new_node: NewNode | None = None
+    held_group: str = ""
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
@@ -154,16 +158,27 @@ def _explanation(
     remedies, exceeds_max = _remedies(built, info, evaluation, selector)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
+    held_group = ""
     notes: tuple[str, ...] = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
     if config.version.pod_groups and evaluation.gated is None and not node and not config.extenders:
-        notes += pod_group_notes(built, info)
+        trial = try_pod_group(built, info)
+        notes += () if trial is None else (trial.note,)
+        held_group = "" if trial is None or trial.can_start else trial.group
     new_node = None
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
     return Explanation(
-        found.key, node, info.priority, evaluation, remedies, exceeds_max, notes, new_node
+        found.key,
+        node,
+        info.priority,
+        evaluation,
+        remedies,
+        exceeds_max,
+        notes,
+        new_node,
+        held_group,
     )
 
 
@@ -274,6 +289,7 @@ def explanation_json(explanation: Explanation) -> Json:
         "preemption": None if found.preemption is None else _preemption(found.preemption),
         "new_node": None if explanation.new_node is None else asdict(explanation.new_node),
         "room": None if found.room is None else _room(found.room),
+        "held_group": explanation.held_group,
         "notes": list(explanation.notes),
     }
 

@@ -1,4 +1,4 @@
-"""pod_group_notes: what the cycle of a pod's PodGroup decides, for the explanation of the pod.
+"""try_pod_group: what the cycle of a pod's PodGroup decides, for the explanation of the pod.
 
 With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start. The
 evaluation of the single pod does not show that, so a note adds it.
@@ -6,6 +6,7 @@ evaluation of the single pod does not show that, so a note adds it.
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.core.tie_break import TieBreak
@@ -17,15 +18,23 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.result.tabular_answer import counted
 
 
-def pod_group_notes(built: BuiltProfile, pod: PodInfo) -> tuple[str, ...]:
-    """Try the waiting pods of the PodGroup of `pod`, and return a sentence about the result.
+class PodGroupTrial(Struct, frozen=True):
+    """The result for the PodGroup `group`: whether it can start, and a sentence about it."""
 
-    Returns () if the pod has no PodGroup. Neither preemption nor extenders are part of the trial.
+    group: str
+    can_start: bool
+    note: str
+
+
+def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
+    """Try the waiting pods of the PodGroup of `pod`, and return the result.
+
+    Returns None if the pod has no PodGroup. Neither preemption nor extenders are part of the trial.
     """
     groups = built.framework.cluster.pod_groups
     group = groups.group_of(pod)
     if group is None:
-        return ()
+        return None
     waiting = sorted(groups.unscheduled(group.key), key=lambda one: -one.priority)
     members = [PodGroupMember(QueuedPod(one, 0, 0), one) for one in waiting]
     silent = replace(built, extenders=())
@@ -36,4 +45,5 @@ def pod_group_notes(built: BuiltProfile, pod: PodInfo) -> tuple[str, ...]:
     verdict = "can start" if result.status.is_success else "cannot start, so none of them is bound"
     together = f"The scheduler tries the {pods} of PodGroup {group.key} together."
     fit = "fits" if fitting == 1 else "fit"
-    return (f"{together} Without preemption, {fitting} of them {fit}, and the group {verdict}.",)
+    note = f"{together} Without preemption, {fitting} of them {fit}, and the group {verdict}."
+    return PodGroupTrial(group.key, result.status.is_success, note)

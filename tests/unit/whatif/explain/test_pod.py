@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
 
+import pytest
+from rich.console import Console
+
+from fairlead.cli.commands.explain.run import print_explanation
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.framework.profile import PointPlugins, Profile
@@ -245,3 +249,12 @@ def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
     found = explain_pod(snapshot(make.node("a", cpu=cpu), gang, *pods), "pod/p0", config)
     assert (found.evaluation.gated is not None) is gated
     assert [one.partition("preemption, ")[2] for one in found.notes] == ([note] if note else [])
+    assert found.held_group == ("default/g" if "cannot" in note else "")
+    console = Console(file=StringIO(), width=120)
+    print_explanation(found, console, all_nodes=False)
+    lines = console.file.getvalue().splitlines()
+    if found.held_group:
+        assert lines[1] == "Not bound: its PodGroup default/g cannot start now."
+        assert lines[2] == "Alone: Goes to a, the only node that fits."
+    elif not gated:
+        assert lines[1] == "Goes to a, the only node that fits."

@@ -326,7 +326,11 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
         else "pending"
     )
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
-    print_line(console, _decision(found))
+    if explanation.held_group and found.via:
+        print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
+        print_line(console, f"Alone: {_decision(found)}")
+    else:
+        print_line(console, _decision(found))
     if found.preemption is not None and found.preemption.nominated:
         print_line(console, _preempts(found.preemption))
     _print_feasible(console, found, rows_max)
