@@ -64,7 +64,11 @@ def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = ""
     if statuses:
         pod = replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(statuses)))
     for command in ephemeral_claims(pod):
-        claims += _put_claim(model, dict(command.manifest))
+        # A claim of this name that another pod left stays, and the scheduler rejects the pod, which
+        # does not own the claim (controller.go: handleVolume).
+        meta = command.manifest["metadata"]
+        if model.store.find(PERSISTENT_VOLUME_CLAIM, meta["namespace"], meta["name"]) is None:
+            claims += _put_claim(model, dict(command.manifest))
     return CreatedPod(pod, tuple(claims))
 
 
