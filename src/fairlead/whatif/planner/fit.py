@@ -58,11 +58,12 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
-    nodes refuse the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting`
-    counts the pending pods of the snapshot, which were placed first. `victims` are the pods that
-    the new pods preempted. `breached` contains (budget, number of its victims) for each budget
-    that allows fewer evictions than it has victims. `disks` are the claims that all new pods
-    share, and whose volumes are attached to one node at a time.
+    nodes refuse the next pod; `refused_by` is "admission", "scheduling", "error" or "limit".
+    "error" means that the scheduling cycle of the next pod fails, for example in a plugin, so that
+    the nodes are not the reason. `waiting` counts the pending pods of the snapshot, which were
+    placed first. `victims` are the pods that the new pods preempted. `breached` contains (budget,
+    number of its victims) for each budget that allows fewer evictions than it has victims. `disks`
+    are the claims that all new pods share, and whose volumes are attached to one node at a time.
     """
 
     count: int = 0
@@ -119,6 +120,9 @@ def _place_new_pods(
             result.refused_by, result.stop = "admission", refused.message
             return
         decision = place(model, pod, result.victims)
+        if isinstance(decision, Failure) and decision.is_error:
+            result.refused_by, result.stop = "error", decision.message
+            return
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
             # Changes are searched only if no new pod fits. Otherwise, the smallest change would
@@ -203,7 +207,7 @@ def fit_answer(
     findings = []
     if result.refused_by == "admission":
         findings.append(f"The next pod is refused: {result.stop}")
-    elif result.refused_by == "scheduling":
+    elif result.refused_by in ("scheduling", "error"):
         findings.append(f"The next pod is not placed: {result.stop}")
     if too_many := source.above_maximum(result.count):
         findings.append(too_many)
@@ -248,14 +252,17 @@ def fit_answer(
 
 def _verdict(result: FitResult, source: NewPods) -> str:
     what = f"of {source.title}"
+    more, verb = counted(result.count, "more pod"), "fits" if result.count == 1 else "fit"
     if result.refused_by == "limit":
-        more = counted(result.count, "more pod")
-        return f"At least {more} {what} fit (--max-limit){source.in_all(result.count)}."
+        return f"At least {more} {what} {verb} (--max-limit){source.in_all(result.count)}."
+    if result.refused_by == "error":
+        fails = "the scheduling cycle of the next pod fails"
+        if not result.count:
+            return f"It is unknown whether a further pod {what} fits: {fails}."
+        return f"At least {more} {what} {verb}; then {fails}."
     if not result.count:
         return f"No further pod {what} fits."
-    verb = "fits" if result.count == 1 else "fit"
     nodes = counted(len(result.by_node), "node")
-    more = counted(result.count, "more pod")
     return f"{more} {what} {verb}, on {nodes}{source.in_all(result.count)}."
 
 

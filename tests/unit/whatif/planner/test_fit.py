@@ -6,6 +6,7 @@ import pytest
 import yaml
 from tests.unit.whatif.planner.conftest import budget, deployment
 
+from fairlead.engine.framework.user_plugin.plugin_factory import factory_of, with_plugin
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.error import InputError
@@ -404,6 +405,54 @@ def test_each_pod_gets_claims_of_its_templates(fitted, make):
     )
     assert (found.count, found.by_node) == (2, {"a": 2})
     assert found.refused_by == "scheduling"
+
+
+def test_a_left_over_claim_of_an_ephemeral_volume_keeps_the_pod_pending(fitted, make):
+    """The API server accepts the pod. The scheduler rejects it: it does not own the claim."""
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    left = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "web-0-scratch", "namespace": "default"},
+        "spec": spec,
+    }
+    ephemeral = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    workload = make.workload(kind="StatefulSet", replicas=0)
+    workload["spec"]["template"]["spec"]["volumes"] = [ephemeral]
+    found = fitted("sts/web", make.node("a"), left, workload)
+    assert (found.count, found.refused_by) == (0, "scheduling")
+    owner = "PVC default/web-0-scratch was not created for pod default/web-0 (pod is not owner)"
+    assert owner in found.stop
+    assert [one.reason for one in found.refusals] == [owner]
+
+
+@pytest.mark.parametrize(
+    ("room", "verdict"),
+    [
+        (0, "It is unknown whether a further pod of deploy/default/web fits: the scheduling"),
+        (1, "At least 1 more pod of deploy/default/web fits; then the scheduling cycle of the"),
+    ],
+)
+def test_a_failing_plugin_is_not_a_reason_of_the_nodes(snapshot, make, room, verdict):
+    class Broken:
+        name = "Broken"
+
+        def score(self, state, pod, node):
+            if len(node.pods) >= room:
+                raise ValueError("no data")
+            return 0
+
+    read = snapshot(make.node("a"), make.node("b"), make.workload(replicas=0))
+    plugins = {"Broken": factory_of(Broken)}
+    profile = with_plugin(SchedulerConfig().profiles[0], "Broken", Broken, 1)
+    config = SchedulerConfig(profiles=(profile,), out_of_tree=plugins)
+    model = ClusterModel(read, config)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    result = fit(model, source, NoProgress())
+    answer = fit_answer(result, source, model, "dump", ())
+    assert answer.verdict.startswith(verdict)
+    assert "plugin 'Broken' failed in score: ValueError: no data" in answer.findings[0]
+    assert result.refusals == []
 
 
 STORAGE = """
