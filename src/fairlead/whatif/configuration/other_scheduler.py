@@ -2,7 +2,7 @@
 
 Their rules are unknown. Pods with their names follow the rules of kube-scheduler, so that a
 displaced pod does not wait for ever for a scheduler that the real cluster has. A name that no bound
-pod has may be a mistake, so pods with such a name stay pending.
+pod has may be a mistake, so pods with such a name stay pending (`no_scheduler`).
 """
 
 from __future__ import annotations
@@ -61,3 +61,8 @@ def with_other_schedulers(
 def rules_note(names: Iterable[str]) -> str:
     """Return the note that pods with the schedulerNames `names` follow kube-scheduler's rules."""
     return f"Pods with schedulerName {', '.join(names)} follow kube-scheduler's rules here."
+
+
+def no_scheduler(name: str) -> str:
+    """Return the reason why pods with the schedulerName `name`, which no scheduler has, wait."""
+    return f'no scheduler has the name "{name}"'

@@ -39,6 +39,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
+    no_scheduler,
     other_schedulers,
     with_other_schedulers,
 )
@@ -245,7 +246,7 @@ def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
         name = pod.spec.scheduler_name
         raise InputError(
             source,
-            f"no profile has schedulerName {name!r}; {known_names(name, profiles)}",
+            f"{no_scheduler(name)}; {known_names(name, profiles)}",
             object_name=f"Pod {pod.key}",
             field="spec.schedulerName",
         )

@@ -244,6 +244,8 @@ def _one_more(
             pod = model.pod_info(create_pod(model, new, 0).pod)
         except ApiError as refused:
             return None, refused.message, []
+        if missing := model.missing_scheduler(pod):
+            return None, missing, []
         gate = model.profile_of(pod).framework.run_pre_enqueue(pod)
         if gate is not None:
             return None, gate.message, []
@@ -267,6 +269,8 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
     """Return the scheduler's message about the pending `pod` in the cluster's current state."""
     model = planner.model
+    if missing := model.missing_scheduler(pod):
+        return missing
     gate = model.profile_of(pod).framework.run_pre_enqueue(pod)
     if gate is not None:
         return gate.message

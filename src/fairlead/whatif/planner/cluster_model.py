@@ -49,6 +49,7 @@ from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
 from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
@@ -69,6 +70,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Amounts
 from fairlead.engine.workloads.volumes.claim_creation import missing_storage
+from fairlead.whatif.configuration.other_scheduler import no_scheduler
 from fairlead.whatif.planner.owner_template import OwnerTemplates
 from fairlead.whatif.planner.pod_claim import (
     Claim,
@@ -225,6 +227,20 @@ class ClusterModel:
     def has_profile(self, pod: PodInfo) -> bool:
         """Return whether the configuration has a profile with the schedulerName of `pod`."""
         return pod.pod.spec.scheduler_name in self._built
+
+    def missing_scheduler(self, pod: PodInfo) -> str:
+        """Return the reason why no scheduler places `pod`; "" if a scheduler has its schedulerName.
+
+        A scheduler has the name if it is the name of a profile or of a batch scheduler, or if the
+        snapshot has a bound pod with it (`other_scheduler`).
+        """
+        name = pod.pod.spec.scheduler_name
+        if self.has_profile(pod) or name in SCHEDULER_NAMES:
+            return ""
+        bound = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
+        if any(one.spec.scheduler_name == name and not is_static(one) for one in bound):
+            return ""
+        return no_scheduler(name)
 
     def node(self, name: str) -> NodeInfo:
         """Return the node `name`, which must exist."""

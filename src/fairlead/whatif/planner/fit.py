@@ -88,8 +88,8 @@ def fit(
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
     The pods that already wait in the snapshot are placed first. The new pods preempt other pods
-    only if `preempts` is set. Raises InputError for a pod that is invalid or that a PreEnqueue
-    plugin rejects.
+    only if `preempts` is set. Raises InputError for a pod that is invalid, that no scheduler places
+    or that a PreEnqueue plugin rejects.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)
@@ -160,7 +160,7 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
 
     In a namespace without quotas, admission treats all the pods in the same way, so the first pod
     is copied unless the pods have claims. Raises ApiError if a pod or claim is refused, InputError
-    if a PreEnqueue plugin rejects a pod.
+    if no scheduler places a pod or a PreEnqueue plugin rejects it.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -180,6 +180,8 @@ def _copy(pod: Pod, name: str) -> Pod:
 
 def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
     info = model.pod_info(pod)
+    if missing := model.missing_scheduler(info):
+        raise InputError(source.source, missing, object_name=source.title)
     gated = model.profile_of(info).framework.run_pre_enqueue(info)
     if gated is not None:
         problem = (

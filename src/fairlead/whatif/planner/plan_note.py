@@ -16,7 +16,10 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
     rules = any(one.kind is DEVICE_TAINT_RULE for one in snapshot.manifests)
-    others = {pod.pod.spec.scheduler_name for pod in model.pods() if not model.has_profile(pod)}
+    # Pods without a scheduler wait, so they follow no rules.
+    missing = (pod for pod in model.pods() if not model.has_profile(pod))
+    unprofiled = {pod.pod.spec.scheduler_name: pod for pod in missing}
+    others = [name for name, pod in unprofiled.items() if not model.missing_scheduler(pod)]
     return (
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),

@@ -16,6 +16,7 @@ from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
+from fairlead.whatif.configuration.other_scheduler import no_scheduler
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.recorders.job_recorder import (
     has_task,
@@ -83,7 +84,7 @@ class RunControllers(Struct, frozen=True):
             name = pod.spec.scheduler_name
             is_task = self.batch is not None and has_task(self.batch, pod)
             is_known = is_task or name in self.scheduler.profiles
-            return "" if is_known else f'no scheduler has the name "{name}"'
+            return "" if is_known else no_scheduler(name)
         if not queued.gated_by:
             return ""
         built = self.scheduler.profiles[pod.spec.scheduler_name]

@@ -8,8 +8,17 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions
 from fairlead.whatif.configuration.other_scheduler import other_schedulers, rules_note
+from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.pod import explain_pod
+from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.fit import fit
+from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.question import what_if
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
 
 MINE = "example.com/mine"
 NOTE = rules_note([MINE])
@@ -80,6 +89,28 @@ def test_an_explanation_of_a_pod_of_another_scheduler_has_the_note(snapshot, mak
     found = explain_pod(objects, "pod/web-2", SchedulerConfig())
     assert found.evaluation.choices == ["b"]
     assert found.notes == (NOTE,)
+
+
+@pytest.mark.parametrize(("is_bound", "count"), [(True, 7), (False, None)])
+def test_fit_and_explain_know_the_same_schedulers_as_a_what_if(snapshot, make, is_bound, count):
+    """Two nodes of 4 cores; one pod of one core is bound or waits."""
+    pod = owned(make, "web-1", node_name="a" if is_bound else "")
+    read = snapshot(make.node("a"), make.node("b"), web(make, schedulerName=MINE), pod)
+    model, inventory = ClusterModel(read, SchedulerConfig()), Inventory(read.manifests)
+    source = pod_source(None, "rs/web", "", inventory)
+    missing = f'no scheduler has the name "{MINE}"'
+    if count is not None:
+        assert fit(model, source, NoProgress()).count == count
+        assert NOTE in plan_notes(read, model, NO_CHOICE)
+        return
+    with pytest.raises(InputError, match=missing):
+        fit(model, source, NoProgress())
+    with pytest.raises(InputError, match=missing):
+        explain_pod(read, "pod/web-1", SchedulerConfig())
+    assert NOTE not in plan_notes(read, model, NO_CHOICE)
+    answer = explain_object(read, "rs/web", SchedulerConfig(), NO_CHOICE)
+    assert [row["why"] for row in answer.tables[0].rows] == [missing]
+    assert answer.findings[0] == f"One more pod would have no node: {missing}"
 
 
 def test_static_pods_are_no_evidence_of_a_scheduler(snapshot, make):

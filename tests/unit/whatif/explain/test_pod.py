@@ -128,7 +128,7 @@ def test_the_explanation_of_a_gated_pod_names_its_scheduling_gates(explained, ma
         ("shop/web", "explain: unknown kind 'shop'; known: pod; such as pod/shop/web"),
         ("node/n", "explain: Node n is not a Pod"),
         ("web", "explain: 'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
-        ("pod/other", "Pod default/other: spec.schedulerName: no profile has schedulerName 'mine'"),
+        ("pod/other", 'Pod default/other: spec.schedulerName: no scheduler has the name "mine"'),
         ("pod/done", "Pod default/done: status.phase: has completed"),
     ],
 )
