@@ -7,7 +7,7 @@ compared. For a random choice, the file contains the set of possible choices.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.json import Json
@@ -32,6 +32,7 @@ from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluati
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 
+DEFAULT_PROFILE: Final = Profile()
 _KINDS: dict[str, type[ApiObject]] = {
     "namespaces": Namespace,
     "nodes": Node,
@@ -44,8 +45,12 @@ _KINDS: dict[str, type[ApiObject]] = {
 }
 
 
-def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> BuiltProfile:
-    """Return the default profile over the cluster of `case`.
+def build(
+    case: Json,
+    more_kinds: Mapping[str, type[ApiObject]] | None = None,
+    profile: Profile = DEFAULT_PROFILE,
+) -> BuiltProfile:
+    """Return `profile` over the cluster of `case`.
 
     `more_kinds` are additional kinds of objects to read, by field of the case.
     """
@@ -56,7 +61,7 @@ def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -
         for obj in case.get(field) or ()
     ]
     cluster.apply(ObjectsLoaded(objects))
-    built = build_profile(Profile(), PluginHandle(cluster, nominator), TieBreak(0))
+    built = build_profile(profile, PluginHandle(cluster, nominator), TieBreak(0))
     for pod in cluster.pods.values():
         if pod.pod.spec.scheduler_name == built.framework.profile.scheduler_name:
             _nominate(nominator, pod)

@@ -105,6 +105,11 @@ class NodeAffinity:
         self._enforced = args.required
         self._preferred = args.preferred
 
+    @property
+    def enforced_terms(self) -> tuple[NodeSelectorTerm, ...]:
+        """The required terms of addedAffinity; a node must match at least one of them."""
+        return () if self._enforced is None else self._enforced.node_selector_terms
+
     def shape_key(self, shape: Shape) -> Hashable:
         """Return nodeSelector and node affinity as bytes; None if the pod has neither."""
         spec = shape.spec

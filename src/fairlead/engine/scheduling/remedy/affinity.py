@@ -17,7 +17,9 @@ from fairlead.api.objects import (
 from fairlead.api.selector import requirement_matches
 from fairlead.api.well_known_label import MACHINE_FACTS
 from fairlead.engine.core.status import Status
+from fairlead.engine.framework.extension_point import original_of
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.plugins.node_affinity import NodeAffinity
 from fairlead.engine.scheduling.preemption.importance import importance
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.state.node_info import NodeInfo
@@ -28,12 +30,13 @@ _BLOCKERS_MAX = 200
 
 
 def propose_for_node_affinity(
-    _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+    framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
     """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
     A label is proposed only if it meets the single unmet requirement of the nodeSelector or of a
-    term, and if it does not contradict a fact about the machine, such as its zone.
+    term, also of the profile's addedAffinity, and if it does not contradict a fact about the
+    machine, such as its zone.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
@@ -42,7 +45,9 @@ def propose_for_node_affinity(
         yield RemedyChange(
             f"label node {node.name} {key}={value}", node=labelled(node.node, key, value)
         )
-    for term in required_terms(pod.pod):
+    plugin = original_of(framework.find("NodeAffinity"))
+    enforced = plugin.enforced_terms if isinstance(plugin, NodeAffinity) else ()
+    for term in (*required_terms(pod.pod), *enforced):
         unmet = [r for r in term.match_expressions if not requirement_matches(r, node.labels)]
         if len(unmet) == 1 and not term.match_fields and not _is_known_fact(node, unmet[0].key):
             yield from _satisfy(node.node, unmet[0])

@@ -20,6 +20,10 @@ from fairlead.engine.scheduling.remedy.affinity import (
 from fairlead.engine.scheduling.remedy.change import RemedyChange, deleting
 from fairlead.engine.scheduling.remedy.resources import propose_for_resources
 from fairlead.engine.scheduling.remedy.spread import propose_for_spread
+from fairlead.engine.scheduling.remedy.volumes import (
+    propose_for_exclusive_volumes,
+    propose_for_volume_limits,
+)
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -89,6 +93,8 @@ _BY_PLUGIN: Final[Mapping[str, Propose]] = {
     "NodeResourcesFit": propose_for_resources,
     "PodTopologySpread": propose_for_spread,
     "InterPodAffinity": propose_for_pod_affinity,
+    "VolumeRestrictions": propose_for_exclusive_volumes,
+    "NodeVolumeLimits": propose_for_volume_limits,
 }
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.api.objects import CSINode, PersistentVolume, PersistentVolumeClaim
 from fairlead.api.well_known_label import ARCH, OS, ZONE
 from fairlead.conformance.scheduling.pod import build, pod_info
+from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
@@ -56,9 +58,9 @@ def leaving(obj):
     return obj
 
 
-def remedy(case, name="n1", **how) -> Remedy | None:
+def remedy(case, name="n1", kinds=None, profile=Profile(), **how) -> Remedy | None:  # noqa: B008
     """Return the remedy for the node `name`, on which the pod must not fit."""
-    served = build(case)
+    served = build(case, kinds, profile=profile)
     pending = pod_info(served, case["pending"])
     found = find_nodes_that_fit(served.plans, pending)
     info = served.framework.cluster.table.find(name)
@@ -299,13 +301,144 @@ UNMOUNTABLE = {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": 
 @pytest.mark.parametrize(
     ("pods", "pending"),
     [
-        ([bound("b", **DISK)], pod(**DISK)),
+        ([bound("b", cpu="4", nodeName="n1")], pod(cpu="1", **UNMOUNTABLE)),
         ([], pod(nodeSelector={"disk": "ssd"}, **UNMOUNTABLE)),
     ],
-    ids=["a disk in use", "a missing claim"],
+    ids=["a missing claim on a full node", "a missing claim"],
 )
 def test_without_a_change_that_helps_there_is_no_remedy(pods, pending):
     assert remedy({"nodes": [node()], "pods": pods, "pending": pending}) is None
+
+
+KINDS = {"claims": PersistentVolumeClaim, "volumes": PersistentVolume, "csinodes": CSINode}
+
+
+def with_claim(name):
+    return {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]}
+
+
+def storage(*names, mode="ReadWriteOnce", most=None):
+    """Bound claims and their CSI volumes; n1 attaches at most `most` volumes."""
+    size = {"storage": "1Gi"}
+    return {
+        "claims": [
+            {
+                "metadata": {
+                    "name": name,
+                    "namespace": "ns",
+                    "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+                },
+                "spec": {
+                    "accessModes": [mode],
+                    "volumeName": f"pv-{name}",
+                    "resources": {"requests": size},
+                },
+                "status": {"phase": "Bound"},
+            }
+            for name in names
+        ],
+        "volumes": [
+            {
+                "metadata": {"name": f"pv-{name}"},
+                "spec": {
+                    "capacity": size,
+                    "accessModes": [mode],
+                    "csi": {"driver": "d", "volumeHandle": name},
+                },
+            }
+            for name in names
+        ],
+        "csinodes": [
+            {
+                "metadata": {"name": "n1"},
+                "spec": {
+                    "drivers": [{"name": "d", "nodeID": "n1", "allocatable": {"count": most}}]
+                },
+            }
+        ]
+        if most
+        else [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "what", "deleted"),
+    [
+        (
+            {"pods": [bound("b", **DISK), bound("c")], "pending": pod(**DISK)},
+            "delete pod ns/b (its disk)",
+            ["b"],
+        ),
+        (
+            {
+                "pods": [bound("b", to="n2", **with_claim("a")), bound("c", **with_claim("x"))],
+                "pending": pod(**with_claim("a")),
+                **storage("a", "x", mode="ReadWriteOncePod"),
+            },
+            "delete pod ns/b (ReadWriteOncePod claim a)",
+            ["b"],
+        ),
+        (
+            {
+                "pods": [leaving(bound("b", to="n2", **with_claim("a")))],
+                "pending": pod(**with_claim("a")),
+                **storage("a", mode="ReadWriteOncePod"),
+            },
+            "wait for the end of the terminating pod ns/b (ReadWriteOncePod claim a)",
+            ["b"],
+        ),
+        (
+            {
+                "pods": [
+                    bound("b", priority=5, **with_claim("b")),
+                    bound("c", **with_claim("c")),
+                    bound("d"),
+                ],
+                "pending": pod(**with_claim("a")),
+                **storage("a", "b", "c", most=2),
+            },
+            "delete pod ns/c on node n1",
+            ["c"],
+        ),
+        (
+            {
+                "pods": [bound(name, **with_claim("b")) for name in ("b", "c")],
+                "pending": pod(**with_claim("a")),
+                **storage("a", "b", most=1),
+            },
+            "delete pods ns/c, ns/b on node n1",
+            ["b", "c"],
+        ),
+    ],
+    ids=["a disk", "an exclusive claim", "a terminating user", "a limit", "a shared volume"],
+)
+def test_the_pods_whose_volumes_are_in_the_way_are_named(case, what, deleted):
+    """The pod fits a cluster without the named pods, and not one with any of them."""
+    case = {"nodes": [node(), node("n2")], **case}
+    found = remedy(case, kinds=KINDS)
+    assert found is not None
+    assert found.what == what
+    for kept in ("", *deleted):
+        gone = [one for one in deleted if one != kept]
+        left = [one for one in case["pods"] if one["metadata"]["name"] not in gone]
+        served = build({**case, "pods": left}, KINDS)
+        fits = find_nodes_that_fit(served.plans, pod_info(served, case["pending"]))
+        assert fits.is_feasible(served.framework.cluster.table.find("n1")) is not bool(kept)
+
+
+@pytest.mark.parametrize("label", [{}, {"pool": "red"}])
+def test_a_node_is_labelled_for_the_affinity_that_the_profile_adds(label):
+    required = on_nodes({"key": "pool", "operator": "In", "values": ["red"]})["nodeAffinity"]
+    profile = Profile(args={"NodeAffinity": {"addedAffinity": required}})
+    case = {"nodes": [node(labels=label)], "pending": pod()}
+    if label:
+        served = build(case, profile=profile)
+        found = find_nodes_that_fit(served.plans, pod_info(served, case["pending"]))
+        assert found.is_feasible(served.framework.cluster.table.find("n1"))
+        return
+    found = remedy(case, profile=profile)
+    assert found is not None
+    assert found.what == "label node n1 pool=red"
 
 
 WINDOWS = {"kubernetes.io/os": "windows"}
