@@ -91,6 +91,11 @@ class PodTopologySpread:
 
     # --- constraints -----------------------------------------------------------------------
 
+    @property
+    def enforced_default_keys(self) -> tuple[str, ...]:
+        """The topology keys of the default constraints that reject nodes."""
+        return tuple(one.topology_key for one in self._defaults[DO_NOT_SCHEDULE])
+
     def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
         """Return refreshed counts for the pod's constraints with whenUnsatisfiable `action`.
 

@@ -7,9 +7,11 @@ from typing import Final
 
 import msgspec
 
-from fairlead.api.objects import Pod, TopologySpreadConstraint
+from fairlead.api.objects import LabelSelector, Pod, TopologySpreadConstraint
 from fairlead.engine.core.status import Status
+from fairlead.engine.framework.extension_point import original_of
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.remedy.affinity import labelled
 from fairlead.engine.scheduling.remedy.change import RemedyChange
 from fairlead.engine.state.node_info import NodeInfo
@@ -27,15 +29,19 @@ def propose_for_spread(
 
     If the node lacks the topology key, the changes label the node, once for each existing value.
     Otherwise they raise maxSkew step by step, then set whenUnsatisfiable to ScheduleAnyway.
+
+    The default constraints of the profile apply only to pods without constraints. For such a pod,
+    the changes label the node or give the pod its own constraint.
     """
+    if not pod.pod.spec.topology_spread_constraints:
+        yield from _replace_defaults(framework, pod.pod, node)
+        return
     for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
         if constraint.when_unsatisfiable != _INSISTS:
             continue
         key = constraint.topology_key
         if key not in node.labels:
-            for value in sorted({n.labels[key] for n in _nodes_with(framework, key)}):
-                what = f"label node {node.name} {key}={value}"
-                yield RemedyChange(what, node=labelled(node.node, key, value))
+            yield from _label(framework, node, key)
             continue
         for more in range(1, _MORE_SKEW_MAX + 1):
             skew = constraint.max_skew + more
@@ -46,6 +52,30 @@ def propose_for_spread(
         yield RemedyChange(what, pod=_with(pod.pod, i, soft))
     spec = replace(pod.pod.spec, topology_spread_constraints=())
     yield RemedyChange("drop the pod's spread constraints", pod=replace(pod.pod, spec=spec))
+
+
+def _label(framework: Framework, node: NodeInfo, key: str) -> Iterator[RemedyChange]:
+    for value in sorted({n.labels[key] for n in _nodes_with(framework, key)}):
+        what = f"label node {node.name} {key}={value}"
+        yield RemedyChange(what, node=labelled(node.node, key, value))
+
+
+def _replace_defaults(framework: Framework, pod: Pod, node: NodeInfo) -> Iterator[RemedyChange]:
+    plugin = original_of(framework.find("PodTopologySpread"))
+    keys = plugin.enforced_default_keys if isinstance(plugin, PodTopologySpread) else ()
+    for key in keys:
+        if key not in node.labels:
+            yield from _label(framework, node, key)
+    for key in keys[:1]:
+        own = TopologySpreadConstraint(
+            max_skew=1,
+            topology_key=key,
+            when_unsatisfiable="ScheduleAnyway",
+            label_selector=LabelSelector(match_labels=pod.metadata.labels),
+        )
+        what = f"give the pod its own spread constraint on {key} with ScheduleAnyway"
+        spec = replace(pod.spec, topology_spread_constraints=(own,))
+        yield RemedyChange(what, pod=replace(pod, spec=spec))
 
 
 def _nodes_with(framework: Framework, key: str) -> Iterator[NodeInfo]:

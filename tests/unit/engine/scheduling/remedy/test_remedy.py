@@ -441,6 +441,30 @@ def test_a_node_is_labelled_for_the_affinity_that_the_profile_adds(label):
     assert found.what == "label node n1 pool=red"
 
 
+@pytest.mark.parametrize(
+    ("zones", "what"),
+    [
+        (("a", "b"), "give the pod its own spread constraint on zone with ScheduleAnyway"),
+        ((None, "b"), "label node n1 zone=b"),
+    ],
+)
+def test_a_pod_is_freed_from_the_default_constraints_of_the_profile(zones, what):
+    """Two pods of the Service run in zone a, none in zone b, or n1 has no zone."""
+    default = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    args = {"defaultingType": "List", "defaultConstraints": [default]}
+    labels = {"app": "w"}
+    pods = [bound(f"w{i}", cpu="100m", labels=labels) for i in range(2 if zones[0] else 0)]
+    nodes = [
+        node(name, labels={"zone": zone} if zone else {})
+        for name, zone in zip(("n1", "n2"), zones, strict=True)
+    ]
+    service = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"selector": labels}}
+    case = {"nodes": nodes, "services": [service], "pods": pods, "pending": pod(labels=labels)}
+    found = remedy(case, profile=Profile(args={"PodTopologySpread": args}))
+    assert found is not None
+    assert found.what == what
+
+
 WINDOWS = {"kubernetes.io/os": "windows"}
 OS_TAINT = {"key": "node.kubernetes.io/os", "value": "windows", "effect": "NoSchedule"}
 
