@@ -279,9 +279,11 @@ def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
 
 
 def _waiting(waiting: WaitingPodCounts) -> str:
-    text = f"{counted(waiting.placed, 'pending pod')} of the snapshot got a node first"
-    if waiting.without_node:
-        text += f"; {waiting.without_node:,} found none"
+    if waiting.placed:
+        text = f"{counted(waiting.placed, 'pending pod')} of the snapshot got a node first"
+        text += f"; {waiting.without_node:,} found none" if waiting.without_node else ""
+    else:
+        text = f"{counted(waiting.without_node, 'pending pod')} of the snapshot found no node"
     if waiting.preempted:
         text += f". {preemption_words(waiting.preempted, waiting.lost)}"
     return text if text.endswith(".") else f"{text}."

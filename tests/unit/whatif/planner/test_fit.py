@@ -108,6 +108,14 @@ def test_pending_pods_are_placed_first(fitted, make):
     assert (found.count, found.waiting) == (1, WaitingPodCounts(placed=1, without_node=1))
 
 
+def test_pending_pods_that_fit_nowhere_are_counted(snapshot, make):
+    read = snapshot(make.node(), make.pod("big", cpu="9"), make.workload(replicas=0))
+    model = ClusterModel(read, SchedulerConfig())
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    answer = fit_answer(fit(model, source, NoProgress()), source, model, "dump", ())
+    assert answer.findings[1:] == ("1 pending pod of the snapshot found no node.",)
+
+
 def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):
     """The urgent pod preempts two pods. One of them is created again, on the other node."""
     found = fitted(
