@@ -9,7 +9,11 @@ from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollecto
 from fairlead.engine.workloads.deletion.in_use_protection import InUseProtection
 from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
-from fairlead.engine.workloads.environment import served_environment, simulated_environment
+from fairlead.engine.workloads.environment import (
+    cron_job_environment,
+    served_environment,
+    simulated_environment,
+)
 from fairlead.engine.workloads.event_sink import Events, NoEvents
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
@@ -41,8 +45,10 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
 
     return (
         Adoption(),  # first, so that adopted pods are not created again
-        Workloads(config, served_environment()),
-        GarbageCollector(looks_up_owners=True, config=config),
+        Workloads(
+            config, cron_job_environment() if config.starts_from_dump else served_environment()
+        ),
+        GarbageCollector(looks_up_owners=not config.starts_from_dump, config=config),
         CronJobs(),
         JobOrphans(),
         TtlAfterFinished(),
@@ -58,7 +64,7 @@ def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volu
         return Volumes(config)
     from fairlead.engine.workloads.volumes.claim_event import ClaimEvents  # noqa: PLC0415
 
-    return Volumes(config, ClaimEvents(), is_complete=True)
+    return Volumes(config, ClaimEvents(), is_complete=not workloads.starts_from_dump)
 
 
 def volume_providers(

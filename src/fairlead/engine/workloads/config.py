@@ -24,14 +24,17 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
 
     `retry_initial` and `retry_max` (ns) bound the exponential backoff after a refused write, except
     for the pods of Jobs. If `serves_clients` is set, API clients read the objects: status, events
-    and revisions are written, and CronJobs, endpoints and adoption run (see `environment`).
-    `follow_up_interval` (ns) is the time between two follow-ups of an owner with many pods (see
-    `FollowUpPace`). `max_unavailable_stateful_set` is the feature gate MaxUnavailableStatefulSet.
+    and revisions are written, and CronJobs, endpoints and adoption run (see `environment`). If
+    `starts_from_dump` is set too, these controllers run in a simulation, whose dump may lack
+    objects. `follow_up_interval` (ns) is the time between two follow-ups of an owner with many pods
+    (see `FollowUpPace`). `max_unavailable_stateful_set` is the feature gate
+    MaxUnavailableStatefulSet.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
     retry_max: DurationNs = RETRY_MAX_DEFAULT
     serves_clients: bool = False
+    starts_from_dump: bool = False
     follow_up_interval: DurationNs = 0
     max_unavailable_stateful_set: bool = False
 

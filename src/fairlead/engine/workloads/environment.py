@@ -10,6 +10,9 @@ selects the variants of both once, so that the rules contain no conditions about
                              that may lack owners, ReplicaSets and claims. There, the rule for an
                              unknown owner replaces the pods that the owner loses.
 
+A simulation with CronJobs has written statuses, because the CronJob controller reads them, and may
+lack objects.
+
 For example, a rollout reads the status of its ReplicaSets in a served cluster. In a simulation, it
 counts their pods.
 """
@@ -19,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.workloads.deployment.output import (
     NoRolloutOutput,
@@ -73,6 +77,18 @@ def served_environment() -> ControllerEnvironment:
         replica_set_view=ReportedReplicaSets,
         follows_all_pods=True,
         tracks_jobs=True,
+    )
+
+
+def cron_job_environment() -> ControllerEnvironment:
+    """Return the environment for a simulation with CronJobs, in which all statuses are written.
+
+    The dump that the simulation starts from may be incomplete.
+    """
+    return replace(
+        served_environment(),
+        pod_factory=SimulatedPodFactory(),
+        rule_for_unknown=rule_for_unknown,
     )
 
 

@@ -239,6 +239,7 @@ class ExperimentRun:
             # The CronJob controller reads the status of Jobs.
             workloads=WorkloadsConfig(
                 serves_clients=experiment.runs_cron_jobs,
+                starts_from_dump=True,
                 max_unavailable_stateful_set=release.max_unavailable_stateful_set,
             ),
             batch=experiment.batch,

@@ -246,3 +246,32 @@ def test_cron_jobs_run_if_the_scenario_enables_them(finish):
     assert not finish(CRON_JOB).outcome.pods
     pods = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.pods.values()
     assert [pod.is_completed for pod in pods] == [True] * 3
+
+
+UNKNOWN_OWNER = """objects:
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: canary-1
+    namespace: default
+    ownerReferences:
+    - {apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: canary, uid: u1, controller: true}
+  spec: {nodeName: node-0, containers: [{name: c, image: i}]}
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: web-1
+    namespace: default
+    ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: u2, controller: true}]
+  spec: {nodeName: node-0, containers: [{name: c, image: i}]}
+events: [{at: 1m, drain: node-0}]
+"""
+
+
+def test_cron_jobs_do_not_change_the_pods_of_missing_owners(finish):
+    """A dump may lack owners, so their pods stay, and are replaced under their names."""
+    found = finish(UNKNOWN_OWNER + "settings: {cron-jobs: true}\n").outcome
+    assert {key: pod.node for key, pod in found.pods.items()} == {
+        "default/canary-1": "node-1",
+        "default/web-1": "node-1",
+    }
