@@ -1,11 +1,11 @@
-"""Commands for user actions: cordon, drain, scale, apply, stop a node."""
+"""Commands for user actions: cordon, drain, scale, apply, set the behaviour of a kubelet."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.api.kubelet_behaviour import KUBELET, Mode
+from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -65,11 +65,6 @@ def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
     fairlead.api.kubelet_behaviour describes the format of `behaviour`.
     """
     return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: behaviour}}})
-
-
-def stop_node(node: str) -> Command:
-    """Return the command that stops the kubelet of `node`."""
-    return set_kubelet_behaviour(node, str(Mode.STOPPED))
 
 
 def return_node(node: str) -> Command:

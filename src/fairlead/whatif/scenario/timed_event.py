@@ -33,6 +33,7 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.field_path import UNCHANGEABLE
+from fairlead.whatif.change.node_outage.outage import RUNNING, STOPPED, Outage, ends_of
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
@@ -124,8 +125,13 @@ def steps_of(
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
     ]
     steps: list[ScriptedStep] = []
+    outages: list[Outage] = []
     for event in sorted(numbered, key=lambda event: event.at):
         steps.extend(event.steps(inventory))
+        if event.outage is not None:
+            outages.append(event.outage)
+    # Of the steps at one instant, an outage ends first, so that another outage can begin.
+    steps = [*ends_of(outages), *steps]
     created = [one for event in numbered for one in event.originals]
     return steps, created, [event.patched for event in numbered if event.patched is not None]
 
@@ -182,6 +188,7 @@ class _NumberedEvent:
         self._check_modifiers()
         self.originals = [] if event.create is None else self._originals(event.create)
         self.patched: Manifest | None = None  # set by `steps`
+        self.outage: Outage | None = None  # set by `steps`, which leave out its end
 
     def steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
         """Yield the steps of this event. Raises InputError."""
@@ -194,14 +201,30 @@ class _NumberedEvent:
             for after in (self.at, self.at + (self._lasts() or 0)):
                 yield ScriptedStep(after, (), self._source, self._field)
             return
-        if any(getattr(event, verb) is not None for verb in FAILING):
-            lasts = self._lasts()
-            where = EventField(self._source, self._field, self._verb)
-            chosen = NodeFailure(event, inventory, self._seed)
-            yield from outage_of(where, chosen, self.at, lasts).steps()
+        self.outage = self._outage(inventory)
+        if self.outage is not None:
+            yield self.outage.begin()
             return
         made = tuple(self._commands(inventory))
         yield ScriptedStep(self.at, made, self._source, f"{self._field}.{self._verb}")
+
+    def _outage(self, inventory: Inventory) -> Outage | None:
+        """Return the outage that this event begins; None if its verb begins none."""
+        event = self._event
+        if any(getattr(event, verb) is not None for verb in FAILING):
+            where = EventField(self._source, self._field, self._verb)
+            chosen = NodeFailure(event, inventory, self._seed)
+            return outage_of(where, chosen, self.at, self._lasts())
+        text = event.return_node if event.stop_node is None else event.stop_node
+        if text is None:
+            return None
+        return Outage(
+            source=self._source,
+            what=f"{self._field}.{self._verb}",
+            nodes=tuple(inventory.nodes(self._where, text)),
+            at=self.at,
+            behaviour=RUNNING if event.stop_node is None else STOPPED,
+        )
 
     def _only_verb(self) -> str:
         given = [verb for verb in _VERBS if getattr(self._event, verb) is not None]
@@ -317,7 +340,7 @@ class _NumberedEvent:
             case TimedEvent(drain=str(text), max_unavailable=int(unavailable)):
                 yield from self._rolling_drain(text, unavailable, inventory)
             case event:
-                text = event.cordon or event.drain or event.stop_node or event.return_node or ""
+                text = event.cordon or event.drain or ""
                 make = _NODE_COMMANDS[self._verb]
                 yield from (make(name) for name in inventory.nodes(where, text))
 
@@ -339,8 +362,6 @@ def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
 _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
     "cordon": commands.cordon,
     "drain": commands.drain,
-    "stop-node": commands.stop_node,
-    "return-node": commands.return_node,
 }
 
 

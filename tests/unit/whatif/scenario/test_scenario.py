@@ -81,6 +81,46 @@ def test_events_happen_in_order_of_their_instants(experiment):
     }
 
 
+@pytest.mark.parametrize(
+    ("events", "behaviours"),
+    [
+        pytest.param(
+            "{at: 1m, fail-node: node-0, for: 5m}, {at: 2m, fail-node: node-0, for: 10m}",
+            [(1, "stopped"), (2, "stopped"), (12, None)],
+            id="the longer of two failures determines the return",
+        ),
+        pytest.param(
+            "{at: 1m, fail-node: node-0, for: 20m}, {at: 2m, flap: node-0@60s/60s, for: 4m}",
+            [(1, "stopped"), (2, "flap 60s/60s"), (6, "stopped"), (21, None)],
+            id="a failure continues after a shorter one",
+        ),
+        pytest.param(
+            "{at: 1m, fail-node: node-0, for: 5m}, {at: 3m, stop-node: node-0}",
+            [(1, "stopped"), (3, "stopped")],
+            id="a stopped node stays down until return-node",
+        ),
+        pytest.param(
+            "{at: 1m, fail-node: node-0, for: 5m}, {at: 6m, fail-node: node-0, for: 1m}",
+            [(1, "stopped"), (6, "stopped"), (7, None)],
+            id="a failure begins when another ends",
+        ),
+        pytest.param(
+            "{at: 1m, stop-node: node-0}, {at: 2m, return-node: node-0}, "
+            "{at: 3m, fail-node: node-0, for: 1m}",
+            [(1, "stopped"), (2, None), (3, "stopped"), (4, None)],
+            id="a node that returned is not stopped again",
+        ),
+    ],
+)
+def test_a_node_behaves_as_in_its_last_failure_that_is_under_way(experiment, events, behaviours):
+    steps = experiment(CLUSTER + f"events: [{events}]").steps
+    assert [
+        (step.after // seconds(60), one.patch["metadata"]["annotations"]["fairlead.dev/kubelet"])
+        for step in steps
+        for one in step.commands
+    ] == behaviours
+
+
 def test_objects_are_deleted_by_label(experiment):
     """An upgrade deletes its old pool when the pool is empty."""
     (step,) = experiment(CLUSTER + "events: [{at: 1h, delete: node/pool=x}]").steps

@@ -6,13 +6,15 @@ The only direct effect is a change of the annotation `fairlead.dev/kubelet` of e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
+from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
@@ -20,14 +22,15 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 
 STOPPED: Final = str(Mode.STOPPED)
+RUNNING: Final = str(Mode.RUNNING)
 FLAP_TIMES: Final = "60s/120s"
 
 
 class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
-    `lasts` is None for a permanent outage. `source` and `what` name the option or scenario field in
-    error messages.
+    `lasts` is None for a permanent outage. The behaviour RUNNING ends earlier outages. `source` and
+    `what` name the option or scenario field in error messages.
     """
 
     source: str
@@ -39,11 +42,47 @@ class Outage(Struct, frozen=True, kw_only=True):
 
     def steps(self) -> Iterator[ScriptedStep]:
         """Yield the step that starts the outage and, if `lasts` is set, the step that ends it."""
-        begin = tuple(commands.set_kubelet_behaviour(node, self.behaviour) for node in self.nodes)
-        yield ScriptedStep(self.at, begin, self.source, self.what)
-        if self.lasts is not None:
-            end = tuple(commands.return_node(node) for node in self.nodes)
-            yield ScriptedStep(self.at + self.lasts, end, self.source, self.what)
+        yield self.begin()
+        yield from ends_of([self])
+
+    def begin(self) -> ScriptedStep:
+        """Return the step that starts the outage."""
+        begin = tuple(self.affecting(node) for node in self.nodes)
+        return ScriptedStep(self.at, begin, self.source, self.what)
+
+    def affecting(self, node: str) -> Command:
+        """Return the command that gives the kubelet of `node` the behaviour of the outage."""
+        if self.behaviour == RUNNING:
+            return commands.return_node(node)
+        return commands.set_kubelet_behaviour(node, self.behaviour)
+
+    def is_under_way(self, after: DurationNs) -> bool:
+        """Return whether the outage has begun and not ended at the time `after`."""
+        return self.at <= after and (self.lasts is None or after < self.at + self.lasts)
+
+
+def ends_of(outages: Sequence[Outage]) -> Iterator[ScriptedStep]:
+    """Yield the step that ends each of `outages` that is not permanent.
+
+    `outages` are in the order in which they begin. If several of them are under way, a node behaves
+    as in the last of them: a node that stops from 1m to 21m and flaps from 2m to 6m is down until
+    2m, flaps until 6m, and is down again until 21m.
+    """
+    of_node: dict[str, list[int]] = defaultdict(list)
+    for number, outage in enumerate(outages):
+        for node in outage.nodes:
+            of_node[node].append(number)
+    for number, outage in enumerate(outages):
+        if outage.lasts is None:
+            continue
+        end, made = outage.at + outage.lasts, []
+        for node in outage.nodes:
+            others = [one for one in of_node[node] if outages[one].is_under_way(end)]
+            if not others:
+                made.append(commands.return_node(node))
+            elif others[-1] < number:
+                made.append(outages[others[-1]].affecting(node))
+        yield ScriptedStep(end, tuple(made), outage.source, outage.what)
 
 
 def read_behaviour(source: str, text: str) -> str:
