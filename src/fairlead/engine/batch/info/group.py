@@ -115,7 +115,8 @@ def shadow_group(pod: Pod) -> GroupInfo:
     All pods of one controller share a group, which is created from the first of these pods. A pod
     without a controller has its own group.
 
-    upstream: cache/util.go: createShadowPodGroup
+    upstream: cache/util.go: createShadowPodGroup; the queue is Volcano's:
+    pkg/controllers/podgroup/pg_controller_handler.go: createNormalPodPGIfNotExist
     """
     meta = pod.metadata
     controller, created = controller_of(meta), meta.creation_timestamp
@@ -123,6 +124,7 @@ def shadow_group(pod: Pod) -> GroupInfo:
         namespace=meta.namespace,
         name=controller.uid if controller is not None else meta.uid,
         min_member=_shadow_minimum(meta.annotations.get(MIN_MEMBER_ANNOTATION, "")),
+        queue=meta.annotations.get(QUEUE_NAME_ANNOTATION, ""),
         priority_class_name=pod.spec.priority_class_name,
         created=parse_timestamp(created) if created else THE_BEGINNING,
     )

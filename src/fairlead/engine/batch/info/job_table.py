@@ -186,7 +186,8 @@ class JobTable:
         job = self.jobs.get(job_id)
         if job is None:
             job = self.jobs[job_id] = JobInfo(job_id, group)
-            job.queue = self._ownership.default_queue
+            named = "" if group is None else group.queue
+            job.queue = named or self._ownership.default_queue
             self._set_priority(job)
         self.touched[job_id] = None
         return job

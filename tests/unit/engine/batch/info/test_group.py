@@ -102,5 +102,11 @@ def test_an_annotation_sets_the_minimum_of_a_group_of_one_controller(text, minim
     assert shadow_group(pod).min_member == minimum
 
 
+def test_an_annotation_of_a_pod_without_a_group_names_the_queue():
+    pod = make_task("p", annotations={"scheduling.volcano.sh/queue-name": "research"})
+    assert shadow_group(pod).queue == "research"
+    assert shadow_group(make_task("p")).queue == ""
+
+
 def test_a_group_is_identified_by_its_uid():
     assert group_info(make_group("g", 1)).ref.uid == "uid-group-g"

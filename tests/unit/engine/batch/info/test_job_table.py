@@ -34,6 +34,12 @@ def test_a_pod_without_a_group_is_a_job_of_its_own(harness):
     assert job.group.ref is None
 
 
+def test_a_pod_without_a_group_names_its_queue(harness):
+    harness.put(make_task("p", annotations={"scheduling.volcano.sh/queue-name": "research"}))
+    (job,) = harness.jobs.jobs.values()
+    assert job.queue == "research"
+
+
 def test_pods_of_one_controller_are_one_job(harness):
     owner = {"uid": "rs", "controller": True, "kind": "ReplicaSet", "name": "rs"}
     references = (msgspec.convert(owner, OwnerReference),)
