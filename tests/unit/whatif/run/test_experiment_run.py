@@ -275,3 +275,9 @@ def test_cron_jobs_do_not_change_the_pods_of_missing_owners(finish):
         "default/canary-1": "node-1",
         "default/web-1": "node-1",
     }
+
+
+def test_a_pod_that_is_bound_at_once_has_not_waited(finish):
+    """The Jobs are created 0.1 s after a full second, which their creationTimestamp omits."""
+    waits = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.waits
+    assert [one.until - one.since for one in waits] == [0, 0, 0]

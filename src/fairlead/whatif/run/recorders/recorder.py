@@ -38,7 +38,7 @@ from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.batch.info.group import group_name
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
     NominationsWasted,
@@ -653,8 +653,14 @@ class Recorder(Struct):
     # --- bookkeeping -----------------------------------------------------------------------
 
     def _created(self, pod: Pod) -> Instant:
+        """Return the time at which `pod`, which is observed for the first time, was created.
+
+        A creationTimestamp has whole seconds, so a pod that is observed in the second of its
+        creation was created now.
+        """
         text = pod.metadata.creation_timestamp
-        return min(parse_timestamp(text), self.now) if text else self.now
+        created = parse_timestamp(text) if text else self.now
+        return created if self.now - created >= seconds(1) else self.now
 
     def _enter(self, track: PodTrack, state: str) -> None:
         if track.state != state:
