@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
@@ -27,6 +28,7 @@ from fairlead.whatif.sweep.measure import (
 
 Measured = Mapping[str, Number | None]
 CASES_SHOWN: Final = 20
+NOTES_SHOWN: Final = 5
 
 
 def sweep_answer(
@@ -35,11 +37,12 @@ def sweep_answer(
     rows: Sequence[Measured],
     rank_by: str,
     conditions: Mapping[str, str] = MappingProxyType({}),
+    noted: Sequence[Sequence[str]] = (),
 ) -> TabularAnswer:
     """Return the answer for `cases`, whose measures are `rows`.
 
     `rank_by` is the measure that defines the worst case. `conditions` maps the text of each
-    condition of --fail-on to its measure.
+    condition of --fail-on to its measure. `noted` are the notes of each result.
     """
     worst = worst_case(rows, rank_by)
     return TabularAnswer(
@@ -52,7 +55,7 @@ def sweep_answer(
             "rank_by": rank_by,
             "worst": {"case": cases[worst].number, "parameters": dict(cases[worst].parameters)},
         },
-        notes=tuple(_notes(rows, rank_by, conditions)),
+        notes=(*_notes(rows, rank_by, conditions), *_notes_of_cases(noted)),
     )
 
 
@@ -69,6 +72,16 @@ def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]
     if 0 < missing[rank_by] < len(rows):
         cases = f"{missing[rank_by]:,} of {total}"
         yield f"{rank_by} counts as 0 in {cases}, whose results lack it."
+
+
+def _notes_of_cases(noted: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the notes of the results, each once, with the number of cases if not all have it."""
+    cases = Counter(note for notes in noted for note in dict.fromkeys(notes))
+    for note, count in list(cases.items())[:NOTES_SHOWN]:
+        some = f"In {count:,} of {counted(len(noted), 'case')}: "
+        yield note if count == len(noted) else some + note
+    if len(cases) > NOTES_SHOWN:
+        yield f"The results of the cases have {len(cases) - NOTES_SHOWN:,} more notes."
 
 
 def _parameters(cases: Sequence[Case]) -> Json:

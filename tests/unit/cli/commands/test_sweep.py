@@ -268,3 +268,11 @@ def test_the_invalid_case_with_the_lowest_number_is_named(scenario, capsys, monk
     monkeypatch.setattr("fairlead.cli.commands.sweep.run.parse_place", lambda _: backwards)
     assert swept(scenario, "--vary", "events[0].count=7,-1,-2,8") == exit_code.BAD_INPUT
     assert "count=-1: " in capsys.readouterr().err
+
+
+def test_the_notes_of_the_cases_are_in_the_answer(scenario, capsys):
+    """A failure after the end of the scenario has no effect, so the sweep would prove nothing."""
+    assert swept(scenario, "--lose", "zone@3m", "-o", "json") == exit_code.SUCCESS
+    assert json.loads(capsys.readouterr().out)["notes"] == [
+        "In 3 of 4 cases: events[1] at 3m does not happen: the scenario ends before (duration: 2m)."
+    ]

@@ -34,3 +34,12 @@ def test_the_page_says_how_many_cases_have_a_measure():
     assert "<td>the same in 2 of 3 cases</td>" in page
     assert '<th class="number">cost</th>' in page
     assert "<td>the same in all cases</td>" in render_sweep(answer(2, 2), "worst.html")
+
+
+def test_each_note_of_the_cases_is_stated_once():
+    cases = [Case(n, {"seed": n}, {}) for n in (1, 2)]
+    rows = [dict.fromkeys(BY_NAME, 0)] * 2
+    noted = [["same", "first"], ["same", *(f"note {n}" for n in range(5))]]
+    found = sweep_answer("s.yaml", cases, rows, "pending", noted=noted).notes
+    assert found[:3] == ("same", "In 1 of 2 cases: first", "In 1 of 2 cases: note 0")
+    assert found[-1] == "The results of the cases have 2 more notes."

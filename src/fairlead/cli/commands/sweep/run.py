@@ -81,9 +81,13 @@ def run_sweep(request: SweepRequest) -> int:
         require_parquet()
     cases = _cases(request)
     results = _results(request, cases, execute)
-    rows = [measures_of(msgspec.json.decode(text)) for text in results]
+    rows, noted = [], []
+    for text in results:  # one after another, because decoded results are large
+        result = msgspec.json.decode(text)
+        rows.append(measures_of(result))
+        noted.append(result["notes"])
     stated = {text: one.measure for text, one in zip(request.fail_on, conditions, strict=True)}
-    answer = sweep_answer(request.scenario, cases, rows, request.rank_by, stated)
+    answer = sweep_answer(request.scenario, cases, rows, request.rank_by, stated, noted)
     _write(request, cases, rows, answer.to_json())
     print_tabular(answer, request.output)
     holds = any(one.holds(row) for one in conditions for row in rows)
