@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.engine.core.command import Command
+from fairlead.engine.core.command import Command, ObjectRef
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
@@ -42,7 +42,7 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
     capacity_outage,
 )
 from fairlead.whatif.input.document import Document, read
-from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.error import InputError, named_by
 from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
@@ -126,8 +126,9 @@ def steps_of(
     ]
     steps: list[ScriptedStep] = []
     outages: list[Outage] = []
+    deleted: set[ObjectRef] = set()
     for event in sorted(numbered, key=lambda event: event.at):
-        steps.extend(event.steps(inventory))
+        steps.extend(event.steps(inventory, deleted))
         if event.outage is not None:
             outages.append(event.outage)
     # Of the steps at one instant, an outage ends first, so that another outage can begin.
@@ -190,10 +191,14 @@ class _NumberedEvent:
         self.patched: Manifest | None = None  # set by `steps`
         self.outage: Outage | None = None  # set by `steps`, which leave out its end
 
-    def steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
-        """Yield the steps of this event. Raises InputError."""
+    def steps(self, inventory: Inventory, deleted: set[ObjectRef]) -> Iterator[ScriptedStep]:
+        """Yield the steps of this event. Raises InputError.
+
+        `deleted` are the objects in `inventory` that earlier events delete. Objects that this event
+        deletes are added to it.
+        """
         if self._event.create is not None:
-            yield from self._create_steps(inventory)
+            yield from self._create_steps(inventory, deleted)
             return
         event = self._event
         if event.out_of_capacity is not None:
@@ -205,7 +210,7 @@ class _NumberedEvent:
         if self.outage is not None:
             yield self.outage.begin()
             return
-        made = tuple(self._commands(inventory))
+        made = tuple(self._commands(inventory, deleted))
         yield ScriptedStep(self.at, made, self._source, f"{self._field}.{self._verb}")
 
     def _outage(self, inventory: Inventory) -> Outage | None:
@@ -247,28 +252,35 @@ class _NumberedEvent:
             self._refuse("needs max-unavailable if used with drain", "for")
         if event.over is not None and event.every is not None:
             self._refuse("cannot be combined with over", "every")
+        if event.every is not None and event.count is None:
+            self._refuse("needs count", "every")
         if event.count is not None and not 1 <= event.count <= COPIES_MAX:
             self._refuse(f"{event.count} is not from 1 to {COPIES_MAX}", "count")
 
     def _refuse(self, problem: str, field: str) -> None:
         raise InputError(self._source, problem, field=f"{self._field}.{field}")
 
-    def _create_steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
+    def _create_steps(
+        self, inventory: Inventory, deleted: set[ObjectRef]
+    ) -> Iterator[ScriptedStep]:
         originals = self.originals
         refuse_absent_classes(originals, _with(inventory, originals))
         count = self._event.count or 1
         for number, after in enumerate(self._instants(count)):
             for original in originals:
                 copy = original if self._event.count is None else _copy(original, number, count)
-                if inventory.get(copy.kind, copy.ref.namespace, copy.ref.name):
+                known = inventory.get(copy.kind, copy.ref.namespace, copy.ref.name)
+                if known is not None and known.ref not in deleted:
                     raise copy.refuse("already exists", field="metadata.name")
+                deleted.discard(copy.ref)
                 inventory.add(copy)
                 yield ScriptedStep.creating(after, copy)
 
     def _originals(self, create: Json | list[Any] | str) -> list[Manifest]:
         """Return the objects of `create`, checked as kubectl apply checks them."""
         if isinstance(create, str):
-            found = manifests(with_complete_pods(read(str(self._folder / create))))
+            with named_by(self._source, f"{self._field}.create"):
+                found = manifests(with_complete_pods(read(str(self._folder / create))))
         else:
             where = f"{self._source}: {self._field}.create"
             found = manifests(with_complete_pods([Document(where, create)]))
@@ -320,13 +332,14 @@ class _NumberedEvent:
         for name in inventory.nodes(self._where, text):
             yield commands.rolling_drain(name, options)
 
-    def _commands(self, inventory: Inventory) -> Iterator[Command]:
+    def _commands(self, inventory: Inventory, deleted: set[ObjectRef]) -> Iterator[Command]:
         where = self._where
         match self._event:
             case TimedEvent(delete=str() | list() as targets):
                 for text in [targets] if isinstance(targets, str) else targets:
                     for one in inventory.select(where, text):
-                        *_, target = deleted_with(where, one, inventory)
+                        *contents, target = deleted_with(where, one, inventory)
+                        deleted.update(each.ref for each in (*contents, target))
                         yield commands.delete(target.ref)
             case TimedEvent(patch=PatchForm() as form):
                 yield from self._patch(inventory.find(where, form.target), form.merge)

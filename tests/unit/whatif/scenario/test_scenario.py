@@ -121,6 +121,26 @@ def test_a_node_behaves_as_in_its_last_failure_that_is_under_way(experiment, eve
     ] == behaviours
 
 
+def test_an_object_is_created_again_after_its_deletion(experiment):
+    """A workload with another selector has to be deleted and created again."""
+    create = f"{{at: 2m, create: {POD}}}"
+    found = experiment(CLUSTER + f"objects: [{POD}]\nevents: [{{at: 1m, delete: pod/p}}, {create}]")
+    assert [type(step.commands[0]) for step in found.steps] == [DeleteObject, CreateObject]
+    with pytest.raises(InputError, match="already exists"):
+        experiment(CLUSTER + f"objects: [{POD}]\nevents: [{{at: 3m, delete: pod/p}}, {create}]")
+
+
+def test_an_error_in_a_created_file_names_the_event(experiment):
+    with pytest.raises(InputError, match=r"events\[0\].create: .*none.yaml: cannot be read"):
+        experiment(CLUSTER + "events: [{at: 1m, create: none.yaml}]")
+
+
+def test_every_needs_count(experiment):
+    """Without a count, there is one copy, and the interval has no effect."""
+    with pytest.raises(InputError, match=r"events\[0\].every: needs count"):
+        experiment(CLUSTER + f"events: [{{at: 1m, create: {POD}, every: 30s}}]")
+
+
 def test_objects_are_deleted_by_label(experiment):
     """An upgrade deletes its old pool when the pool is empty."""
     (step,) = experiment(CLUSTER + "events: [{at: 1h, delete: node/pool=x}]").steps
