@@ -88,6 +88,20 @@ def test_karpenter_follows_the_load(tmp_path):
     assert len(later.store.list(NODE)) < count
 
 
+def test_karpenter_removes_generated_nodes_of_its_pool(tmp_path):
+    """They have no NodeClaim, so Karpenter labels them as initialized when it adopts them."""
+    settings = {"autoscale": "karpenter", "instance-types": "types.csv"}
+    path = tmp_path / scenario(tmp_path, settings, POOL)
+    content = yaml.safe_load(path.read_text())
+    labels = {"karpenter.sh/nodepool": "default", "node.kubernetes.io/instance-type": "small"}
+    labels["karpenter.sh/capacity-type"] = "on-demand"
+    content["cluster"]["generated"] = {"nodes": 3, "zones": ["z"], "labels": labels}
+    content["events"] = [{"at": "30m", "scale": "deploy/web=1"}]
+    path.write_text(yaml.safe_dump(content))
+    found = run(str(path)).outcome.autoscaling
+    assert (found.removed, found.nodes_after) == (2, 1)
+
+
 def test_auto_is_the_autoscaler_of_the_cluster(tmp_path):
     nothing = run(scenario(tmp_path, {"autoscale": "auto"}))
     assert len(nothing.store.list(NODE)) == 1

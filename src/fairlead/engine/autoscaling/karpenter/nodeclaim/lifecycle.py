@@ -31,7 +31,13 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import In
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
-from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, DISRUPTED_TAINT, NODE_POOL
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    DISRUPTED_TAINT,
+    INITIALIZED,
+    NODE_POOL,
+    REGISTERED,
+)
 from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import ClaimConditions
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import expires_at, with_pod_event
 from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import (
@@ -246,6 +252,7 @@ class NodeClaimLifecycle:
                 self._initialize(name, now)
         elif pool is not None:
             self._context.cluster.put(adopted_claim(node, pool, now), now)
+            self._starting.add(name)
         self._conditions_at = now
         self._context.changed(now)
 
@@ -259,6 +266,13 @@ class NodeClaimLifecycle:
             self._context.cluster.put(initialized(claim, now), now)
             self._conditions_at = now
             self._context.changed(now)
+        node = self._context.cluster.node_objects[name]
+        if node.metadata.labels.get(INITIALIZED) != "true":
+            # A node without a NodeClaim may lack the labels, and Karpenter disrupts only nodes with
+            # them.
+            # upstream: registration.go:syncNode, initialization.go:Reconcile
+            labels = {"metadata": {"labels": {REGISTERED: "true", INITIALIZED: "true"}}}
+            self._context.commands.append(PatchObject(node_ref(name), labels))
 
     def _terminate(self, node: Node, now: Instant) -> None:
         """Delete the NodeClaim of a Node that a user deletes. The Node is drained first."""
