@@ -281,3 +281,15 @@ def test_a_pod_that_is_bound_at_once_has_not_waited(finish):
     """The Jobs are created 0.1 s after a full second, which their creationTimestamp omits."""
     waits = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.waits
     assert [one.until - one.since for one in waits] == [0, 0, 0]
+
+
+def test_pods_that_fail_when_their_node_returns_are_not_back_with_it(finish):
+    """Their containers ended with the machine, and restartPolicy Never does not restart them."""
+    pod = "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: default}}, spec: {}}}"
+    spec = "{nodeName: node-0, restartPolicy: %s, containers: [{name: c, image: i}]}"
+    pods = f"{pod.format('once', spec % 'Never')}, {pod.format('always', spec % 'Always')}"
+    outage = finish(
+        f"objects: [{pods}]\nevents: [{{at: 1m, fail-node: node-0, for: 2m}}]\nduration: 5m\n"
+    ).outcome.outage
+    assert (outage.replaced, outage.back_with_node) == (0, 1)
+    assert [one.pod for one in outage.lost] == ["default/once"]

@@ -10,7 +10,7 @@ replacements have one pod key.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -73,13 +73,17 @@ class FailedNode(Struct):
 
 
 class AffectedPod(Struct):
-    """A pod that was on a failed `node`; `pod` may be a replacement of another pod."""
+    """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
+
+    `back_at` is the time at which it was last up again; None if it was not.
+    """
 
     pod: Pod
     node: str
     state: AffectedPodState = AffectedPodState.DOWN
     evicted_at: Instant | None = None
     is_replaced: bool = False
+    back_at: Instant | None = None
 
 
 class OutageRecorder(Struct):
@@ -97,8 +101,7 @@ class OutageRecorder(Struct):
     zones: list[ZoneChange] = field(default_factory=list)
     node_samples: list[NodeSample] = field(default_factory=list)
     pod_samples: list[AffectedPodSample] = field(default_factory=list)
-    first_back_at: Instant | None = None
-    last_back_at: Instant | None = None
+    _backs: Counter[Instant] = field(default_factory=Counter)  # numbers of returned pods
     _rates: dict[str, float] = field(default_factory=dict)  # nodes per second, by zone
     _states: dict[str, NodeState] = field(default_factory=dict)
     # {node: result of `is_serving`}
@@ -120,6 +123,16 @@ class OutageRecorder(Struct):
     # {uid: eviction} of pods whose nodes had not failed
     _evicted_before: dict[str, PodEvicted] = field(default_factory=dict)
     _left_out: frozenset[str] = frozenset()  # node names
+
+    @property
+    def first_back_at(self) -> Instant | None:
+        """The time at which the first affected pod was up again; None if none was."""
+        return min((at for at, pods in self._backs.items() if pods), default=None)
+
+    @property
+    def last_back_at(self) -> Instant | None:
+        """The time at which the last affected pod was up again; None if none was."""
+        return max((at for at, pods in self._backs.items() if pods), default=None)
 
     # --- reports ------------------------------------------------------------------
 
@@ -151,7 +164,7 @@ class OutageRecorder(Struct):
             self._tally[forgotten.state] -= 1
             self._evicted -= forgotten.evicted_at is not None
         self.taints = [one for one in self.taints if one.node not in nodes]
-        self.first_back_at = self.last_back_at = None
+        self._backs.clear()
         self.pod_samples.clear()
         self._is_sample_due = bool(self.affected)
         self._sample_pods()
@@ -475,20 +488,24 @@ class OutageRecorder(Struct):
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is up again is not updated here; `_mark_affected` tracks it again if its node
-        fails.
+        A pod that is up again is updated here only at the instant of its return, because a pod with
+        restartPolicy Never fails when its node returns. `_mark_affected` tracks it again if its
+        node fails.
         """
         affected = self.affected.get(key)
-        if affected is None or affected.state is AffectedPodState.UP:
+        if affected is None:
+            return
+        if affected.state is AffectedPodState.UP and affected.back_at != self.now:
             return
         state, running = self._state(key)
         if state is affected.state:
             return
+        if affected.state is AffectedPodState.UP:
+            self._backs[self.now] -= 1
         self._set_state(affected, state)
         if state is AffectedPodState.UP:
-            self.last_back_at = self.now
-            if self.first_back_at is None:
-                self.first_back_at = self.now
+            affected.back_at = self.now
+            self._backs[self.now] += 1
             affected.is_replaced = affected.pod.metadata.uid != running
         self._is_sample_due = True
 
