@@ -4,7 +4,7 @@
 
 A line contains the world's time, the component, a message and key-value pairs. If upstream logs the
 same decision, the message is in upstream's words. Each message has a verbosity, as in klog: 0 for
-findings that need attention, 2 for decisions, 3 to 5 for details of decisions.
+errors and findings that need attention, 2 for decisions, 3 to 5 for details of decisions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fairlead.engine.core.reporter import (
 from fairlead.engine.loop_detector import is_doubled
 from fairlead.worlds.log_entry import LogEntry, Pairs, clock_text
 
-Logging = Callable[[Reporter], "DecisionLog"]
+Logging = Callable[[Reporter, Callable[[], Instant]], "DecisionLog"]
 # The verbosity of each --log-level; upstream's components run with -v 2 by default.
 LEVELS: Final = {"info": 2, "debug": 4, "trace": 10}
 _SCHEDULER: Final = "scheduler"
@@ -50,15 +50,22 @@ class DecisionLog:
     """A Reporter that logs records up to the verbosity `verbosity`, and forwards every record."""
 
     def __init__(
-        self, reporter: Reporter, write: Callable[[LogEntry, Instant], None], verbosity: int
+        self,
+        reporter: Reporter,
+        clock: Callable[[], Instant],
+        write: Callable[[LogEntry, Instant], None],
+        verbosity: int,
     ) -> None:
-        """Log with `write`, which receives each line and its time; forward to `reporter`."""
+        """Log with `write`, which receives each line and its time; forward to `reporter`.
+
+        `clock` returns the current time, for records that have none.
+        """
         self._reporter = reporter
+        self._clock = clock
         self._write = write
         self._verbosity = verbosity
         self._cycle = 0
         self._placing: dict[ObjectRef, int] = {}  # the cycles of placed pods that are not bound yet
-        self._now: Instant = 0
 
     def stop(self) -> None:
         """Stop writing lines."""
@@ -68,10 +75,11 @@ class DecisionLog:
         """Log `record` and forward it."""
         if isinstance(record, PodBound):
             self._placing.pop(record.pod, None)
-        self._now = getattr(record, "at", self._now)  # A plugin's failure has no time of its own.
         for line in self._lines(record):
             if line.verbosity <= self._verbosity:
-                self._write(line, self._now)
+                # The failure of a plugin has no time of its own.
+                at = self._clock() if isinstance(record, PluginFailed) else record.at
+                self._write(line, at)
         self._reporter.report(record)
 
     def _lines(self, record: Record) -> Iterator[LogEntry]:
@@ -129,11 +137,13 @@ class DecisionLog:
                 2, _SCHEDULER, "Placed pod on node", {**pair, "node": record.node, **found}
             )
             return
-        message = "Unable to schedule pod; no fit; waiting"
+        pair_and_reason = {**pair, "reason": record.message, "plugins": list(record.plugins)}
         if record.is_error:
             message = "Error scheduling pod; retrying"
-        reason = {"reason": record.message, "plugins": list(record.plugins)}
-        yield LogEntry(2, _SCHEDULER, message, {**pair, **reason})
+            yield LogEntry(0, _SCHEDULER, message, pair_and_reason, severity="error")
+        else:
+            message = "Unable to schedule pod; no fit; waiting"
+            yield LogEntry(2, _SCHEDULER, message, pair_and_reason)
         if record.post_filter or record.nominated_node:
             nominated = record.nominated_node or ""
             status = "Success" if nominated else "Unschedulable"

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from fairlead.cli import main
+from fairlead.cli.options.log import DecisionLogOptions
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import (
@@ -14,6 +15,7 @@ from fairlead.engine.core.reporter import (
     NodeEmptied,
     NodeMarkedUnknown,
     NominationsWasted,
+    PluginFailed,
     PodBound,
     PodEvicted,
     PodPlaced,
@@ -36,7 +38,7 @@ def lines(*records, verbosity=10):
     def write(entry, now):
         found.append(entry_text(entry, now))
 
-    log = DecisionLog(SilentReporter(), write, verbosity)
+    log = DecisionLog(SilentReporter(), lambda: NOON + seconds(1), write, verbosity)
     for record in records:
         log.report(record)
     return found
@@ -92,7 +94,7 @@ def test_a_failed_binding_has_the_cycle_that_placed_the_pod():
 
 
 def test_a_bound_pod_is_forgotten():
-    log = DecisionLog(SilentReporter(), lambda _entry, _now: None, 2)
+    log = DecisionLog(SilentReporter(), lambda: NOON, lambda _entry, _now: None, 2)
     log.report(PLACED)
     log.report(PodBound(P, "n1", NOON, NOON, 2, "default-scheduler", NOON))
     assert log._placing == {}
@@ -108,6 +110,30 @@ def test_the_lines_of_a_batch_session_have_no_cycle():
     assert 'batch] "Preempting pods on node"' in found[1]
     assert "cycle=" not in found[1]
     assert "cycle=1" in found[2]
+
+
+def test_a_failed_plugin_is_logged_at_the_current_time():
+    """The record has no time, and it can be the first one."""
+    (line,) = lines(PluginFailed("Price", "Score", "no price"), verbosity=0)
+    assert line == (
+        'W0101 12:00:01.000000 scheduler] "Plugin failed" plugin="Price" extensionPoint="Score" '
+        'reason="no price"'
+    )
+
+
+def test_a_failed_cycle_is_an_error_at_any_verbosity():
+    """A plugin that returns an error stops no other pod, so it is easily missed."""
+    (line,) = lines(msgspec.structs.replace(FAILED, is_error=True), verbosity=0)
+    assert line.startswith('E0101 12:00:00.000000 scheduler] "Error scheduling pod; retrying"')
+
+
+def test_warnings_need_no_option():
+    written = []
+    wrap = DecisionLogOptions().logging_with_warnings(lambda entry, _now: written.append(entry))
+    log = wrap(SilentReporter(), lambda: NOON)
+    log.report(PLACED)
+    log.report(PluginFailed("Price", "Score", "no price"))
+    assert [entry.message for entry in written] == ["Plugin failed"]
 
 
 def test_findings_are_warnings():

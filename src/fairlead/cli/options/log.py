@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Level = Literal["info", "debug", "trace"]
 LOG_LEVEL_HELP: Final = (
     "Log decisions to standard error: info (the decisions), debug (with details) or trace (with "
-    "all details). By default, nothing is logged."
+    "all details). By default, no decision is logged."
 )
 VERBOSITY_HELP: Final = (
     "Log decisions with klog's verbosity N: 2 is --log-level info, 4 is debug, 5 and above are "
@@ -45,14 +45,20 @@ class DecisionLogOptions:
         """A function that returns a reporter which logs decisions; None if nothing is logged.
 
         The returned reporter passes each report on to the reporter that is given to the function.
-        Raises InputError if both options are given, or if -v is negative.
+        The function's second argument returns the current time. Raises InputError if both options
+        are given, or if -v is negative.
         """
-        return self.logging_with(_write)
-
-    def logging_with(self, write: Callable[[LogEntry, Instant], None]) -> Logging | None:
-        """As `logging`, but pass each line and its time to `write`. Raises InputError."""
         if self.log_level is None and self.verbosity is None:
             return None
+        return self.logging_with_warnings()
+
+    def logging_with_warnings(
+        self, write: Callable[[LogEntry, Instant], None] | None = None
+    ) -> Logging:
+        """As `logging`, but errors and warnings are logged even if no decision is.
+
+        `write` receives each line and its time; by default, standard error does. Raises InputError.
+        """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")
         if self.verbosity is not None and self.verbosity < 0:
@@ -60,8 +66,8 @@ class DecisionLogOptions:
         # Imported only here, because it takes long to import and is rarely needed.
         from fairlead.worlds.decision_log import LEVELS, DecisionLog
 
-        level = LEVELS[self.log_level] if self.log_level is not None else self.verbosity
-        return None if level is None else partial(DecisionLog, write=write, verbosity=level)
+        level = LEVELS[self.log_level] if self.log_level is not None else self.verbosity or 0
+        return partial(DecisionLog, write=write or _write, verbosity=level)
 
 
 NO_DECISION_LOG: Final = DecisionLogOptions()

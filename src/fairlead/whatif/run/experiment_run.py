@@ -249,7 +249,9 @@ class ExperimentRun:
             removes_node_finalizers=True,
         )
         reporter: Reporter = self._metrics or self._jobs
-        self._decision_log = None if logging is None else logging(reporter)
+        self._decision_log = (
+            None if logging is None else logging(reporter, lambda: self._recorder.now)
+        )
         engine = build_engine(config, self._decision_log or reporter)
         self._cluster = engine.cluster
         self._recorder.requests_of = RequestsByShape(engine.cluster).of

@@ -678,10 +678,16 @@ def test_empty_fields_of_a_snapshot_are_left_out(make_cluster):
 
 
 def test_decisions_are_logged_if_logging_is_enabled(make_cluster):
-    lines = []
-    cluster = make_cluster(logging=partial(DecisionLog, write=lines.append, verbosity=2))
+    entries = []
+
+    def write(entry, _now):
+        entries.append(entry)
+
+    logging = partial(DecisionLog, clock=lambda: 0, write=write, verbosity=2)
+    cluster = make_cluster(logging=logging)
     cluster.ask("POST", PODS, POD)
-    assert any('"Placed pod on node" pod="default/a" cycle=1' in line for line in lines)
+    [placed] = [entry for entry in entries if entry.message == "Placed pod on node"]
+    assert placed.pairs["pod"] == "default/a"
 
 
 def test_a_cluster_can_behave_as_an_older_version(make_cluster):

@@ -138,7 +138,7 @@ def run_controllers(request: RunRequest) -> int:
         needing = "--for, --decisions, --report, --new-config and --new-plugin"
         raise InputError("--shadow", f"is required with {needing}")
     controllers, log = _controllers(request.controllers), _run_log(request)
-    decision_log = request.log.logging_with(lambda entry, _now: log.write(entry))
+    decision_log = request.log.logging_with_warnings(lambda entry, _now: log.write(entry))
     document = _config_document(request)
     settings = read_client_settings(document, _default_lease(controllers))
     meter = Meter(perf_counter_ns)
@@ -207,11 +207,14 @@ def _scheduler_metrics(config: EngineConfig, meter: Meter) -> SchedulerMetrics:
 
 
 def _reporter(
-    given: Logging | None, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
+    given: Logging, metrics: SchedulerMetrics, dashboard: ClusterDashboard | None
 ) -> Reporter:
     """Return a reporter that passes decisions to the metrics, the dashboard and the log."""
-    wrap = given if dashboard is None else dashboard.logging(given)
-    return metrics if wrap is None else wrap(metrics)
+
+    def wrap(reporter: Reporter) -> Reporter:
+        return given(reporter, LocalClock().now)
+
+    return (wrap if dashboard is None else dashboard.logging(wrap))(metrics)
 
 
 def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -> Tracer | None:

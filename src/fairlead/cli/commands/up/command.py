@@ -195,7 +195,7 @@ def up(
         dashboard_port=dashboard_port,
         client_certificates=client_certificates,
         release=read_release(release.choice),
-        logging=log.logging,
+        logging=log.logging_with_warnings(),
         limited=() if file is None else read_limited_resources(file),
         limits_file=file,
     )

@@ -49,12 +49,12 @@ class UpOptions:
     speed: float
     paused: bool
     without: Names
+    logging: Logging
     accept_loss: bool = False
     job_duration: str = "5s"
     command: Names = ()
     client_certificates: bool = False
     release: Release = CURRENT
-    logging: Logging | None = None
     limited: tuple[LimitedResource, ...] = ()
     limits_file: str | None = None
     snapshot: str | None = None

@@ -65,6 +65,7 @@ from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 if TYPE_CHECKING:
     from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard
     from fairlead.engine.config import EngineConfig
+    from fairlead.engine.core.reporter import Reporter
 
 
 def serve(options: UpOptions) -> int:
@@ -206,6 +207,10 @@ def _cluster(
 ) -> LocalCluster:
     """Return the cluster, with the objects of the log or of the snapshot. Raises InputError."""
     snapshot = _snapshot(options, log)
+
+    def logging(reporter: Reporter) -> Reporter:
+        return options.logging(reporter, clock.now)
+
     local_options = LocalOptions(
         nodes=options.nodes,
         zones=options.zones,
@@ -215,7 +220,7 @@ def _cluster(
         without=options.without_components,
         job_duration=options.job_time,
         release=options.release,
-        logging=options.logging if dashboard is None else dashboard.logging(options.logging),
+        logging=logging if dashboard is None else dashboard.logging(logging),
         limited=options.limited,
         objects=() if snapshot is None else objects_of_cluster(snapshot),
         engine=_engine(options, snapshot, clock.now()),
