@@ -117,7 +117,7 @@ class LiveRecording:
             samples=tuple(recorder.counts.samples),
             choices_among_equals=recorder.choices,
             outage=outage_outcome(
-                recorder.outage, since, pods, recorder.preempted, recorder.budgets.breaches
+                recorder.outage, since, pods, {}, recorder.preempted, recorder.budgets.breaches
             ),
             cluster_history=recorder.cluster_history(since),
         )
