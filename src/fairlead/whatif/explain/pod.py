@@ -6,6 +6,7 @@ A pod that already has a node is evaluated as if it were pending.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -34,6 +35,7 @@ from fairlead.engine.scheduling.evaluation import (
 )
 from fairlead.engine.scheduling.extender.filter import REJECTOR
 from fairlead.engine.scheduling.remedy.change import Remedy
+from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
@@ -74,7 +76,8 @@ class Explanation(Struct, frozen=True):
     `remedies` maps infeasible nodes to small changes that would make them feasible. No remedy is
     searched for a node that is not Ready, because the pod would not start there, or for a node
     that an extender rejected. If more than REMEDIES_MAX of the remaining nodes are infeasible,
-    `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched.
+    `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched. `too_small` maps
+    nodes that would be too small for the pod even without other pods to texts that say so.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
@@ -90,6 +93,7 @@ class Explanation(Struct, frozen=True):
     evaluation: Evaluation
     remedies: dict[str, Remedy]
     exceeds_remedies_max: bool = False
+    too_small: Mapping[str, str] = MappingProxyType({})
     notes: tuple[str, ...] = ()
     new_node: NewNode | None = None
     held_group: str = ""
@@ -177,10 +181,23 @@ def _explanation(
         evaluation,
         remedies,
         exceeds_max,
+        _too_small(built, info, evaluation),
         notes,
         new_node,
         held_group,
     )
+
+
+def _too_small(built: BuiltProfile, pod: PodInfo, evaluation: Evaluation) -> dict[str, str]:
+    """Return why infeasible nodes would be too small for `pod` even without other pods, by node."""
+    table = built.framework.cluster.table
+    refused = (table.find(name) for name, why in evaluation.verdicts.items() if why is not None)
+    problems = {
+        node.name: capacity_problem(built.framework, pod, node)
+        for node in refused
+        if node is not None
+    }
+    return {name: problem for name, problem in problems.items() if problem}
 
 
 def _remedies(
@@ -287,6 +304,7 @@ def explanation_json(explanation: Explanation) -> Json:
             name: [change.what for change in remedy.changes]
             for name, remedy in explanation.remedies.items()
         },
+        "too_small": dict(explanation.too_small),
         "preemption": None if found.preemption is None else _preemption(found.preemption),
         "new_node": None if explanation.new_node is None else asdict(explanation.new_node),
         "room": None if found.room is None else _room(found.room),

@@ -15,6 +15,7 @@ from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.resources import amounts_text
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -34,7 +35,8 @@ class Refusal(Struct, frozen=True):
     """A reason why `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse it.
 
     `change` names one of these nodes and the smallest change with which the pod would fit there, or
-    proposes one more node like one of these; "" if no such change was searched or found.
+    proposes one more node like one of these, or says that no node is large enough; "" if no such
+    change was searched or found.
     """
 
     plugin: str
@@ -46,7 +48,8 @@ class Refusal(Struct, frozen=True):
 class NewNode(Struct, frozen=True):
     """The result of adding a copy of the node `like` for a pod that fits no existing node.
 
-    `refusal` is the reason why the copy does not take the pod; "" if it takes the pod.
+    `refusal` is the reason why the copy does not take the pod; "" if it takes the pod. If no node
+    is large enough for the pod, `like` is "", and `refusal` says so.
     """
 
     like: str
@@ -75,8 +78,12 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 
     If no copy would take the pod, the result is the largest node, with the refusal of its copy.
     Copies are placed in the zone of the original and run the pods of DaemonSets. Only one node of
-    each kind is tried. Returns None for a cluster without nodes.
+    each kind is tried. If all nodes are too small even without pods, no copy is tried. Returns None
+    for a cluster without nodes.
     """
+    too_small = _size_problem(model, pod)
+    if too_small:
+        return NewNode("", too_small)
     kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
     for info in model.table.nodes():
         kinds[_kind_of(info)].append(info)
@@ -86,6 +93,20 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
         if not found.refusal:
             break
     return found
+
+
+def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
+    """Return why every node is too small for `pod`, also without other pods; "" if one is not."""
+    names, nodes = model.table.resources.names, list(model.table.nodes())
+    largest = {
+        column: max((node.allocatable_of(column) for node in nodes), default=amount)
+        for column, amount in pod.shape.wanted
+    }
+    short = {names[c]: largest[c] for c, amount in pod.shape.wanted if amount > largest[c]}
+    missing = [name for name, amount in short.items() if not amount]
+    if missing:
+        return f"no node has {' or '.join(missing)}"
+    return f"no node is large enough; the largest has {amounts_text(short)}" if short else ""
 
 
 def _kind_of(info: NodeInfo) -> Hashable:
@@ -124,7 +145,8 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     If no node takes the pod and `changes` is set, a change is searched for each reason: the
     smallest one with which a node that gives this reason takes the pod. Only the first
     `REMEDIES_MAX` Ready nodes are tried, because the pod would not start on other nodes. If there
-    is no such change for any reason, one more node is tried (`find_new_node`).
+    is no such change for any reason, one more node is tried (`find_new_node`). If all nodes are too
+    small for the pod, this takes the place of the change.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
@@ -152,7 +174,13 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
             status = diagnosis.status_of(model.node(new.like).row)
             for reason in status.reasons:
                 remedies[status.plugin, reason].append((1, f"add a node like {new.like}"))
+        elif new is not None and not new.like:
+            return [Refusal(*key, nodes, new.refusal) for key, nodes in _most_first(counts)]
     return [
         Refusal(*key, nodes, min(remedies[key], default=(0, ""))[1])
-        for key, nodes in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        for key, nodes in _most_first(counts)
     ]
+
+
+def _most_first(counts: Counter[tuple[str, str]]) -> list[tuple[tuple[str, str], int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -36,7 +36,8 @@ def test_feasible_nodes_have_scores_and_the_best_nodes_are_equal(explained, make
         "c": {"plugin": "NodeResourcesFit", "code": "UnschedulableAndUnresolvable",
               "reasons": ["Insufficient cpu"]},
     }  # fmt: skip
-    assert found["remedies"] == {"c": ["lower the cpu request by 500m to 500m"]}
+    assert found["remedies"] == {}
+    assert found["too_small"] == {"c": "the node is too small (500m cpu)"}
     assert found["via"] == "score"
     assert found["choices"] == ["a", "b"]
     assert set(found["scores"]["NodeResourcesFit"]) == {"a", "b"}
@@ -49,7 +50,8 @@ def test_a_node_that_is_not_ready_has_no_remedy(explained, make):
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
     dead["spec"] = {"taints": [taint]}
     dead["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
-    found = explained("pod/web", make.node("b", cpu="500m"), dead, make.pod("web"))
+    other = make.pod("other", node_name="b", cpu="3500m")
+    found = explained("pod/web", make.node("b"), other, dead, make.pod("web"))
     assert found["remedies"] == {"b": ["lower the cpu request by 500m to 500m"]}
 
 
@@ -177,7 +179,8 @@ def full(make, name, cpu, **labels):
         ("1", {"like": "small", "refusal": ""}),
         ("3", {"like": "large", "refusal": ""}),
         ("7500m", {"like": "gpu", "refusal": ""}),
-        ("9", {"like": "gpu", "refusal": "Insufficient cpu"}),
+        ("8", {"like": "gpu", "refusal": "Insufficient cpu"}),
+        ("9", {"like": "", "refusal": "no node is large enough; the largest has 8 cpu"}),
     ],
 )
 def test_the_smallest_node_of_which_one_more_would_take_a_pod(explained, make, cpu, expected):

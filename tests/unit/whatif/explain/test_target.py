@@ -232,7 +232,7 @@ def test_a_workload_says_why_its_pods_are_pending_and_where_one_more_would_run(e
     assert "One more pod would have no node: 0/2 nodes are available" in answer.findings[0]
     [refusal] = rows(answer, "refusals")
     assert (refusal["nodes"], refusal["reason"]) == (2, "Insufficient cpu")
-    assert refusal["change"] == "a: lower the cpu request by 5 to 4"
+    assert refusal["change"] == "no node is large enough; the largest has 4 cpu"
 
 
 def test_a_terminating_pod_of_a_workload_is_not_one_of_its_ready_pods(explained, make):

@@ -355,12 +355,21 @@ def test_the_answer_names_number_reason_and_places(snapshot, make):
     ]
 
 
-def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make):
-    read = snapshot(make.node(), make.workload(cpu="9", replicas=0))
+@pytest.mark.parametrize(
+    ("cpu", "change"),
+    [
+        ("3", "n: lower the cpu request by 2 to 1"),
+        ("64", "no node is large enough; the largest has 4 cpu"),
+    ],
+)
+def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, change):
+    """No pod for 64 cores is rewritten for 4."""
+    used = make.pod("used", node_name="n", cpu="3")
+    read = snapshot(make.node(), used, make.workload(cpu=cpu, replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     model = ClusterModel(read, SchedulerConfig())
     found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
-    assert [one["change"] for one in found["refusals"]] == ["n: lower the cpu request by 5 to 4"]
+    assert [one["change"] for one in found["refusals"]] == [change]
 
 
 @pytest.mark.parametrize(

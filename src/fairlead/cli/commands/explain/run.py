@@ -426,7 +426,7 @@ def _spaced(plugin: str) -> str:
 
 
 def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
-    has_remedies = bool(explanation.remedies)
+    has_remedies = bool(explanation.remedies or explanation.too_small)
     rows = [
         RefusedNode(name, _verdict(status), _would_fit(explanation, name) if has_remedies else None)
         for name, status in sorted(explanation.evaluation.verdicts.items())
@@ -445,6 +445,8 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
 
 def _one_more_node(new: NewNode) -> str:
     """Return a sentence that says whether the pod would fit on an additional node."""
+    if not new.like:
+        return f"{new.refusal[0].upper()}{new.refusal[1:]}."
     if new.refusal:
         none = "No node like an existing one would take the pod."
         return f"{none} For one like {new.like}: {new.refusal}"
@@ -453,9 +455,12 @@ def _one_more_node(new: NewNode) -> str:
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
-    """Return the smallest change that makes the node feasible, as found by trial; "" if unknown."""
+    """Return the smallest change that makes the node feasible, as found by trial; "" if unknown.
+
+    If the node is too small for the pod, the text says so.
+    """
     remedy = explanation.remedies.get(node)
-    return "" if remedy is None else remedy.what
+    return explanation.too_small.get(node, "") if remedy is None else remedy.what
 
 
 def _verdict(status: Status) -> tuple[str, str, str]:

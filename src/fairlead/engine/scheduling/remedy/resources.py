@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -24,11 +24,13 @@ def propose_for_resources(
 ) -> Iterator[RemedyChange]:
     """Yield changes that lower the pod's requests, then deletions of other pods on the node.
 
-    The first change lowers the insufficient requests to the free amounts. The next change lowers
-    only the requests above the node's allocatable amounts, to these amounts. Deletions begin with
+    The first change lowers the insufficient requests to the free amounts. Deletions begin with
     single pods, terminating pods first, then the least important; then the first 2, 3, … pods are
-    deleted together.
+    deleted together. Yield nothing for a node that is too small even without pods: a pod that is
+    made for larger nodes cannot be made for this node by a lower request.
     """
+    if capacity_problem(framework, pod, node):
+        return
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
         lower = pod.pod
@@ -40,7 +42,6 @@ def propose_for_resources(
             for name, amount, free in short
         )
         yield RemedyChange(f"lower {' and '.join(each)}", pod=lower)
-    yield from _fit_into_empty(framework, pod, node)
     pods = sorted(node.pods.values(), key=importance, reverse=True)
     pods.sort(key=lambda one: not one.terminating)
     for other in pods:
@@ -49,23 +50,26 @@ def propose_for_resources(
         yield deleting(pods[:count])
 
 
-def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Yield the change that lowers each request to at most the node's allocatable amount.
+def capacity_problem(framework: Framework, pod: PodInfo, node: NodeInfo) -> str:
+    """Return why `pod` would not fit `node` even if the node had no pods; "" if it would.
 
-    Yield nothing if the node lacks a requested resource: a pod that requests a GPU needs one.
+    Only resources are considered. Example: `the node is too small (4 cpu)`.
     """
     names = framework.cluster.table.resources.names
-    lower, changes = pod.pod, []
-    for column, amount in pod.shape.wanted:
-        offered = node.allocatable_of(column)
-        if amount > offered:
-            if not offered:
-                return
-            lower = with_request(lower, names[column], offered)
-            left = offered - _overhead(pod.pod, names[column])
-            changes.append(f"the {names[column]} request to {amount_text(names[column], left)}")
-    if changes:
-        yield RemedyChange(f"lower {' and '.join(changes)}, all that the node has", pod=lower)
+    offered = {
+        names[column]: node.allocatable_of(column)
+        for column, amount in pod.shape.wanted
+        if amount > node.allocatable_of(column)
+    }
+    missing = [name for name, amount in offered.items() if not amount]
+    if missing:
+        return f"the node has no {' and no '.join(missing)}"
+    return f"the node is too small ({amounts_text(offered)})" if offered else ""
+
+
+def amounts_text(amounts: Mapping[str, int]) -> str:
+    """Return amounts by resource as text, such as `4 cpu and 16Gi memory`."""
+    return " and ".join(f"{amount_text(name, amount)} {name}" for name, amount in amounts.items())
 
 
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:

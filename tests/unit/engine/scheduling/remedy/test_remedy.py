@@ -110,14 +110,6 @@ CASES = {
         },
         "lower the cpu request by 250m to 750m",
     ),
-    "a pod with overhead on a node too small even when empty: what is left": (
-        {
-            "nodes": [node()],
-            "pods": [bound("b", cpu="4")],
-            "pending": pod(cpu="6", overhead={"cpu": "250m"}),
-        },
-        "lower the cpu request to 3750m, all that the node has, then delete pod ns/b",
-    ),
     "too much of two resources: lower both": (
         {
             "nodes": [node()],
@@ -149,10 +141,6 @@ CASES = {
             "pending": pod(cpu="1"),
         },
         "wait for the end of the terminating pod ns/old",
-    ),
-    "a node too small even when empty: what it has": (
-        {"nodes": [node()], "pods": [], "pending": pod(cpu="6")},
-        "lower the cpu request by 2 to 4",
     ),
     "a cordoned node: uncordon it": (
         {"nodes": [node(unschedulable=True)], "pods": [], "pending": pod()},

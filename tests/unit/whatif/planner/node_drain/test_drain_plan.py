@@ -455,7 +455,8 @@ def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
     if sign == "condition":
         dead["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     objects = [
-        *(make.node("a", pool="db"), dead, make.node("c", cpu="1")),
+        *(make.node("a", pool="db"), dead, make.node("c")),
+        make.pod("other", node_name="c", cpu="3"),
         *deployment(make, "db", ["a"], cpu="2", nodeSelector={"pool": "db"}),
     ]
     [(_, _, edit)] = blocked(planner(*objects), "a")
@@ -492,7 +493,8 @@ def test_every_blocked_node_has_its_own_change(planner, make):
     """The pods have the same reason, and each node needs another new node."""
     nodes = [make.node(name, pool=name) for name in ("a", "b")]
     pods = deployment(make, "db", ["a", "b"], cpu="4", nodeSelector={"size": "big"})
-    plan = plan_of(planner(*nodes, make.node("c", cpu="1", size="big"), *pods), ["a", "b"])
+    third = [make.node("c", size="big"), make.pod("other", node_name="c", cpu="3")]
+    plan = plan_of(planner(*nodes, *third, *pods), ["a", "b"])
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     helped = {name for row in found["edits"] for name in row["helps"] + row["instead"]}
     assert helped == {"a", "b"}
