@@ -7,6 +7,7 @@ from tests.unit.whatif import rollout
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.question import what_if
 
@@ -71,6 +72,8 @@ def test_a_rollout_whose_new_pods_stay_pending_does_not_finish(cluster):
     answer = what_if(cluster(rollout.at_rest()), change)
     (row,) = answer.effect.workloads
     assert (row.outdated, row.readiness.at_end) == (6, 6)
+    assert (row.pending, row.updated) == (len(answer.difference.pending), 0)
+    assert OutcomeKind.UPDATED not in [finding.kind for finding in answer.verdict.findings]
     assert "6 not updated" in row.words
     assert answer.verdict.first.sentence.endswith(
         "The rollout of deploy/store/web does not finish: 6 pods keep the old template."

@@ -72,7 +72,7 @@ def whatif_result(
         "evicted": [_evicted(one, start) for one in found.evicted],
         "pending": _pending(found.pending, start),
         "waited": [_waited(one) for one in answer.effect.waited],
-        "updated": [_update(one) for one in found.updated],
+        "updated": [_update(one) for one in found.replaced],
         "gone": _placed(found.gone),
         "not_created": _not_created(found),
         "removed": _placed(found.removed),

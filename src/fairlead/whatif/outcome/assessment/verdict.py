@@ -454,7 +454,7 @@ def _displaced(effect: Effect) -> str | None:
 
 
 def _updated(effect: Effect) -> str | None:
-    pods = [one.pod for one in effect.difference.updated]
+    pods = [one.pod for one in effect.difference.replaced]
     if not pods:
         return None
     running = [pod.started_at for pod in pods if pod.started_at is not None]

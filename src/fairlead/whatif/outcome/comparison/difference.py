@@ -146,6 +146,11 @@ class Difference(Struct, frozen=True, kw_only=True):
         return [one.pod for one in self._not_displaced if one.is_recreated]
 
     @property
+    def replaced(self) -> list[PodUpdate]:
+        """The `updated` pods without those whose new version is still pending."""
+        return [one for one in self.updated if not one.pod.is_pending]
+
+    @property
     def unneeded(self) -> set[str]:
         """The keys of the pods that their workloads replaced by updated pods or no longer need."""
         return unneeded(self.updated, self.removed)

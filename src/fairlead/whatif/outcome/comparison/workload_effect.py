@@ -270,7 +270,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "recreated", found.recreated
     yield "returned", list(found.returned)
     yield "moved_alike", list(_moved_alike(found))
-    yield "updated", [one.pod for one in found.updated]
+    yield "updated", [one.pod for one in found.replaced]
     yield "placed", list(found.placed)
     yield "completed", [pod for pod in found.completed if not pod.has_failed]
     yield "failed", [pod for pod in found.completed if pod.has_failed]
