@@ -39,9 +39,11 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
     which it became pending. `started_at` is the time at which it started to run, None if it has not
-    started, and `ended_at` the time at which it completed. `requests` are in millicores for CPU, in
-    units for other resources. `is_initial` means that the pod has existed since the start of the
-    run. `is_terminating` means that its deletion was requested but is not complete. `revision` is
+    started, and `ended_at` the time at which it completed. `first_started_at` is the first start of
+    the pod or of those that it replaces, None if this was not observed. `requests` are in
+    millicores for CPU, in units for other resources. `is_initial` means that the pod has existed
+    since the start of the run.
+    `is_terminating` means that its deletion was requested but is not complete. `revision` is
     the template revision of its `owner`, "" if unknown. `belongs_to_node` means that the pod is
     static or of a DaemonSet, and is deleted with its node; as long as it has no node, it waits for
     the node `pinned_to`. `is_held_up` means that the pod has a node, but waits for a volume that is
@@ -58,6 +60,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str = ""
     since: Instant = 0
     started_at: Instant | None = None
+    first_started_at: Instant | None = None
     ended_at: Instant | None = None
     is_initial: bool = False
     is_terminating: bool = False

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.apiserver.kind import STATEFUL_SET
-from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
@@ -30,6 +30,7 @@ from fairlead.whatif.outcome.run_outcome import (
     DeletedClaim,
     PodEnd,
     Recurrence,
+    RunOutcome,
     Undrained,
 )
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -469,7 +470,8 @@ def _started(effect: Effect) -> str | None:
     if not pods:
         return None
     found = effect.difference
-    running = [pod.started_at for pod in pods if pod.started_at is not None]
+    starts = (_first_start(pod, effect.changed) for pod in pods)
+    running = [at for at in starts if at is not None]
     took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
     after = "" if took is None else f" after {_time(took)}"
     alone = "" if found.displaced else ", and none is displaced"
@@ -477,6 +479,13 @@ def _started(effect: Effect) -> str | None:
     removed = {pod.workload for pod in found.removed}
     what = "new pod" if any(pod.workload in removed for pod in pods) else "more pod"
     return f"{_pods_of(pods, what)} {verb}{after}{alone}."
+
+
+def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
+    """Return when the new `pod` first ran in `run`; an autoscaler may have moved it later."""
+    first = pod.first_started_at
+    has_run = pod.started_at is not None and first is not None and first >= run.started_at
+    return first if has_run else pod.started_at
 
 
 def _completed(effect: Effect) -> str | None:

@@ -66,6 +66,7 @@ class PodTrack(Struct):
     reason: str = ""
     pending_since: Instant = 0
     started_at: Instant | None = None
+    first_started_at: Instant | None = None
     ended_at: Instant | None = None
     refusal: str = ""
     is_initial: bool = False
@@ -89,6 +90,7 @@ class PodTrack(Struct):
             reason=self.reason,
             since=self.pending_since,
             started_at=self.started_at,
+            first_started_at=self.first_started_at,
             ended_at=self.ended_at,
             is_initial=self.is_initial,
             is_terminating=is_terminating(pod),

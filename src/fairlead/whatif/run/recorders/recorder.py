@@ -132,6 +132,7 @@ class Recorder(Struct):
     _known: LateDict[PodTrack] = field(
         default_factory=lambda: LateDict(_unknown)
     )  # {uid: track of a pod that exists or existed}
+    _first_starts: dict[str, Instant] = field(default_factory=dict)  # by original key
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
     # (instant of the deletion, end) of each pod that was deleted after it had completed
     _completed: list[tuple[Instant, PodEnd]] = field(default_factory=list)
@@ -461,6 +462,8 @@ class Recorder(Struct):
         self.history.place(pod.metadata.uid, occupied, self.now)
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
+            # A later pod with the same key, such as the replacement of an evicted pod, keeps it.
+            track.first_started_at = self._first_starts.setdefault(original_key(pod), self.now)
         if track.ended_at is None and is_terminal(pod):
             track.ended_at = self.now
 

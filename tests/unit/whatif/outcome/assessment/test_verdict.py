@@ -277,6 +277,13 @@ def test_an_error_is_reported_only_if_pods_lack_at_the_end(missing, is_none):
     assert verdict_of(effect).first.kind is expected
 
 
+def test_a_new_pod_runs_from_its_first_start():
+    """An autoscaler moved it later, when it removed the first node."""
+    moved = replace(pod("q", "b", 2700), first_started_at=seconds(12))
+    [found] = verdict_of(effect_of(outcome(HERE), outcome(HERE, moved))).findings
+    assert found.sentence == "1 more pod of deploy/ns/web runs after 12s, and none is displaced."
+
+
 def test_pods_that_replace_removed_pods_are_new():
     """A workload is scaled down and up again."""
     before = outcome(replace(HERE, is_initial=True))

@@ -10,8 +10,10 @@ from msgspec.structs import replace as changed
 from fairlead.api.codec import decode
 from fairlead.api.objects import OwnerReference
 from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import PodEvicted, PodPreempting
-from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.run.recorders.recorder import Recorder
 
@@ -40,6 +42,20 @@ def test_a_victim_that_is_already_terminating_is_counted_once():
         ("low", "ns/first"),
         ("other", "ns/second"),
     ]
+
+
+def test_a_replacement_keeps_the_first_start_of_its_pod():
+    """The scale-down of a node evicts a pod, and its controller creates another one."""
+    recorder = Recorder(now=0)
+    recorder.observe(ObjectsLoaded([make_node("n")]), 0)
+    first = make_pod("p", node="n", status={"phase": "Running"})
+    recorder.observe(ObjectChanged(first), seconds(12))
+    recorder.observe(ObjectDeleted(first), seconds(60))
+    second = make_pod("q", node="n", status={"phase": "Running"})
+    meta = changed(second.metadata, annotations={REPLACES: "p"})
+    recorder.observe(ObjectChanged(changed(second, metadata=meta)), seconds(90))
+    [end] = recorder.ends().values()
+    assert (end.name, end.started_at, end.first_started_at) == ("p", seconds(90), seconds(12))
 
 
 class OneByOne(Recorder):
