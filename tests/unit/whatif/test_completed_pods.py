@@ -48,6 +48,18 @@ def test_the_pods_of_a_new_job_run_and_complete(make, snapshot, write):
     assert {one["phase"] for one in result["completed"]} == {"Succeeded"}
 
 
+def test_a_pod_that_waits_runs_and_completes_has_waited(make, snapshot, write):
+    """The node has room for one pod, which runs for five minutes."""
+    applied = (write("job.json", job(completions=2, parallelism=2)),)
+    answer = what_if(snapshot(make.node("a", "1")), ClusterChange(apply=applied))
+    result = whatif_result(answer)
+    (waited,) = result["waited"]
+    assert waited["node"] == "a"
+    assert "Insufficient cpu" in waited["reason"]
+    assert waited["waited_s"] >= 300
+    assert result["recovered_after_s"] >= 300
+
+
 def test_pods_that_complete_without_the_change_too_are_not_listed(make, snapshot):
     """The Job of the dump waits for the room of one pod, and gets it in both runs."""
     cluster = snapshot(make.node("a"), make.node("b"), job(completions=2))

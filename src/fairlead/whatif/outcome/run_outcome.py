@@ -42,12 +42,11 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     started, and `ended_at` the time at which it completed. `first_started_at` is the first start of
     the pod or of those that it replaces, None if this was not observed. `requests` are in
     millicores for CPU, in units for other resources. `is_initial` means that the pod has existed
-    since the start of the run.
-    `is_terminating` means that its deletion was requested but is not complete. `revision` is
-    the template revision of its `owner`, "" if unknown. `belongs_to_node` means that the pod is
-    static or of a DaemonSet, and is deleted with its node; as long as it has no node, it waits for
-    the node `pinned_to`. `is_held_up` means that the pod has a node, but waits for a volume that is
-    attached to another node; such a pod counts as pending.
+    since the start of the run. `is_terminating` means that its deletion was requested but is not
+    complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
+    means that the pod is static or of a DaemonSet, and is deleted with its node; as long as it has
+    no node, it waits for the node `pinned_to`. `is_held_up` means that the pod has a node, but
+    waits for a volume that is attached to another node; such a pod counts as pending.
     """
 
     namespace: str

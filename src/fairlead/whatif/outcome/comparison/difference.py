@@ -94,8 +94,8 @@ class Difference(Struct, frozen=True, kw_only=True):
       listed once
     - `pods_on_failed_nodes`: how many more pods are on failed nodes than without the change
     - `recovered_after`: the time from the change until the last affected pod ran; affected are
-      displaced, moved, updated and new pods. None if an affected pod neither runs nor has completed
-      at the end
+      displaced, moved, updated, new and completed pods. None if an affected pod neither runs nor
+      has completed at the end
     """
 
     placed: tuple[PodEnd, ...]
@@ -194,11 +194,12 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         *placed,
         *(update.pod for update in updated),
     ]
+    completed = tuple(_completed(without, changed))
     removed = tuple(pod for pod in missing if pod.key not in lost_keys)
     current = {role.before.key: role.after for role in roles if role.is_renamed}
     return Difference(
         placed=tuple(placed),
-        completed=tuple(_completed(without, changed)),
+        completed=completed,
         moved=tuple(
             Move(one.after, one.before.node, one.after.node, one.is_recreated)
             for one in roles
@@ -219,7 +220,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         pods_on_failed_nodes=_pods_on_failed_nodes(without, changed),
         recovered_after=None
         if pending or not_created or newly_lost(without, changed, unneeded(updated, removed))
-        else _recovered_after(changed, {pod.key for pod in concerned}, current),
+        else _recovered_after(changed, {pod.key for pod in concerned}, current, completed),
     )
 
 
@@ -419,22 +420,26 @@ def _additional_breaches(without: RunOutcome, changed: RunOutcome) -> tuple[PdbB
 
 
 def _recovered_after(
-    changed: RunOutcome, concerned: Iterable[str], current: Mapping[str, PodEnd]
+    changed: RunOutcome,
+    concerned: Iterable[str],
+    current: Mapping[str, PodEnd],
+    completed: Iterable[PodEnd],
 ) -> DurationNs | None:
-    """Return the time from the change until the last of the `concerned` pods started.
+    """Return the time from the change until the last `concerned` or `completed` pod started.
 
     If failed nodes return, the result is at least the time until the last of them returned. Return
     None if a pod neither runs nor has completed at the end. `concerned` contains pod keys.
     `current` maps a pod's key to the pod that replaced it.
     """
-    latest = 0
+    starts = [pod.started_at for pod in completed]
     for key in concerned:
         pod = changed.pods.get(key) or current.get(key)
-        if pod is not None and pod.is_completed:
-            continue
-        if pod is None or pod.started_at is None or pod.is_terminating:
+        is_over = pod is not None and pod.is_completed
+        if not is_over and (pod is None or pod.started_at is None or pod.is_terminating):
             return None
-        latest = max(latest, changed.after_start(pod.started_at))
+        starts.append(None if pod is None else pod.started_at)
+    latest = max((changed.after_start(at) for at in starts if at is not None), default=0)
+    latest = max(latest, 0)
     if changed.outage is not None and changed.outage.last_back_at is not None:
         latest = max(latest, changed.after_start(changed.outage.last_back_at))
     return latest

@@ -30,8 +30,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     `errors` are failures of controllers; each list contains only entries that the change causes.
     `drain` contains the flags that `kubectl drain` needs for the drained nodes, and the nodes that
     it refuses. `packing` compares the placements of pods that both runs schedule again. `waited`
-    are the pods that waited long for a node and have one at the end. `deleted_claims` are the
-    PersistentVolumeClaims that are deleted only with the change.
+    are the pods that waited long for a node and have one at the end, or completed.
+    `deleted_claims` are the PersistentVolumeClaims that are deleted only with the change.
     """
 
     without: RunOutcome

@@ -25,17 +25,19 @@ def waited_pods(changed: RunOutcome, found: Difference) -> tuple[WaitedPod, ...]
     """Return the pods that waited for WAITED_MIN or longer because of the change, longest first.
 
     These are displaced, moved and new pods that no node could take for a time, and that have a node
-    at the end of the run `changed`. If a pod waited several times, its last wait counts.
+    at the end of the run `changed` or have completed. If a pod waited several times, its last wait
+    counts.
     """
     last = {one.pod: one.until - one.since for one in changed.waits if one.until is not None}
     concerned = [pod.key for pod in (*found.displaced, *found.placed)]
     concerned += [one.pod.key for one in found.moved]
+    completed = {pod.key: pod for pod in found.completed}
     waited = [
         WaitedPod(pod, last[key])
-        for key in dict.fromkeys(concerned)
+        for key in dict.fromkeys((*concerned, *completed))
         if last.get(key, 0) >= WAITED_MIN
-        and (pod := changed.pods.get(key)) is not None
-        and pod.is_placed
+        and (pod := completed.get(key) or changed.pods.get(key)) is not None
+        and (pod.is_placed or pod.is_completed)
         and pod.reason
     ]
     return tuple(sorted(waited, key=lambda one: (-one.waited, one.pod.key)))
