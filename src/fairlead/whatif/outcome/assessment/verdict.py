@@ -665,12 +665,19 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 
 
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod."""
+    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod.
+
+    Several bare pods, such as the members of a gang, are no workloads.
+    """
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])
-    whose = str(refs[0]) if len(refs) == 1 else f"{len(refs):,} workloads"
-    return f"{_counted(len(pods), what)} of {whose}"
+    owned = [ref for ref in refs if ref.kind != POD]
+    whose = (
+        [f"of {owned[0]}" if len(owned) == 1 else f"of {len(owned):,} workloads"] if owned else []
+    )
+    bare = ["without a controller"] if len(owned) < len(refs) else []
+    return f"{_counted(len(pods), what)} {' or '.join([*whose, *bare])}"
 
 
 def _names(names: Sequence[str]) -> str:

@@ -284,6 +284,21 @@ def test_a_new_pod_runs_from_its_first_start():
     assert found.sentence == "1 more pod of deploy/ns/web runs after 12s, and none is displaced."
 
 
+@pytest.mark.parametrize(
+    ("owners", "whose"),
+    [
+        ((None, None), "2 more pods without a controller run"),
+        ((None, None, WEB), "3 more pods of deploy/ns/web or without a controller run"),
+        ((None,), "pod/ns/p0 runs"),
+    ],
+)
+def test_bare_pods_are_no_workloads(owners, whose):
+    """The members of a gang are often bare pods."""
+    pods = [replace(pod(f"p{i}", "a", 5), owner=owner) for i, owner in enumerate(owners)]
+    [found] = verdict_of(effect_of(outcome(), outcome(*pods))).findings
+    assert found.sentence == f"{whose} after 5s, and none is displaced."
+
+
 def test_pods_that_replace_removed_pods_are_new():
     """A workload is scaled down and up again."""
     before = outcome(replace(HERE, is_initial=True))
