@@ -300,6 +300,19 @@ def test_with_details_all_rows_are_printed(large):
     assert all(one.pod.key in text for one in large.difference.evicted)
 
 
+@pytest.mark.parametrize(
+    ("alone", "words"),
+    [
+        (0, "1 workload is untouched."),
+        (2, "3 workloads are untouched (2 of them pods without a controller)."),
+    ],
+)
+def test_untouched_pods_without_a_controller_are_counted_apart(snapshot, make, alone, words):
+    pods = [make.pod(f"alone-{at}", node_name="a") for at in range(alone)]
+    read = snapshot(make.node("a"), make.node("b"), make.pod(node_name="a", owner="web"), *pods)
+    assert words in " ".join(text_of(what_if(read, ClusterChange(cordon=("b",)))).split())
+
+
 def test_an_answer_begins_with_the_budget_that_blocks_the_drain(drained):
     first = drained.verdict.first
     assert first.sentence == (

@@ -98,7 +98,7 @@ def _sections(
     yield Section("", 1, show_head, Rank.HEAD)
     yield _packing(answer)
     yield _certainty(answer)
-    yield _workloads(effect.workloads, effect.untouched_workloads)
+    yield _workloads(effect.workloads, effect.untouched_workloads, effect.untouched_bare_pods)
     yield _pools(answer, group_by)
     yield _budgets(effect.budgets)
     if answer.outage is not None:
@@ -237,10 +237,11 @@ def _amount(what: str, amount: float | None) -> str:
 # --- workloads, pools, budgets -----------------------------------------------------------------
 
 
-def _workloads(rows: Sequence[WorkloadEffect], untouched: int) -> Section:
+def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Section:
     """Return the section of workloads, which may grow until it shows every harmed workload.
 
-    `untouched` is the number of workloads that the change does not affect.
+    `untouched` is the number of workloads that the change does not affect, of which `bare` are pods
+    without a controller.
     """
     columns = (
         TableColumn("WORKLOAD", is_name=True),
@@ -263,7 +264,10 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int) -> Section:
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
-            print_line(console, f"{untouched:,} {'other ' if rows else ''}{verb} untouched.", "dim")
+            some = "all" if bare == untouched else f"{bare:,}"
+            pods = f" ({some} of them pods without a controller)" if bare > 1 else ""
+            other = "other " if rows else ""
+            print_line(console, f"{untouched:,} {other}{verb} untouched{pods}.", "dim")
 
     harmed = sum(one.is_harmed for one in rows)
     least, most = min(max(harmed, 1), HARMED_MIN), max(WORKLOADS_MAX, harmed)

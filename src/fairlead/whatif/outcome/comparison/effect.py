@@ -21,6 +21,7 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, w
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow
 from fairlead.whatif.outcome.run_outcome import DeletedClaim, ObjectError, Recurrence, RunOutcome
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -69,11 +70,22 @@ class Effect(Struct, frozen=True, kw_only=True):
 
         Affected workloads without pods at the end, such as deleted ones, are not in the total.
         """
-        affected = {one.workload for one in self.workloads}
-        affected.update(one.workload for one in self.lasting_errors if one.workload is not None)
+        affected = self._affected
         if affected:
             affected &= {pod.workload for pod in self.changed.pods.values()}
         return max(self.changed.workloads_total - len(affected), 0)
+
+    @property
+    def untouched_bare_pods(self) -> int:
+        """How many of the `untouched_workloads` are pods without a controller."""
+        alone = {pod.workload for pod in self.changed.pods.values() if pod.workload.kind == POD}
+        return min(len(alone - self._affected), self.untouched_workloads)
+
+    @property
+    def _affected(self) -> set[WorkloadRef]:
+        affected = {one.workload for one in self.workloads}
+        affected.update(one.workload for one in self.lasting_errors if one.workload is not None)
+        return affected
 
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
