@@ -119,6 +119,8 @@ def _verdict(
 ) -> str:
     if refused and refused[0].cause is BlockCause.SILENT:
         return f"{name} cannot be drained now: {refused[0].why}."
+    if refused and refused[0].cause is BlockCause.FINALIZER:
+        return f"{name} cannot be drained now: {refused[0].owner} {refused[0].why}."
     if refused:
         owners = sorted({one.owner for one in refused})
         more = f" and {len(owners) - 1} more" if len(owners) > 1 else ""
@@ -180,8 +182,8 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
         if is_daemon_pod(pod.pod):
             return "stays: DaemonSet"
         return "stays: static pod" if is_static(pod.pod) else "has completed"
-    if is_leaving(pod):
-        return "is being deleted"
+    if is_leaving(pod):  # only a finalizer can be the blocker
+        return "is being deleted" if blocker is None else blocker.why
     if blocker is not None:
         return f"not now: {blocker.owner}, {blocker.why}"
     if controller_of(pod.pod.metadata) is None:

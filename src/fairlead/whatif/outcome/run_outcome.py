@@ -6,7 +6,7 @@ one moved pod.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -269,17 +269,33 @@ def unit_of(resource: str) -> str:
 
 
 UNSTOPPED: Final = "the kubelet of the node does not answer"
+_KEPT: Final = "is not removed in the simulation"
+
+
+def kept_by(finalizers: Sequence[str]) -> str:
+    """Return why a pod that is being deleted stays: its `finalizers`."""
+    return f"finalizer {finalizers[0]} {_KEPT}"
 
 
 class Undrained(Struct, frozen=True, kw_only=True):
     """A pod that a drain did not remove, and the reason.
 
-    The reason is the API server's refusal of the eviction, or UNSTOPPED for a pod that is being
-    deleted.
+    The reason is the API server's refusal of the eviction. For a pod that is being deleted, it is
+    UNSTOPPED or `kept_by` of its finalizers.
     """
 
     pod: PodEnd
     why: str
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the eviction of the pod was refused."""
+        return self.why != UNSTOPPED and not self.is_kept
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a finalizer keeps the pod, which has ended."""
+        return self.why.endswith(_KEPT)
 
 
 class Skipped(Struct, frozen=True, kw_only=True):

@@ -415,3 +415,15 @@ def test_one_more_pod_with_a_scheduling_gate_goes_nowhere(explained, make):
     assert answer.facts["one_more_goes_to"] == ""
     message = "waiting for scheduling gates: [a.io/hold]"
     assert answer.findings == (f"One more pod would have no node: {message}",)
+
+
+def test_a_node_with_a_pod_that_a_finalizer_keeps_cannot_be_drained(explained, make):
+    pod = replica(make, 1, "a")
+    pod["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["example.com/hold"],
+    }
+    answer = explained("node/a", make.node("a"), make.node("b"), pod)
+    why = "is being deleted, but finalizer example.com/hold keeps it"
+    assert answer.verdict == f"a cannot be drained now: pod/default/web-1 {why}."
+    assert [row["leaves"] for row in rows(answer, "pods")] == [why]

@@ -202,10 +202,14 @@ def _undrained(effect: Effect) -> str | None:
 
 def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
     """Yield what keeps pods on their nodes; `why` is the reason for refused evictions."""
-    refused = [one.pod for one in undrained if one.why != UNSTOPPED]
+    refused = [one.pod for one in undrained if one.is_refused]
     unstopped = [one.pod for one in undrained if one.why == UNSTOPPED]
     stay = f"never stop{'s' if len(unstopped) == 1 else ''} ({UNSTOPPED})"
-    for pods, what in ((refused, f"cannot be evicted{why}"), (unstopped, stay)):
+    kept = [one for one in undrained if one.is_kept]
+    kept_pods = [one.pod for one in kept]
+    held = f"stay{'s' if len(kept) == 1 else ''}: {kept[0].why}" if kept else ""
+    groups = (refused, f"cannot be evicted{why}"), (unstopped, stay), (kept_pods, held)
+    for pods, what in groups:
         if pods:
             nodes = _counted(len({pod.node for pod in pods}), "node")
             yield f"{_pods(len(pods))} on {nodes} {what}"

@@ -426,6 +426,10 @@ def unsafe_because(run: DrainRun) -> str:
         verb = "becomes" if len(stuck) == 1 else "become"
         budgets = "budget" if len(run.held_up_by) == 1 else "budgets"
         because = f" because of {budgets} {listed(run.held_up_by, 2)}" if run.held_up_by else ""
+        if run.kept:
+            pod, reason = next(iter(run.kept.items()))
+            more = f" and {len(run.kept) - 1} more stay" if len(run.kept) > 1 else " stays"
+            because += f"{' and' if because else ''} because {pod}{more} ({reason})"
         parts.append(f"{listed(stuck, 2)} never {verb} empty{because}")
     if run.unbegun:
         drains, begin = ("drain", "begins") if len(run.unbegun) == 1 else ("drains", "begin")

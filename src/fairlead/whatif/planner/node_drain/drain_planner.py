@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 from msgspec import Struct, field
 
-from fairlead.api.objects import PodSpec
+from fairlead.api.objects import Pod, PodSpec
+from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
@@ -34,6 +36,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
+from fairlead.engine.workloads.pod_finalizer import foreign_finalizers
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import (
@@ -53,6 +56,7 @@ class BlockCause(StrEnum):
     """The reason why a pod prevents its node from being emptied; the value is its text."""
 
     SILENT = "its kubelet does not answer"
+    FINALIZER = "a finalizer keeps the pod"
     SEVERAL_BUDGETS = "several budgets select the pod"
     BUDGET_NEVER = "its budget never allows an eviction"
     BUDGET_NOW = "its budget allows no eviction now"
@@ -161,11 +165,38 @@ class DrainPlanner:
         """Return what prevents the evictions from `node`, wherever the new pods would go.
 
         This is a kubelet that does not answer, because evicted pods stop only if their kubelet
-        stops them; and the budgets that refuse an eviction (`budget_blockers`).
+        stops them; pods whose deletion has begun and that a finalizer of another program keeps,
+        because a drain waits for them; and the budgets that refuse an eviction (`budget_blockers`).
         """
         silent = ready_status(self.model.node(node).node) == UNKNOWN and bool(self.evicted(node))
         first = [_silent(node)] if silent else []
-        return first + self.budget_blockers(node)
+        return [*first, *self._kept(node), *self.budget_blockers(node)]
+
+    def _kept(self, node: str) -> Iterator[Blocker]:
+        """Yield a blocker for each terminating pod of `node` that a foreign finalizer keeps."""
+        # upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go: waitForDelete
+        for pod in self._kept_pods.get(node, ()):
+            owner, names = f"pod/{pod.key}", " and ".join(foreign_finalizers(pod))
+            why = f"is being deleted, but finalizer {names} keeps it"
+            edit = (
+                f"remove finalizer {names} from {owner}, or drain with "
+                "--skip-wait-for-delete-timeout"
+            )
+            yield Blocker(node, pod.key, BlockCause.FINALIZER, owner, why, edit)
+
+    @cached_property
+    def _kept_pods(self) -> dict[str, list[Pod]]:
+        """The terminating pods of the snapshot that foreign finalizers keep, by node.
+
+        Most of them have ended, so they are not among the pods of the model's nodes.
+        """
+        found: dict[str, list[Pod]] = {}
+        for pod in self.model.objects:
+            if not isinstance(pod, Pod) or not is_terminating(pod) or not foreign_finalizers(pod):
+                continue
+            if not is_static(pod) and (is_terminal(pod) or not is_daemon_pod(pod)):
+                found.setdefault(pod.spec.node_name, []).append(pod)
+        return found
 
     def budget_blockers(self, node: str) -> list[Blocker]:
         """Return the blockers of the evictions from `node` that a budget refuses, now or always.

@@ -31,7 +31,7 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
-from fairlead.whatif.outcome.run_outcome import UNSTOPPED, ObjectError, RunOutcome
+from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
@@ -135,7 +135,7 @@ class DrainRun(Struct, frozen=True):
     created again. `failed_jobs` failed because of the drain: the eviction of a Job's pod can count
     as a failure. `breaches` is the number of evictions against a budget; a run with breaches is not
     safe. `times` are the times of the nodes in the order of their drains. `refused` are the
-    `waited` pods by budget.
+    `waited` pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
     """
 
     pace: DrainPace
@@ -153,6 +153,7 @@ class DrainRun(Struct, frozen=True):
     refused: dict[str, tuple[str, ...]] = field(default_factory=dict)
     unbegun: tuple[str, ...] = ()
     held_up_by: tuple[str, ...] = ()
+    kept: dict[str, str] = field(default_factory=dict)
 
     @property
     def away(self) -> dict[str, DurationNs]:
@@ -403,7 +404,7 @@ def _drain_run(
     )
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
-    kept = {one.pod.key for one in outcome.undrained if one.why != UNSTOPPED}
+    refusals = {one.pod.key for one in outcome.undrained if one.is_refused}
     return DrainRun(
         pace,
         took,
@@ -419,7 +420,8 @@ def _drain_run(
         _times(drains, outcome.started_at),
         {one.pdb: one.refused for one in outcome.budgets if one.refused},
         tuple(name for name in unfinished if name not in begun),
-        tuple(one.pdb for one in outcome.budgets if kept.intersection(one.refused)),
+        tuple(one.pdb for one in outcome.budgets if refusals.intersection(one.refused)),
+        {one.pod.key: one.why for one in outcome.undrained if one.is_kept},
     )
 
 

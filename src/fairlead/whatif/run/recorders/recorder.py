@@ -61,6 +61,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import is_drain_requested, original_key
+from fairlead.engine.workloads.pod_finalizer import foreign_finalizers
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.eviction_reason import ASKS_BUDGETS, EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import (
@@ -71,6 +72,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     Recurrence,
     Undrained,
+    kept_by,
 )
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
@@ -633,14 +635,21 @@ class Recorder(Struct):
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
 
     def _unstopped(self) -> Iterator[Undrained]:
-        """Yield the terminating pods on drained nodes whose kubelet does not answer."""
+        """Yield the terminating pods on drained nodes that never end.
+
+        The kubelet of the node does not answer, or the pod has finalizers of other programs.
+        """
         for name, node in self.outage.nodes.items():
-            if not is_drain_requested(node) or self.outage.is_serving(name):
+            if not is_drain_requested(node):
                 continue
+            is_silent = not self.outage.is_serving(name)
             for pod in self.outage.pods_on(name):
-                leaves = not (is_daemon_pod(pod) or is_static(pod) or is_terminal(pod))
-                if leaves and is_terminating(pod):
-                    yield Undrained(pod=self._end_of(self._tracks[pod.key]), why=UNSTOPPED)
+                if not is_terminating(pod) or is_daemon_pod(pod) or is_static(pod):
+                    continue
+                finalizers = foreign_finalizers(pod)
+                if finalizers or (is_silent and not is_terminal(pod)):
+                    why = kept_by(finalizers) if finalizers else UNSTOPPED
+                    yield Undrained(pod=self._end_of(self._tracks[pod.key]), why=why)
 
     def _refusal(self, track: PodTrack) -> str:
         """Return the API server's refusal, followed by the names of the budgets."""

@@ -903,3 +903,29 @@ def test_a_drain_is_not_safe_if_a_stateful_set_waits_for_an_unready_pod(planner,
         safe[node] = unsafe_because(run)
     why = "the StatefulSet waits until its pods with lower ordinals are ready"
     assert safe == {"a": "", "b": f"1 pod of sts/default/db is not created again ({why})"}
+
+
+@pytest.mark.parametrize("phase", ["Running", "Failed"])
+def test_a_pod_that_a_finalizer_keeps_blocks_its_node(planner, make, phase):
+    """The deletion has begun; kubectl drain waits for it, even after the containers have ended."""
+    kept = make.pod("kept", node_name="a", owner="web")
+    kept["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["example.com/hold"],
+    }
+    kept["status"]["phase"] = phase
+    [(cause, owner, edit)] = blocked(planner(*map(make.node, NODES), kept), "a")
+    assert (cause, owner) == (BlockCause.FINALIZER, "pod/default/kept")
+    assert edit.startswith("remove finalizer example.com/hold from pod/default/kept, or ")
+
+
+def test_a_run_names_the_finalizer_that_keeps_an_evicted_pod(planner, experiment, make):
+    """No program that removes the finalizer is simulated."""
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"])]
+    objects[-1]["metadata"]["finalizers"] = ["example.com/hold"]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    assert unsafe_because(plan.runs[0]) == (
+        "a never becomes empty because default/web-1-0 stays (finalizer example.com/hold is not "
+        "removed in the simulation)"
+    )
