@@ -194,7 +194,11 @@ class Inventory:
         nodes = self._objects(NODE)
         if not _SELECTOR_SIGNS & set(text):
             if ("", text) not in nodes:
-                raise InputError(source, f"there is no Node {text}{self._similar(NODE, text)}")
+                values = [one.labels[text] for one in nodes.values() if text in one.labels]
+                hint = self._similar(NODE, text)
+                if values:
+                    hint = f"; to select nodes by this label, write KEY=VALUE: {text}={min(values)}"
+                raise InputError(source, f"there is no Node {text}{hint}")
             return [text]
         if not text.strip():  # This would select every node; it is usually an unset variable.
             raise InputError(source, "is empty")
