@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.disruption.budget import BudgetError, desired_healthy
 from fairlead.engine.workloads.disruption.budget_state import BudgetState, NamespaceBudgets
@@ -36,7 +36,8 @@ class BudgetLimit(Struct, frozen=True):
 
     `healthy` pods are ready and `desired` pods must be ready; `wanted` is the number of replicas.
     `rule` is the budget's limit in words. `problem` is the error text if the budget's status cannot
-    be computed, else "".
+    be computed, else "". `owner` is the owner of the budget, whose program writes the budget, such
+    as `Cluster db/pg`, else "".
     """
 
     key: str
@@ -47,6 +48,7 @@ class BudgetLimit(Struct, frozen=True):
     desired: int
     wanted: int
     problem: str = ""
+    owner: str = ""
 
     @property
     def is_permanent(self) -> bool:
@@ -153,19 +155,19 @@ class BudgetRoom:
 
     def _limit(self, key: str, state: BudgetState, now: Instant) -> BudgetLimit:
         budget, rule = state.budget, _rule(state.budget.view)
-        members = len(budget.members)
+        members, owner = len(budget.members), _owner(state.budget.view)
         try:
             scale = self._scale(state)
         except BudgetError as cause:
             if budget.needs_scale:
-                return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause))
+                return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause), owner)
             scale = members
         try:
             status = budget.status(scale, now)
             wanted = scale if budget.needs_scale else max(members, scale)
             at_best = max(0, wanted - desired_healthy(budget.view, wanted))
         except (BudgetError, IntOrPercentError) as cause:
-            return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause))
+            return BudgetLimit(key, rule, 0, 0, budget.healthy, 0, members, str(cause), owner)
         return BudgetLimit(
             key,
             rule,
@@ -174,6 +176,7 @@ class BudgetRoom:
             status.current_healthy,
             status.desired_healthy,
             wanted,
+            owner=owner,
         )
 
     def _scale(self, state: BudgetState) -> int:
@@ -187,6 +190,13 @@ class BudgetRoom:
         total = self._scales.total(namespace, owners)
         is_known = any(self._scales.is_known(namespace, owner) for owner in owners)
         return total if is_known or not stated else stated
+
+
+def _owner(view: PodDisruptionBudget) -> str:
+    """Return the owner of the budget; some operators do not set `controller` in the reference."""
+    meta = view.metadata
+    owner = controller_of(meta) or next(iter(meta.owner_references), None)
+    return "" if owner is None else f"{owner.kind} {meta.namespace}/{owner.name}"
 
 
 def _rule(view: PodDisruptionBudget) -> str:

@@ -409,7 +409,7 @@ class DrainPlanner:
         if not limits:
             return []
         permitting = [one for one in limits if self.budgets.permits(pod.pod, one)]
-        kept = (permitting or limits)[0]
+        kept = max(permitting or limits, key=lambda one: bool(one.owner))
         others = [one for one in limits if one is not kept]
         found = [_several(node, pod, limits, others)] if others else []
         if permitting:
@@ -475,12 +475,16 @@ def _several(
 ) -> Blocker:
     """Return the blocker of a pod with several budgets, `limits`.
 
-    The edit of the blocker deletes `others`, which are all budgets of the pod except one.
+    The edit of the blocker deletes `others`, which are all budgets of the pod except one; if there
+    is a budget with an owner, it is that one, because its owner would create it again.
     """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"
     why = f"{which} select it; the eviction API refuses pods with several budgets"
     edit = f"kubectl -n {pod.namespace} delete pdb {' '.join(map(_name, others))}"
+    if owners := [one.owner for one in others if one.owner]:
+        keys = " and ".join(f"pdb/{one.key}" for one in others)
+        edit = f"remove {keys} in {' and '.join(owners)}, which would create it again"
     return Blocker(node, pod.key, BlockCause.SEVERAL_BUDGETS, f"pdb/{others[-1].key}", why, edit)
 
 
@@ -524,7 +528,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     edit = f"make {needed + 1 - healthy} more of its pods ready"
     if not (limit.is_permanent or is_ready_pod(pod.pod)):
         why += "; the pod itself is not ready"
-        edit = _patched(limit, '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}')
+        patch = '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'
+        edit = _patched(limit, patch, "unhealthyPodEvictionPolicy AlwaysAllow")
     yield Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
 
 
@@ -541,16 +546,22 @@ def _relaxed(limit: BudgetLimit, spare: int) -> str:
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
     if limit.lacks_scale:
         return _with_min_available(limit, limit.healthy - spare)
-    return _patched(limit, patch)
+    return _patched(limit, patch, _RELAXED_RULE)
 
 
 def _with_min_available(limit: BudgetLimit, count: int) -> str:
-    patch = f'{{"spec":{{"maxUnavailable":null,"minAvailable":{max(count, 0)}}}}}'
-    return _patched(limit, patch)
+    count = max(count, 0)
+    patch = f'{{"spec":{{"maxUnavailable":null,"minAvailable":{count}}}}}'
+    return _patched(limit, patch, f"minAvailable {count}")
 
 
-def _patched(limit: BudgetLimit, patch: str) -> str:
-    """Return the command that changes the budget of `limit` with the merge patch `patch`."""
+def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
+    """Return the command that changes the budget of `limit` to `rule` with the merge patch `patch`.
+
+    If the budget has an owner, the change must be made there, because it would be reverted here.
+    """
+    if limit.owner:
+        return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"
     namespace, _, name = limit.key.partition("/")
     return f"kubectl -n {namespace} patch pdb {name} --type merge -p '{patch}'"
 

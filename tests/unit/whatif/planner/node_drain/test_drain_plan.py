@@ -905,6 +905,27 @@ def test_a_drain_is_not_safe_if_a_stateful_set_waits_for_an_unready_pod(planner,
     assert safe == {"a": "", "b": f"1 pod of sts/default/db is not created again ({why})"}
 
 
+@pytest.mark.parametrize("controls", [True, False])
+def test_the_budget_of_an_operator_is_changed_in_its_owner(planner, make, controls):
+    """The operator would revert a patch of the budget, and create a deleted budget again."""
+    owned = budget("web", minAvailable=2)
+    owner = {"apiVersion": "x/v1", "kind": "Cluster", "name": "pg", "controller": controls}
+    owned["metadata"]["ownerReferences"] = [{**owner, "uid": "pg-uid"}]
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"] * 2), owned]
+    [(_, _, edit), *_] = blocked(planner(*objects), "a")
+    assert edit == (
+        "set maxUnavailable 1 for pdb/default/web in Cluster default/pg, which owns the budget"
+    )
+    second = budget("web", minAvailable=2)
+    second["metadata"]["name"] = "also"
+    [several, *_] = blocked(planner(*objects, second), "a")
+    assert several == (
+        BlockCause.SEVERAL_BUDGETS,
+        "pdb/default/also",
+        "kubectl -n default delete pdb also",
+    )
+
+
 @pytest.mark.parametrize("phase", ["Running", "Failed"])
 def test_a_pod_that_a_finalizer_keeps_blocks_its_node(planner, make, phase):
     """The deletion has begun; kubectl drain waits for it, even after the containers have ended."""
