@@ -121,6 +121,9 @@ def upgrade_check(
 
         def planned() -> DrainPlan:
             plan = check_nodes(planner, groups, names, progress)
+            if not plan.nodes:
+                name, why = next(iter(plan.left_out.items()))
+                raise InputError("--nodes", f"no node is left to upgrade; {name}: {why}")
             rounds = upgrade_rounds(read.model, plan, groups)
             run_plan(plan, experiment, progress, at_once=at_once, away=away, rounds=rounds)
             return plan
@@ -129,7 +132,7 @@ def upgrade_check(
         if plan.is_order_unsafe:
             planner.reorders = False
             plan = planned()
-    limits = budgets_on(planner, names)
+    limits = budgets_on(planner, plan.nodes)
     notes = tuple(dict.fromkeys((*read.notes, *experiment.notes)))
     answer = upgrade_answer(plan, limits, surge, read.snapshot.source, notes)
     print_tabular(answer, output)

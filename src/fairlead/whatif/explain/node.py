@@ -22,6 +22,7 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
+from fairlead.whatif.planner.node.upgrade_exemption import deletion_words
 from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
@@ -146,11 +147,13 @@ def _verdict(
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield sentences if the node is not Ready, is cordoned, or has lasting taints."""
+    """Yield sentences if the node is not Ready, deleted, cordoned, or has lasting taints."""
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
         message = ready.message.rstrip(".") or "no message"
         yield f"It is not Ready ({ready.reason or ready.status}): {message}."
+    if deleted := deletion_words(node):
+        yield f"{deleted[0].upper()}{deleted[1:]}."
     if node.spec.unschedulable:
         yield "It is cordoned: no new pods are placed on it."
     taints = [

@@ -427,3 +427,10 @@ def test_a_node_with_a_pod_that_a_finalizer_keeps_cannot_be_drained(explained, m
     why = "is being deleted, but finalizer example.com/hold keeps it"
     assert answer.verdict == f"a cannot be drained now: pod/default/web-1 {why}."
     assert [row["leaves"] for row in rows(answer, "pods")] == [why]
+
+
+def test_a_node_that_is_being_deleted_says_so(explained, make):
+    node = make.node("a")
+    node["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/hold"]}
+    answer = explained("node/a", node, make.node("b"))
+    assert answer.findings[0] == "It is being deleted, and waits for finalizer x/hold."

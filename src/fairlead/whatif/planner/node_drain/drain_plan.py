@@ -67,7 +67,8 @@ PACES: Final = (1, 2, 4, 8, 16, 32)
 class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
-    `flags` are the flags that kubectl needs for the `drains` (`flags_of`).
+    `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `left_out` are selected
+    nodes that are not drained, each with the reason.
     """
 
     nodes: tuple[str, ...]
@@ -75,6 +76,7 @@ class DrainPlan(Struct):
     blockers: list[Blocker] = field(default_factory=list)
     runs: list[DrainRun] = field(default_factory=list)
     flags: tuple[DrainFlag, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> DrainRun | None:

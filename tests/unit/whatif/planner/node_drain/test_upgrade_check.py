@@ -166,6 +166,26 @@ def test_a_node_whose_kubelet_does_not_answer_is_blocked(planner, experiment, ma
     assert blocker["edit"].startswith("repair the kubelet of node/a, or delete the node")
 
 
+@pytest.mark.parametrize(
+    ("labels", "finalizers", "said"),
+    [
+        ({"eks.amazonaws.com/compute-type": "fargate"}, None, "a Fargate node ends with its pod"),
+        ({"type": "virtual-kubelet"}, None, "a virtual node has no machine of its own"),
+        ({}, ["x/hold"], "it is being deleted, and waits for finalizer x/hold"),
+    ],
+)
+def test_nodes_that_no_upgrade_drains_are_left_out(planner, make, labels, finalizers, said):
+    node = make.node("a", **labels)
+    if finalizers:
+        deleted = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
+        node["metadata"] |= deleted
+    plan = checked(planner(node, make.node("b"), *deployment(make, "web", ["a"])), surge=0)
+    assert [one.node for one in plan.drains] == ["b"]
+    answer = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
+    assert f"a is left out: {said}." in answer["findings"]
+    assert (answer["nodes"], list(answer["left_out"])) == (1, ["a"])
+
+
 def test_the_answer_names_pods_that_are_lost(planner, make):
     plan = checked(planner(make.node("a"), make.pod("bare", node_name="a")))
     assert upgrade_answer(plan, (), 1, "dump.yaml", ()).to_json()["findings"] == [

@@ -1,0 +1,36 @@
+"""Nodes that no upgrade drains: virtual nodes, and nodes that are being deleted.
+
+A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod: it ends with
+the pod, and the new pod gets a new node with the present version. The program that runs a virtual
+kubelet is a workload of the cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Node
+
+_VIRTUAL: Final = {
+    # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
+    "eks.amazonaws.com/compute-type": ("fargate", "a Fargate node ends with its pod"),
+    # upstream: virtual-kubelet node/nodeutil/controller.go
+    "type": ("virtual-kubelet", "a virtual node has no machine of its own"),
+}
+
+
+def upgrade_exemption(node: Node) -> str:
+    """Return why an upgrade does not drain `node`; "" if it drains the node."""
+    for key, (value, why) in _VIRTUAL.items():
+        if node.metadata.labels.get(key) == value:
+            return why
+    return deletion_words(node)
+
+
+def deletion_words(node: Node) -> str:
+    """Return that `node` is being deleted, with its finalizers; "" if it is not being deleted."""
+    meta = node.metadata
+    if not meta.deletion_timestamp:
+        return ""
+    waits = f", and waits for finalizer {' and '.join(meta.finalizers)}" if meta.finalizers else ""
+    return f"it is being deleted{waits}"
