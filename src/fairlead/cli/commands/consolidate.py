@@ -75,6 +75,7 @@ def consolidate(
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.change.rolling_drain import require_pace
+    from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.configuration.autoscaling.node_price import node_prices
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
@@ -94,6 +95,7 @@ def consolidate(
             planner.reorders = False
             found = find_nodes(planner, rules, names, prices, progress)
             run_plan(found.plan, experiment, progress, at_once=max_unavailable)
-    notes = tuple(dict.fromkeys((*read.notes, *experiment.notes)))
+    idle = read.idle_autoscaler(CHOOSES_NODES)
+    notes = tuple(dict.fromkeys((*idle, *read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

@@ -82,7 +82,7 @@ def drain_plan(
             planner.reorders = False
             plan = plan_drains(planner, names, progress, return_again=away is not None)
             run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
-    notes = tuple(dict.fromkeys((*read.notes, *experiment.notes)))
+    notes = read.notes_of(plan, experiment)
     answer = drain_answer(plan, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -124,6 +124,7 @@ def fit(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit import PODS_MAX, fit_answer
     from fairlead.whatif.planner.fit import fit as count_fitting
@@ -142,7 +143,9 @@ def fit(
                 read.model, source, progress, max_limit or PODS_MAX, preempts=preempt
             )
             name = read.snapshot.source
-            answer = fit_answer(result, source, read.model, name, read.notes, max_limit or 1)
+            is_full = result.refused_by == "scheduling"
+            notes = (*(read.idle_autoscaler(ADDS_NODES) if is_full else ()), *read.notes)
+            answer = fit_answer(result, source, read.model, name, notes, max_limit or 1)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS
 

@@ -11,7 +11,11 @@ from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.engine.scheduling.config import SchedulerConfig
-from fairlead.whatif.configuration.autoscaling.autoscaler import installed_flags
+from fairlead.whatif.configuration.autoscaling.autoscaler import (
+    ADDS_NODES,
+    idle_in_plan,
+    installed_flags,
+)
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     read_instance_types,
@@ -23,6 +27,7 @@ from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
+from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
@@ -45,6 +50,15 @@ class PlanInput:
     release: ReleaseChoice
     seed: int
     notes: tuple[str, ...]
+
+    def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
+        """Return a note about the autoscaler of the snapshot, as `idle_in_plan` does."""
+        return idle_in_plan(self.snapshot.manifests, effect)
+
+    def notes_of(self, plan: DrainPlan, experiment: Experiment) -> tuple[str, ...]:
+        """Return the notes about `plan`, which was simulated by `experiment`."""
+        idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
+        return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes)))
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""

@@ -90,6 +90,7 @@ def size(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.configuration.autoscaling.autoscaler import CHOOSES_NODES
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.cluster_size.node_offer import (
         estimated_types,
@@ -138,6 +139,7 @@ def size(
             sum(is_control_plane(info.node) for info in replaced),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    answer = size_answer(question, found, read.snapshot.source, read.notes)
+    notes = (*read.idle_autoscaler(CHOOSES_NODES), *read.notes)
+    answer = size_answer(question, found, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -133,7 +133,7 @@ def upgrade_check(
             planner.reorders = False
             plan = planned()
     limits = budgets_on(planner, plan.nodes)
-    notes = tuple(dict.fromkeys((*read.notes, *experiment.notes)))
+    notes = read.notes_of(plan, experiment)
     answer = upgrade_answer(plan, limits, surge, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

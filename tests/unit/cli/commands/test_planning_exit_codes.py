@@ -89,6 +89,33 @@ def test_the_exit_status_states_whether_the_plan_is_possible(
     assert run([command, str(dump), *options]) == code, capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("objects", "arguments", "has_note"),
+    [
+        (large, "drain-plan --nodes a", True),
+        (small, "drain-plan --nodes a", False),
+        (large, "upgrade-check --surge 0", True),
+        (small, "upgrade-check --surge 0", False),
+        (large, "fit --like pod/default/q", True),
+        (small, "fit --like pod/default/p --max-limit 1", False),
+        (small, "size", True),
+        (large, "consolidate", True),
+    ],
+)
+def test_a_plan_says_that_karpenter_is_not_simulated_if_it_matters(
+    objects, arguments, has_note, tmp_path, capsys
+):
+    """Karpenter adds nodes for pods that fit on no node, and chooses the nodes that it removes."""
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}}
+    dump = tmp_path / "dump.json"
+    items = [*objects(), pool]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    command, *options = arguments.split()
+    run([command, str(dump), *options, "-o", "json"])
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert any("NodePools of Karpenter" in one for one in notes) == has_note
+
+
 def test_a_pod_larger_than_all_types_has_exit_status_1(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     pending = pod("p", "9")

@@ -64,6 +64,8 @@ KARPENTER_IDLE: Final = (
     "The snapshot has NodePools of Karpenter, which is not simulated; --autoscale karpenter "
     "simulates it."
 )
+ADDS_NODES: Final = "would add nodes for pods that fit on no node"
+CHOOSES_NODES: Final = "chooses its nodes by its own rules"
 _NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none is simulated."
 
 
@@ -141,6 +143,23 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
         one.kind.group == _KARPENTER_GROUP and one.ref.kind.startswith("NodePool")
         for one in samples(manifests)
     )
+
+
+def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
+    """Return a note that a plan does not simulate the autoscaler of the cluster, if it has one.
+
+    `effect` is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler does not choose the types of nodes,
+    so there is no note about it with CHOOSES_NODES.
+    """
+    manifests = list(manifests)
+    if has_node_pools(manifests):
+        name = "NodePools of Karpenter"
+    elif effect == ADDS_NODES and installed_flags(manifests) is not None:
+        name = "a Cluster Autoscaler"
+    else:
+        return ()
+    hint = "fairlead whatif and fairlead fit simulate it with --autoscale auto"
+    return (f"The snapshot has {name}, which is not simulated here: it {effect}; {hint}.",)
 
 
 # --- the autoscaler in the dump ----------------------------------------------------------------

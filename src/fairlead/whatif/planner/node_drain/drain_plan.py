@@ -35,6 +35,8 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
+    UNPLACED,
+    BlockCause,
     Blocker,
     DrainPlanner,
     PlannedDrain,
@@ -91,6 +93,13 @@ class DrainPlan(Struct):
     def is_order_unsafe(self) -> bool:
         """Whether no run is safe, and pods of a drained node must be placed in a certain order."""
         return bool(self.runs) and self.best is None and any(one.first for one in self.drains)
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether pods of the drained nodes fit on no other node, so that new nodes would help."""
+        is_pending = any(run.pending for run in self.runs)
+        unplaced = any(one.cause in (*UNPLACED, BlockCause.ORDER) for one in self.blockers)
+        return is_pending or unplaced or any(drain.waits for drain in self.drains)
 
     @property
     def blocked(self) -> list[str]:
