@@ -9,9 +9,10 @@ unless its own template states the field.
     dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
     new pod        containers: app, istio-proxy
 
-The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. A pod
-is compared only with the template from which it was created. Amounts of a pod that was resized in
-place are ignored, except those of VerticalPodAutoscaler, because its webhook sets them again.
+The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. If a
+workload owns another workload directly, the pods of both get the same. A pod is compared only with
+the template from which it was created. Amounts of a pod that was resized in place are ignored,
+except those of VerticalPodAutoscaler, because its webhook sets them again.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration
@@ -26,7 +27,14 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.json import Json
-from fairlead.api.objects import DaemonSet, Job, Pod, ReplicaSet, StatefulSet
+from fairlead.api.objects import (
+    DaemonSet,
+    Job,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.replicas import LoadedObjects
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
@@ -34,11 +42,12 @@ from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     NO_EXECUTE,
     TOLERATED_TAINTS,
 )
-from fairlead.apiserver.kind import POD, REPLICA_SET
+from fairlead.apiserver.kind import POD, REPLICA_SET, STATEFUL_SET
 from fairlead.apiserver.storage.storage import Storage
 
-_Owner = ReplicaSet | StatefulSet | DaemonSet | Job
-_OWNERS: Final = (ReplicaSet, StatefulSet, DaemonSet, Job)
+_Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
+_OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job)
+_OWNED: Final = {one.kind: one for one in (REPLICA_SET, STATEFUL_SET)}  # may have an owner
 _REVISION: Final = "controller-revision-hash"
 # The updater and the admission controller of VerticalPodAutoscaler annotate the pods they change.
 OF_VERTICAL_AUTOSCALER: Final = ("vpaUpdates", "vpaObservedContainers", "vpaInPlaceUpdated")
@@ -122,8 +131,9 @@ class ObservedMutations:
             return obj
         reference = _controller(obj)
         mutation = self._by_owner.get(reference.get("uid", ""))
-        if mutation is None and reference.get("kind") == REPLICA_SET.kind:
-            found = storage.find(REPLICA_SET, attributes.namespace, reference.get("name", ""))
+        kind = _OWNED.get(reference.get("kind", ""))
+        if mutation is None and kind is not None:
+            found = storage.find(kind, attributes.namespace, reference.get("name", ""))
             mutation = self._by_owner.get(_controller(found or {}).get("uid", ""))
         if mutation is None:
             return obj

@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.apiserver.kind import DEPLOYMENT
 from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER, PointPlugins, Profile
 from fairlead.whatif.change import commands
@@ -215,12 +216,12 @@ def _workload(source: NewPods, count: int, scheduler: str) -> Json:
             "metadata": meta,
             "spec": _always(dict(source.template["spec"]), scheduler),
         }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": f"{source.name}-fit", "namespace": source.namespace},
-        "spec": spec,
-    }
+    metadata: Json = {"name": f"{source.name}-fit", "namespace": source.namespace}
+    # Admission adds to the pods what it added to those of the owner (`ObservedMutations`). A
+    # Deployment would scale the ReplicaSet.
+    if source.owner is not None and source.owner["kind"] != DEPLOYMENT.kind:
+        metadata["ownerReferences"] = [source.owner]
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 def _always(spec: Json, scheduler: str) -> Json:

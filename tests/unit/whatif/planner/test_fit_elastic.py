@@ -99,6 +99,29 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
     assert answer.facts["ready_after_s"] > 60
 
 
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "ReplicationController"])
+def test_new_pods_get_what_admission_added_to_the_others(fitted, make, kind):
+    """A sidecar of one core: three nodes of four cores take five pods beside the one that runs."""
+    web = make.workload(kind)
+    web["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["metadata"]["labels"] = {"app": "web"}
+    pod["metadata"]["ownerReferences"][0] |= {"kind": kind, "uid": "web"}
+    if kind == "ReplicationController":
+        web["apiVersion"] = "v1"
+        web["spec"]["selector"] = {"app": "web"}
+    if kind == "StatefulSet":
+        web["status"] = {"updateRevision": "1"}
+        pod["metadata"]["labels"]["controller-revision-hash"] = "1"
+        web["spec"]["volumeClaimTemplates"] = [
+            {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "1"}}}}
+        ]
+    sidecar = {"name": "p", "image": "p", "resources": {"requests": {"cpu": "1"}}}
+    pod["spec"]["containers"].append(sidecar)
+    found, _ = fitted(make.node("a", pool="a"), web, pod, like=f"{kind}/web")
+    assert found.count == 5
+
+
 @pytest.mark.parametrize("karpenter", [False, True])
 def test_new_pods_leave_room_for_daemonset_pods_on_new_nodes(fitted, make, karpenter):
     """Three nodes of four cores: three pods on each beside a DaemonSet pod of half a core."""
