@@ -269,6 +269,31 @@ def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     assert note in answer.changed.notes
 
 
+def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, make):
+    """The cluster scales the workload again, but this what-if does not."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    hpa = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 5},
+    }
+    objects = [make.node("a"), make.workload(), hpa]
+    note = "HorizontalPodAutoscaler default/web scales Deployment default/web again by its metrics."
+    for replicas, has_note in ((2, True), (0, False)):
+        notes = ask(objects, scale=(f"deploy/web={replicas}",)).changed.notes
+        assert any(one.startswith(note) for one in notes) == has_note
+    owned = make.workload("ReplicaSet")
+    kind = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+    owned["metadata"]["ownerReferences"] = [{**kind, "name": "web", "uid": "r", "controller": True}]
+    meta = {"name": "web", "namespace": "default", "uid": "r"}
+    objects = [make.node("a"), {**kind, "metadata": meta}]
+    notes = ask([*objects, owned], scale=("rs/web=2",)).changed.notes
+    assert notes[0].startswith("Rollout default/web owns ReplicaSet default/web and may set its")
+    with pytest.raises(InputError, match="cannot be scaled; name its ReplicaSet default/web"):
+        ask([*objects, owned], scale=("rollout/web=2",))
+
+
 # --- --apply-vpa ---------------------------------------------------------------------------------
 
 

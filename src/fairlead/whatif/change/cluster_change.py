@@ -566,7 +566,7 @@ def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
     from fairlead.whatif.change.held_rollout import held_scaling  # noqa: PLC0415 - rarely needed
-    from fairlead.whatif.change.scale import parse_scale  # noqa: PLC0415 - rarely needed
+    from fairlead.whatif.change.scale import other_scaler, parse_scale  # noqa: PLC0415 - rarely needed
 
     change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()
@@ -579,7 +579,9 @@ def _scale(collected: _Steps) -> None:
         workload = inventory.find("--scale", text.rpartition("=")[0], change.namespace)
         collected.refuse_edited("--scale", workload, "replicas")
         collected.add(text, "--scale", command)
-        if note := held_scaling(workload, inventory):
+        replicas = command.patch["spec"]["replicas"]
+        other = other_scaler(workload, replicas, inventory)
+        if note := held_scaling(workload, inventory) or other:
             collected.notes.append(note)
 
 

@@ -1,11 +1,16 @@
-"""Parses the value of `--scale` (`deploy/x=20`): a workload and its new number of replicas."""
+"""Parses the value of `--scale` (`deploy/x=20`): a workload and its new number of replicas.
+
+Notes tell what else scales the workload in the cluster.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
@@ -14,6 +19,8 @@ from fairlead.engine.core.command import PatchObject
 from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 REPLICAS_MAX: Final = 1_000_000
 
@@ -32,8 +39,69 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     workload = inventory.find(source, target, namespace, _SCALABLE)
     if workload.kind not in _SCALABLE:
         known = ", ".join(kind.kind for kind in _SCALABLE)
-        raise InputError(source, f"a {workload.kind.kind} cannot be scaled; only {known}")
+        hint = owned_hint(workload, inventory) or f"; only {known}"
+        raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
+
+
+def owned_hint(owner: Manifest, inventory: Inventory) -> str:
+    """Return a hint that names the largest workload that `owner` controls; "" if there is none.
+
+    Custom resources, such as a DeploymentConfig of OpenShift, have the pods of this workload.
+    """
+    owned = [
+        one for kind in _SCALABLE for one in inventory.of_kind(kind) if _is_controlled(one, owner)
+    ]
+    largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
+    return "" if largest is None else f"; name its {largest.title}"
+
+
+def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
+    """Return a note that something else also scales `workload`, which is scaled to `replicas`.
+
+    This is a HorizontalPodAutoscaler, whose metrics a what-if lacks, or the controller of a custom
+    resource that owns the workload. Return "" if nothing else scales it.
+    """
+    autoscaler = autoscaler_of(workload, inventory)
+    # upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
+    if autoscaler is not None and replicas:
+        return (
+            f"{autoscaler.title} scales {workload.title} again by its metrics. It has none here "
+            "unless --load gives them; it only keeps its limits."
+        )
+    owner = _controller(workload)
+    if owner and is_custom(str(owner.get("apiVersion"))):
+        return (
+            f"{owner['kind']} {workload.ref.namespace}/{owner['name']} owns {workload.title} and "
+            "may set its replicas again; its controller is not simulated."
+        )
+    return ""
+
+
+def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the HorizontalPodAutoscaler that scales the workload `found`; None without one."""
+    for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
+        target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
+        is_target = (target.get("kind"), target.get("name")) == (found.ref.kind, found.ref.name)
+        if is_target and one.ref.namespace == found.ref.namespace:
+            return one
+    return None
+
+
+def _controller(found: Manifest) -> Json:
+    references = found.value["metadata"].get("ownerReferences") or ()
+    return next((one for one in references if one.get("controller")), {})
+
+
+def _is_controlled(found: Manifest, owner: Manifest) -> bool:
+    reference, ref = _controller(found), owner.ref
+    is_owner = (reference.get("kind"), reference.get("name")) == (ref.kind, ref.name)
+    return is_owner and found.ref.namespace == ref.namespace
+
+
+def _wanted(found: Manifest) -> int:
+    wanted = (found.value.get("spec") or {}).get("replicas")
+    return wanted if isinstance(wanted, int) else 1
 
 
 def _replicas(source: str, workload: str, text: str) -> int:

@@ -19,7 +19,6 @@ from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
-    HORIZONTAL_POD_AUTOSCALER,
     JOB,
     POD,
     REPLICA_SET,
@@ -29,6 +28,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
 from fairlead.whatif.change.held_rollout import held_scaling
+from fairlead.whatif.change.scale import autoscaler_of, owned_hint
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -156,7 +156,7 @@ def pod_source(
         return replace(
             new_pods_of(LIKE, found, inventory),
             replicas=0 if held_scaling(found, inventory) else _replicas(found),
-            autoscaler=_autoscaler(found, inventory),
+            autoscaler=autoscaler_of(found, inventory),
         )
     assert pod_file is not None
     found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
@@ -198,6 +198,8 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     if manifest.kind is DAEMON_SET:
         raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
     if manifest.kind not in _WORKLOADS:
+        if hint := owned_hint(manifest, inventory):
+            raise InputError(source, f"pods of a {ref.kind} cannot be counted{hint}")
         raise InputError(source, f"{manifest.title} has no pods")
     template = _template(manifest)
     if manifest.kind is DEPLOYMENT:
@@ -215,16 +217,6 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     return NewPods(
         source, title, ref.namespace, ref.name, template, _reference(manifest), view, first
     )
-
-
-def _autoscaler(found: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the HorizontalPodAutoscaler that scales the workload `found`; None without one."""
-    for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
-        target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
-        is_target = (target.get("kind"), target.get("name")) == (found.ref.kind, found.ref.name)
-        if is_target and one.ref.namespace == found.ref.namespace:
-            return one
-    return None
 
 
 def _replicas(found: Manifest) -> int | None:

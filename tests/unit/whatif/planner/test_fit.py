@@ -386,6 +386,16 @@ def test_a_source_without_pods_is_refused(fitted, make, like, problem):
         fitted(like, make.node(), make.workload("DaemonSet", "agent"), make.workload())
 
 
+def test_a_custom_resource_names_the_workload_to_count(fitted, make):
+    owned = {**make.workload("ReplicationController"), "apiVersion": "v1"}
+    owner = {"apiVersion": "apps.openshift.io/v1", "kind": "DeploymentConfig", "name": "web"}
+    owned["metadata"]["ownerReferences"] = [{**owner, "uid": "d", "controller": True}]
+    meta = {"name": "web", "namespace": "default", "uid": "d"}
+    config = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "metadata": meta}
+    with pytest.raises(InputError, match="name its ReplicationController default/web"):
+        fitted("deploymentconfig/web", make.node(), config, owned)
+
+
 def test_a_gated_pod_is_refused_with_the_gate(fitted, make):
     web = make.workload(replicas=0, schedulingGates=[{"name": "later"}])
     with pytest.raises(InputError, match="kept out of the scheduling queue by SchedulingGates"):
