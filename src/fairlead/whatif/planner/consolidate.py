@@ -38,6 +38,7 @@ from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, move
 from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.control_plane import is_control_plane
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
+from fairlead.whatif.planner.node.upgrade_exemption import upgrade_exemption
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -257,6 +258,8 @@ def _rule_blockers(
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
+    if why := upgrade_exemption(node):
+        found.append(Blocker(name, "", BlockCause.EXEMPT, f"node/{name}", why))
     failing = _job_blocker(planner, jobs, name)
     found += [] if failing is None else [failing]
     for pod in planner.evicted(name):

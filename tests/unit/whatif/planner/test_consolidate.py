@@ -65,6 +65,14 @@ def test_a_node_that_runs_the_control_plane_stays(planner, make, role):
     assert kept(found) == [("a", BlockCause.CONTROL_PLANE, "node/a")]
 
 
+def test_a_fargate_node_stays(planner, make):
+    """It ends with its pod, and a new pod gets a new Fargate node."""
+    fargate = make.node("a", **{"eks.amazonaws.com/compute-type": "fargate"})
+    found = consolidated(planner(fargate, make.node("b"), *deployment(make, "web", ["a"])))
+    assert found.going == ["b"]
+    assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
+
+
 @pytest.mark.parametrize(
     ("limit", "going", "blocked"),
     [
