@@ -121,9 +121,6 @@ def upgrade_check(
 
         def planned() -> DrainPlan:
             plan = check_nodes(planner, groups, names, progress)
-            if not plan.nodes:
-                name, why = next(iter(plan.left_out.items()))
-                raise InputError("--nodes", f"no node is left to upgrade; {name}: {why}")
             rounds = upgrade_rounds(read.model, plan, groups)
             run_plan(plan, experiment, progress, at_once=at_once, away=away, rounds=rounds)
             return plan

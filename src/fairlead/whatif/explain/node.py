@@ -22,7 +22,7 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
-from fairlead.whatif.planner.node.upgrade_exemption import deletion_words
+from fairlead.whatif.planner.node.drain_exemption import deletion_words
 from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,

@@ -37,8 +37,8 @@ from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
 from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node.control_plane import is_control_plane
+from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
-from fairlead.whatif.planner.node.upgrade_exemption import upgrade_exemption
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -258,7 +258,7 @@ def _rule_blockers(
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
-    if why := upgrade_exemption(node):
+    if why := drain_exemption(node):
         found.append(Blocker(name, "", BlockCause.EXEMPT, f"node/{name}", why))
     failing = _job_blocker(planner, jobs, name)
     found += [] if failing is None else [failing]

@@ -32,7 +32,9 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.drain_exemption import drain_exemption
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     UNPLACED,
@@ -107,14 +109,29 @@ class DrainPlan(Struct):
         return list(dict.fromkeys(one.node for one in self.blockers))
 
 
+def begun_plan(model: ClusterModel, nodes: Sequence[str]) -> DrainPlan:
+    """Return a plan for `nodes` without drains; exempt nodes are left out (`drain_exemption`).
+
+    Raises InputError if no node is left.
+    """
+    exempt = {name: drain_exemption(model.node(name).node) for name in nodes}
+    left_out = {name: why for name, why in exempt.items() if why}
+    for name, why in left_out.items():
+        if len(left_out) == len(exempt):
+            raise InputError("--nodes", f"no node is left to drain; {name}: {why}")
+    return DrainPlan(tuple(name for name in nodes if not exempt[name]), left_out=left_out)
+
+
 def plan_drains(
     planner: DrainPlanner, nodes: Sequence[str], progress: Progress, *, return_again: bool = False
 ) -> DrainPlan:
     """Return the plan for draining `nodes`; the model is unchanged afterwards.
 
-    The drained nodes stay out of service, unless `return_again` is set.
+    The drained nodes stay out of service, unless `return_again` is set. Raises InputError if
+    `begun_plan` does.
     """
-    start = DrainPlan(tuple(nodes))
+    start = begun_plan(planner.model, nodes)
+    nodes = start.nodes
     for name in nodes:
         start.blockers += planner.refusals(name)
     refused = set(start.blocked)
@@ -137,7 +154,7 @@ def _planned(
 ) -> DrainPlan:
     """Return `start` with the drains of the nodes in `order`, and with further blockers."""
     model = planner.model
-    plan = DrainPlan(start.nodes, blockers=list(start.blockers))
+    plan = DrainPlan(start.nodes, blockers=list(start.blockers), left_out=start.left_out)
     progress.begin("placing pods", len(order))
     with model.hypothesis():
         before = {name: model.node(name).node for name in order}
@@ -269,6 +286,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         "nodes": list(plan.nodes),
         "drainable": len(plan.drains),
         "blocked": plan.blocked,
+        "left_out": plan.left_out,
         "at_once": None if best is None else best.pace.at_once,
         "takes_s": None if best is None else pace_seconds(best.took),
         "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
@@ -282,6 +300,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         _moves(plan),
     )
     findings = (
+        *left_out_findings(plan),
         *_pace_findings(plan),
         *wait_findings(plan),
         *no_change_findings(plan.blockers),
@@ -322,6 +341,13 @@ def _verdict(plan: DrainPlan) -> str:
     pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
     pace = "" if total == 1 else f", {pace}"
     return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
+
+
+def left_out_findings(plan: DrainPlan) -> Iterator[str]:
+    """Yield a sentence about the selected nodes that are not drained, for each reason."""
+    for why in dict.fromkeys(plan.left_out.values()):
+        names = [name for name, one in plan.left_out.items() if one == why]
+        yield f"{listed(names)} {'is' if len(names) == 1 else 'are'} left out: {why}."
 
 
 def _pace_findings(plan: DrainPlan) -> list[str]:

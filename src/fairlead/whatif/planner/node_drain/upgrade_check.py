@@ -27,12 +27,13 @@ from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
-from fairlead.whatif.planner.node.upgrade_exemption import upgrade_exemption
 from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
+    begun_plan,
     flag_findings,
     flags_of,
+    left_out_findings,
     order_findings,
     pace_table,
     run_tables,
@@ -153,15 +154,11 @@ def check_nodes(
     """Return the plan of draining each of `nodes` alone, with the surge nodes of its group.
 
     Pods that already wait in the snapshot are placed first, also on surge nodes. Pods that fit no
-    other node wait until their node returns. Nodes that no upgrade drains are left out
-    (`upgrade_exemption`).
+    other node wait until their node returns. Raises InputError if `begun_plan` does.
     """
-    model = planner.model
-    exempt = {name: upgrade_exemption(model.node(name).node) for name in nodes}
-    nodes = tuple(name for name in nodes if not exempt[name])
-    plan = DrainPlan(nodes, left_out={name: why for name, why in exempt.items() if why})
-    progress.begin("checking nodes", len(nodes))
-    wanted = set(nodes)
+    model, plan = planner.model, begun_plan(planner.model, nodes)
+    progress.begin("checking nodes", len(plan.nodes))
+    wanted = set(plan.nodes)
     done = 0
     for group in groups:
         with model.hypothesis():
@@ -281,10 +278,7 @@ def _findings(
 ) -> Iterable[str]:
     if run is not None and run.pace.away is not None:
         yield f"{_assumptions(run.pace.away, surge)}."
-    for why in dict.fromkeys(plan.left_out.values()):
-        exempt = [name for name, one in plan.left_out.items() if one == why]
-        are = "is" if len(exempt) == 1 else "are"
-        yield f"{listed(exempt)} {are} left out: {why}."
+    yield from left_out_findings(plan)
     if never:
         names = listed([one.key for one in never])
         verb = "allows" if len(never) == 1 else "allow"

@@ -10,6 +10,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import ReleaseChoice
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.baseline import baseline_experiment
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import (
@@ -56,6 +57,19 @@ def test_pods_move_to_the_nodes_that_the_scheduler_chooses(planner, make):
     )
     [drain] = plan_of(made, ["a"]).drains
     assert [(move.pod, move.target) for move in drain.moves] == [("default/web-1-0", "c")]
+
+
+def test_a_node_that_is_being_deleted_is_left_out(planner, make):
+    """It is gone when its drain would begin."""
+    deleted = make.node("a")
+    deleted["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/hold"]}
+    made = planner(deleted, make.node("b"), make.node("c"))
+    plan = plan_of(made, ["a", "b"])
+    assert (plan.nodes, list(plan.left_out)) == (("b",), ["a"])
+    said = "it is being deleted, and waits for finalizer x/hold"
+    assert f"a is left out: {said}." in drain_answer(plan, "dump.yaml", ()).findings
+    with pytest.raises(InputError, match=f"no node is left to drain; a: {said}"):
+        plan_of(made, ["a"])
 
 
 def test_planning_does_not_change_the_model(planner, make):

@@ -1,4 +1,4 @@
-"""Nodes that no upgrade drains: virtual nodes, and nodes that are being deleted.
+"""Nodes that no plan drains: virtual nodes, and nodes that are being deleted.
 
 A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod: it ends with
 the pod, and the new pod gets a new node with the present version. The program that runs a virtual
@@ -19,8 +19,8 @@ _VIRTUAL: Final = {
 }
 
 
-def upgrade_exemption(node: Node) -> str:
-    """Return why an upgrade does not drain `node`; "" if it drains the node."""
+def drain_exemption(node: Node) -> str:
+    """Return why no plan drains `node`; "" if plans drain it."""
     for key, (value, why) in _VIRTUAL.items():
         if node.metadata.labels.get(key) == value:
             return why
