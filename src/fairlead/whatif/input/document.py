@@ -35,6 +35,12 @@ from fairlead.whatif.input.pod_columns import ColumnError, encode_list, texts_of
 from fairlead.whatif.input.repeated_key import CHARACTERS_MAX, require_distinct_keys
 
 STDIN: Final = "stdin"
+# upstream: kubectl/pkg/cmd/clusterinfo/clusterinfo_dump.go: Run (prints logs between the lists)
+_LOGS: Final = b"==== START logs for container"
+_WITHOUT_LOGS: Final = (
+    "; kubectl cluster-info dump prints logs, too: use its option --output-directory DIR, and read "
+    "DIR"
+)
 _JSON_NAMES: Final = (".json", ".json.gz")
 _EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
@@ -258,7 +264,8 @@ def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
             raise InputError(source, f"{subject}is nested too deeply") from None
         except msgspec.DecodeError as cause:
             if must or part.startswith(b'{"'):
-                raise InputError(source, f"{subject}is not JSON: {cause}") from None
+                hint = _WITHOUT_LOGS if _LOGS in part else ""
+                raise InputError(source, f"{subject}is not JSON: {cause}{hint}") from None
             return None  # a YAML flow mapping has the same first character
         require_distinct_keys(source, part.decode())
     return found

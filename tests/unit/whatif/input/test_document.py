@@ -90,6 +90,10 @@ def test_json_objects_can_follow_each_other_by_lines(reader, end):
         (b"\xff\xd8\xff\xe0", "stdin: is not text: byte 0"),
         (b"\x1f\x8b\x08", "stdin: is cut short: the gzip data has no end"),
         (b'{"a": 1', "stdin: is not JSON: "),
+        (
+            b'{"a": 1}\n==== START logs for container c of pod d/p ====\n{"x": 1}\n==== END',
+            "kubectl cluster-info dump prints logs, too: use its option --output-directory DIR",
+        ),
         (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}", "stdin: is nested too deeply"),
         (b'{"a": NaN}', "stdin: is not JSON: "),
         (b"a: b: c", "stdin: is not YAML: line 1: "),
