@@ -598,3 +598,15 @@ def test_a_drain_waits_for_ever_for_a_kubelet_that_does_not_answer(make, snapsho
     assert result["verdict"]["sentence"] == sentence
     assert result["difference"]
     assert check(parse_fail_on("undrained"), answer.effect).holds
+
+
+def test_a_drain_waits_for_ever_for_a_pod_that_a_finalizer_keeps(make, snapshot):
+    """The pod was being deleted before the drain; no program that removes the finalizer runs."""
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/hold"]}
+    dump = snapshot(make.node("a"), make.node("b"), pod)
+    result = whatif_result(what_if(dump, ClusterChange(drain=("a",))))
+    why = "finalizer x/hold is not removed in the simulation"
+    assert result["undrained"] == [{"pod": "default/web-1", "node": "a", "why": why}]
+    sentence = f"The drain does not complete: 1 pod on 1 node stays: {why}."
+    assert result["verdict"]["sentence"] == sentence
