@@ -189,7 +189,7 @@ def test_a_row_groups_many_nodes_unless_all_are_requested(fairlead, tmp_path):
     assert code == 0
     assert "infeasible nodes (50)" in out
     assert "and 47 more" in out
-    assert "No node like an existing one would take the pod. For one like node-49: Ins" in out
+    assert "No node is large enough; the largest has 2 cpu." in out
     assert "Use --all-nodes or -o json to list every node" in out
     assert len(out.splitlines()) < 15
     everything = fairlead(*arguments, "--all-nodes")[1]
