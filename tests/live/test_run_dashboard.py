@@ -69,7 +69,7 @@ def running(kubeconfig, *options):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         found = re.search(
-            r"^dashboard: (http://127\.0\.0\.1:\d+/login\S+)$", process.stderr.readline()
+            r"\bdashboard: (http://127\.0\.0\.1:\d+/login\S+)$", process.stderr.readline()
         )
         assert found
         yield found[1]
