@@ -38,9 +38,10 @@ def test_the_demo_compares_nodes_cost_and_waiting_times(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = {line[:18].strip(): line[18:].split() for line in done.stdout.splitlines()}
     assert rows["fixed nodes"][:3] == ["15", "360", "$72.00"]
-    for name in ("Cluster Autoscaler", "Karpenter"):
+    # With Karpenter, one pod waits for a second node, because others fill the first.
+    for name, longest_wait_minutes in (("Cluster Autoscaler", "1"), ("Karpenter", "2")):
         assert float(rows[name][2].removeprefix("$")) < 60
-        assert rows[name][-4] == "1"  # the longest wait, in minutes
+        assert rows[name][-4] == longest_wait_minutes
     page = (tmp_path / "elastic.html").read_text()
     assert page.count("<svg") == 4
     assert page.count('style="stroke: var(--third)"') == 3
