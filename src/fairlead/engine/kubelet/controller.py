@@ -133,8 +133,7 @@ class Kubelets:
         """Do one kind of work that is due at `now`, and return its commands.
 
         If heartbeats are due, run all of them; otherwise, if pressure checks are due, run all of
-        them; otherwise act on one pod. Pods are handled one by one, so that the effects of each act
-        are observed before the next act.
+        them; otherwise act on the next pods (see `PodWorkers.act`).
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:

@@ -184,17 +184,27 @@ class PodWorkers(Struct):
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
 
-        Each call handles one pod, so that its effects are observed before the next pod acts.
+        Each call handles one pod, so that its effects are observed before the next pod acts. But if
+        the pod becomes ready, the call also handles the following pods that become ready: this has
+        no effect on other pods, and controllers then react to all of them at once.
         """
+        commands: list[Command] = []
         for timer in self._due_timers(now):
             if timer.due is not timer.worker.pending:
                 continue
-            if self.is_reporting(timer.worker.node):
-                if timer.due.act is Act.START and self._awaits_volume(timer.worker, now):
-                    continue
-                return [*_final_status(timer), *self._act(timer.worker, now)]
-            self._frozen.setdefault(timer.worker.node, []).append(timer)
-        return []
+            act = timer.due.act
+            if commands and act is not Act.READY:
+                self._expired.appendleft(timer)
+                break
+            if not self.is_reporting(timer.worker.node):
+                self._frozen.setdefault(timer.worker.node, []).append(timer)
+                continue
+            if act is Act.START and self._awaits_volume(timer.worker, now):
+                continue
+            commands += [*_final_status(timer), *self._act(timer.worker, now)]
+            if act is not Act.READY:
+                break
+        return commands
 
     # --- observations --------------------------------------------------------------------------
 

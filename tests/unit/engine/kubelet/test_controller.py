@@ -408,6 +408,21 @@ def test_a_pod_marked_not_ready_by_others_is_ready_again_at_once():
         assert machine.next_deadline() is None
 
 
+def test_pods_that_become_ready_at_one_instant_are_reported_together():
+    """The removal of another pod at the same instant is reported alone."""
+    names = ("a", "b", "c")
+    pods = [pod(name, uid=name, phase="Running", ready="True") for name in names]
+    machine = kubelets(node(), *pods)
+    at = T0 + seconds(5)
+    changed(machine, pod("a", uid="a", phase="Running", grace=0), at - CONFIG.removal_delay)
+    for name in ("b", "c"):
+        changed(machine, pod(name, uid=name, phase="Running", ready="False"), at)
+    steps = []
+    while machine.next_deadline() is not None:
+        steps.append({one.target.name for one in machine.handle_deadline(at)})
+    assert sorted(steps, key=len) == [{"a"}, {"b", "c"}]
+
+
 def test_a_loaded_pod_that_is_not_ready_stays_not_ready():
     machine = kubelets(node(), pod(phase="Running", ready="False"))
     assert machine.next_deadline() is None
