@@ -215,15 +215,16 @@ def _owners(name: str, count: int) -> Iterator[Json]:
     spec = _pod_spec(name)
     template = {"metadata": {"labels": owned}, "spec": spec}
     status = {"availableReplicas": count, "readyReplicas": count, "replicas": count}
-    for kind, title, selected, above in (
-        ("Deployment", name, labels, []),
-        ("ReplicaSet", f"{name}-{_HASH}", owned, [_owner("Deployment", name)]),
+    owners = [_owner("Deployment", name)]
+    for kind, title, selected, owned_by in (
+        ("Deployment", name, labels, {}),
+        ("ReplicaSet", f"{name}-{_HASH}", owned, {"ownerReferences": owners}),
     ):
         made = {"metadata": {"labels": selected}, "spec": spec}
         yield {
             "apiVersion": "apps/v1",
             "kind": kind,
-            "metadata": _meta(title, namespace=NAMESPACE, labels=selected, ownerReferences=above),
+            "metadata": _meta(title, namespace=NAMESPACE, labels=selected, **owned_by),
             "spec": {
                 "replicas": count,
                 "selector": {"matchLabels": selected},
