@@ -6,14 +6,16 @@ the reporter gets an additional record, and the cluster gets a warning event.
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
 edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A
 displaces B, B's successor displaces A, and so on. A breadth-first search finds the smallest cycle
-that a new displacement closes, so the report shows the displacements that cause it. A workload that
-displaces its own pods is no cycle: its new pods have another priority, because the value of their
-PriorityClass changed, and their successors have the same priority as they.
+that a new displacement closes, so the report shows the displacements that cause it. Pods that
+displace older pods of their own workload form no cycle. This happens after the value of their
+PriorityClass has changed: all newer pods have the same priority, so they do not displace each
+other.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
-Each further WASTED_AFTER nominations are reported too, but are a warning only if their number has
-doubled since the last warning.
+The number is reported again after each further WASTED_AFTER nominations, but a warning is written
+only if the number has doubled since the last warning.
+
 Memory is bounded: the oldest edges and counts are dropped first.
 """
 
@@ -146,7 +148,8 @@ class LoopDetector:
 def is_doubled(wasted_times: int) -> bool:
     """Return whether `wasted_times`, a multiple of WASTED_AFTER, needs a warning: 3, 6, 12, 24, ….
 
-    A pod whose preemption the API server forbids is retried without a pause.
+    Warnings must become rare, because a pod whose preemption the API server forbids is retried, and
+    nominated again, without a pause.
     """
     multiple = wasted_times // WASTED_AFTER
     return multiple & (multiple - 1) == 0

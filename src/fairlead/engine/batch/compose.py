@@ -147,7 +147,10 @@ def _plugins(
 
 
 def _guarding(name: str, make: Factory, reporter: Reporter) -> Factory:
-    """Return `make`, but its plugins are guarded, and its exceptions become a PluginFault."""
+    """Return a factory like `make` that returns guarded plugins.
+
+    An exception of `make` is raised again as a PluginFault.
+    """
 
     def build(context: PluginContext) -> BatchPlugin:
         try:

@@ -71,7 +71,10 @@ def _factory(found: type) -> Factory:
 
 
 def _check_methods(found: type) -> None:
-    """Raise an error for a method that would never be called, or with too many arguments."""
+    """Raise BatchConfigurationError for a method that the session cannot call.
+
+    Its name is misspelt, its parameters are wrong, or the method that belongs to it is missing.
+    """
     by_letters = {name.replace("_", ""): name for name in METHODS}
     for name in dir(found):
         meant = by_letters.get(name.replace("_", "").lower(), name)

@@ -1,9 +1,9 @@
 """guarded_plugin, guarded_action: wrap users' extensions so that failures do not stop the session.
 
 An exception, a call of sys.exit or a return value of the wrong type is reported, and a safe value
-is used instead of the result: a plugin that fails allows nothing, orders nothing and scores
-nothing. Its jobs stay pending and are tried again in the next session, as a pod is retried after
-the failure of a scheduler plugin (`engine.framework.user_plugin.guard`).
+is used instead of the result: a plugin that fails allows nothing, and has no effect on the order
+and the scores. Its jobs stay pending and are tried again in the next session, as a pod is retried
+after the failure of a scheduler plugin (`engine.framework.user_plugin.guard`).
 
 Differs from upstream: a panic in a plugin ends the process of kube-batch and Volcano.
 """
@@ -146,7 +146,7 @@ def guarded_plugin(plugin: BatchPlugin, reporter: Reporter) -> BatchPlugin:
 
 
 def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return the method `safe` with a default for the case that it raises a PluginFault."""
+    """Return a method like `safe` that returns a default if `safe` raises a PluginFault."""
 
     def guard(found: SchedulerPlugin) -> SchedulerPlugin:
         return guarded(found, reporter, _SCORES_INSTEAD)
@@ -161,8 +161,8 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
         return _comparable(plugin, method, safe, reporter)
     instead: BoundMethod = _none
     if method in _QUESTIONS:
-        # A queue that is overused gets nothing; all other questions are whether something is
-        # allowed.
+        # After a failure, nothing is allowed: an overused queue gets nothing, and False is the
+        # answer to each other question.
         instead = lambda *_arguments: method == "overused"  # noqa: E731
     elif method in _VICTIMS:
         instead = lambda *_arguments: []  # noqa: E731
@@ -170,7 +170,7 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
 
 
 def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return `safe`, but a failure is the reason to exclude the job."""
+    """Return a method like `safe` (`job_valid`) that excludes the job if `safe` fails."""
 
     def job_valid(*arguments: Any) -> Unschedulable | None:
         try:
@@ -184,7 +184,10 @@ def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMetho
 
 
 def _comparable(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return `safe`, but all its keys can be compared; a failure is a key that equals all."""
+    """Return a method like `safe` whose sort keys can always be compared.
+
+    If `safe` fails, or if two keys cannot be compared, they count as equal.
+    """
 
     def report(cause: BaseException) -> None:
         fault = fault_in(plugin, method, f"its keys cannot be compared: {describe(cause)}")

@@ -147,7 +147,7 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
 def next_time(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the first time of the schedule after `now`, if its last known time is `since`.
 
-    Returns None if there is none. The times of an interval are counted from `since`.
+    Returns None if there is none. The times of an `@every` schedule are counted from `since`.
     """
     # upstream: pkg/controller/cronjob/utils.go:nextScheduleTimeDuration
     recent = most_recent(schedule, since, now)

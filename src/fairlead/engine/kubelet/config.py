@@ -49,8 +49,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the
     result of `removal_delays`.
 
-    If `ignores_deadline` is set, it returns whether the kubelet does not apply the
-    activeDeadlineSeconds of a pod.
+    `ignores_deadline`, if it is set, returns whether the kubelet ignores the activeDeadlineSeconds
+    of a pod.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the lease states the period and is written once, and its readers compute the renewals

@@ -158,9 +158,9 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
 
 
 def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return the act at the deadline spec.activeDeadlineSeconds of `pod`; None if it has none.
+    """Return the end of `pod` at its deadline spec.activeDeadlineSeconds; None without one.
 
-    Return None also if `config` says that the deadline is ignored. The deadline counts from
+    Returns None also if `config` says that the deadline is ignored. The deadline counts from
     status.startTime; if that is missing, from `accepted_at`.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline

@@ -10,8 +10,8 @@ selects the variants of both once, so that the rules contain no conditions about
                              that may lack owners, ReplicaSets and claims. There, the rule for an
                              unknown owner replaces the pods that the owner loses.
 
-A simulation with CronJobs has written statuses, because the CronJob controller reads them, and may
-lack objects.
+In a simulation with CronJobs, statuses are written, because the CronJob controller reads them. Its
+dump may lack objects, too.
 
 For example, a rollout reads the status of its ReplicaSets in a served cluster. In a simulation, it
 counts their pods.

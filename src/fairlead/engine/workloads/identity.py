@@ -42,7 +42,7 @@ ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 GENERATED_LENGTH_MAX: Final = 63
 
-# Groups and kinds with typed views. In an ObjectRef, only the kind names them.
+# Groups and kinds with typed views. An ObjectRef names such a kind without its group.
 _TYPED: Final = frozenset((version.rpartition("/")[0], kind) for version, kind in VIEWS)
 TEMPLATE_HASH_LENGTH: Final = 10
 
@@ -53,9 +53,10 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 
 
 def owner_kind(reference: OwnerReference) -> str:
-    """Return the kind to which `reference` refers, as an ObjectRef names it.
+    """Return the kind of the owner `reference`, as an ObjectRef names it.
 
-    A reference without an apiVersion refers to a kind of which only the name is known.
+    A custom kind has its group appended, such as `Widget.example.com`, unless the reference has no
+    apiVersion.
     """
     group, kind = reference.api_version.rpartition("/")[0], reference.kind
     return kind if not group or (group, kind) in _TYPED else f"{kind}.{group}"
@@ -89,7 +90,7 @@ def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
 
 
 def pod_deleted(owner: ObjectRef, pod: Pod) -> list[RecordEvent]:
-    """Return the events about `pod`, which `owner` deletes."""
+    """Return the events of `owner` about its deletion of `pod`."""
     deleted = _pod_deleted(owner, pod.metadata.name)
     cause = DAEMON_POD_ENDED.get(pod.status.phase) if owner.kind == DAEMON_SET else None
     if cause is None:

@@ -137,7 +137,7 @@ class Karpenter:
         return self.history.unconsolidatable | self._disruption.undisruptable(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
-        """Return the nodes that wait for a disruption budget, and the time of its next change.
+        """Return the nodes whose disruption a budget forbids, and the next change of a budget.
 
         See `DisruptionController.awaited_budgets`.
         """

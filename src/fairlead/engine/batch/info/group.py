@@ -110,12 +110,12 @@ def group_name(pod: Pod) -> str:
 
 
 def shadow_group(pod: Pod) -> GroupInfo:
-    """Return the implied group of a pod without a PodGroup.
+    """Return the group of a pod that has no PodGroup.
 
     All pods of one controller share a group, which is created from the first of these pods. A pod
-    without a controller has its own group.
+    without a controller has its own group. An annotation of the pod names the queue, as in Volcano.
 
-    upstream: cache/util.go: createShadowPodGroup; the queue is Volcano's:
+    upstream: cache/util.go: createShadowPodGroup; for the queue,
     pkg/controllers/podgroup/pg_controller_handler.go: createNormalPodPGIfNotExist
     """
     meta = pod.metadata

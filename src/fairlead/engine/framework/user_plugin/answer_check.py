@@ -43,7 +43,7 @@ _USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
 
 
 def refuse(answer: object, wanted: str) -> NoReturn:
-    """Raise TypeError for the result `answer`; `wanted` describes the expected results."""
+    """Raise TypeError for the result `answer`; `wanted` describes what was expected."""
     shown = repr(answer)
     if len(shown) > _SHOWN_MAX:
         shown = f"{shown[: _SHOWN_MAX - 3]}..."

@@ -64,7 +64,8 @@ def guarded(
 ) -> Plugin:
     """Return `plugin` wrapped so that all of its return values are checked.
 
-    Failures of the methods in `substitutes`, which return no status, are reported to `reporter`.
+    If a method in `substitutes` fails, the failure is reported to `reporter`, and the substitute is
+    called instead. A failure of another method is raised as a PluginFault.
     """
     name = plugin.name
 
@@ -81,7 +82,10 @@ def guarded(
 
 
 def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -> BoundMethod:
-    """Return `bound_method`, but its exceptions and refused results become a PluginFault."""
+    """Return a method like `bound_method` that raises its failures as PluginFaults.
+
+    A failure is an exception, or a result that `check` refuses.
+    """
 
     def call(*arguments: Any) -> Any:
         try:
@@ -101,7 +105,7 @@ def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -
 def substituted(
     plugin: str, point: str, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
 ) -> BoundMethod:
-    """Return `bound_method`, but with the result of `instead` if it raises a PluginFault.
+    """Return a method like `bound_method` that calls `instead` after a PluginFault.
 
     The failure is reported to `reporter` as a failure of `plugin` at `point`.
     """

@@ -123,9 +123,8 @@ def _free_attachments(
 ) -> Iterator[RemedyChange]:
     """Yield the deletion of each pod with volumes on `node`, then of several of them.
 
-    The least important pods come first.
-
-    A volume that stays attached without a pod still counts, and then no change is a remedy.
+    The least important pods come first. A volume with a VolumeAttachment counts against the limit
+    even after its pod is deleted, so none of the changes may be a remedy.
     """
     users = [other for other in node.pods.values() if other.shape.has_volumes]
     users.sort(key=importance, reverse=True)

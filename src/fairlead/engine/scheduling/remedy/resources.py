@@ -26,8 +26,8 @@ def propose_for_resources(
 
     The first change lowers the insufficient requests to the free amounts. Deletions begin with
     single pods, terminating pods first, then the least important; then the first 2, 3, … pods are
-    deleted together. Yield nothing for a node that is too small even without pods: a pod that is
-    made for larger nodes cannot be made for this node by a lower request.
+    deleted together. Yield nothing for a node that is too small even without pods, because the pod
+    is meant for larger nodes.
     """
     if capacity_problem(framework, pod, node):
         return

@@ -114,7 +114,10 @@ class CronJobState(Struct):
 
     @property
     def _since(self) -> Instant:
-        """Time from which scheduled times are counted: the last that got a Job, or the creation."""
+        """The last scheduled time that got a Job; the creation of the CronJob if there is none.
+
+        Scheduled times are counted from this time.
+        """
         return (
             parse_timestamp(self.view.metadata.creation_timestamp)
             if self.last is None

@@ -13,10 +13,9 @@ deletion needs no search. The uids of deleted owners are stored, so that depende
 the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if the owner does not exist. Then only the newest uids of deleted owners need to be
-stored. Differs from upstream: if `looks_up_owners` is not set, as in
-a simulation, an owner that was never observed counts as existing. A dump seldom contains all
-owners.
+collected if the owner does not exist. In this case, only the newest GONE_MAX uids of deleted owners
+are stored. Differs from upstream: if `looks_up_owners` is not set, as in a simulation, an owner
+that was never observed counts as existing, because a dump seldom contains all owners.
 
 After a refused write, the object is examined again with exponential backoff.
 
@@ -60,7 +59,7 @@ ORPHAN: Final = "orphan"
 WHY_OWNER_DELETED: Final = "its owner was deleted"
 
 # The size of upstream's cache of absent owners (garbagecollector.go:NewGarbageCollector). Upstream
-# drops the least recently used owner. Which owner is dropped has no effect: it is then looked up.
+# drops the least recently used owner. Any owner may be dropped, because it is then looked up.
 GONE_MAX: Final = 500
 
 Owners = tuple[OwnerReference, ...]

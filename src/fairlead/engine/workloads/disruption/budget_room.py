@@ -36,8 +36,8 @@ class BudgetLimit(Struct, frozen=True):
 
     `healthy` pods are ready and `desired` pods must be ready; `wanted` is the number of replicas.
     `rule` is the budget's limit in words. `problem` is the error text if the budget's status cannot
-    be computed, else "". `owner` is the owner of the budget, whose program writes the budget, such
-    as `Cluster db/pg`, else "".
+    be computed, else "". `owner` is the object that owns the budget, such as `Cluster db/pg`, else
+    "". The operator of this object writes the budget.
     """
 
     key: str
@@ -193,7 +193,10 @@ class BudgetRoom:
 
 
 def _owner(view: PodDisruptionBudget) -> str:
-    """Return the owner of the budget; some operators do not set `controller` in the reference."""
+    """Return kind, namespace and name of the budget's owner; "" without an owner.
+
+    If no owner reference sets `controller`, the first one counts: some operators do not set it.
+    """
     meta = view.metadata
     owner = controller_of(meta) or next(iter(meta.owner_references), None)
     return "" if owner is None else f"{owner.kind} {meta.namespace}/{owner.name}"

@@ -88,10 +88,10 @@ class Disruption:
         form: ConditionForm = short_conditions,
         others: OtherScales | None = None,
     ) -> None:
-        """Start empty; `events` records the events about budgets, which are dropped by default.
+        """Start empty; `events` records the events about budgets (default: they are dropped).
 
         `form` completes the conditions of each status patch. `others` are the scales of custom
-        resources; upstream reads them when a pod or a budget changes, not when they change.
+        resources. As upstream, they are read when a pod or a budget changes, not when they change.
         """
         self._events: EventSink = events or NoEvents()
         self._form = form
@@ -177,7 +177,7 @@ class Disruption:
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
         """Store all objects before any budget is synced; the loaded status counts as written."""
-        for one in loaded.others:  # a definition may follow the objects that it defines
+        for one in loaded.others:  # a CustomResourceDefinition may follow its objects
             self._scales.others.see(one)
         for some in loaded.grouped:
             if isinstance(some, Replicas):

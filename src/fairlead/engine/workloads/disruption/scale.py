@@ -166,7 +166,7 @@ class Scales(Struct):
     def _custom(self, namespace: str, owner: OwnerReference) -> int | None:
         """Return the scale of the custom resource `owner`; None if its kind is not known.
 
-        Raises BudgetError if it has no scale.
+        Raises BudgetError if the custom resource does not exist or has no scale.
         """
         group = owner.api_version.rpartition("/")[0]
         try:

@@ -213,7 +213,7 @@ class HorizontalPodAutoscalers:
     # --- changes -------------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
-        for one in loaded.others:  # a definition may follow the objects that it defines
+        for one in loaded.others:  # a CustomResourceDefinition may follow its objects
             self._targets.others.see(one)
         for some in loaded.grouped:
             if isinstance(some, Replicas):

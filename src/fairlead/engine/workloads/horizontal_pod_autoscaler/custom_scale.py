@@ -1,7 +1,7 @@
 """CustomScales: the scales of custom resources.
 
-A CustomResourceDefinition states in which fields of its objects the number of replicas and the
-selector of the pods are. Autoscalers read the scale at these fields, and write the number of
+A CustomResourceDefinition states which fields of its objects contain the number of replicas and the
+selector of the pods. Autoscalers read the scale at these fields, and write the number of
 replicas. Disruption budgets read the number of replicas. Definitions are found by group and kind:
 all versions of a custom resource have the same fields, so the first served version with a scale is
 used.
@@ -34,13 +34,16 @@ _GroupKind = tuple[str, str]
 
 
 class CustomScales(Struct):
-    """The custom resources of all definitions, and the definitions, by group and kind."""
+    """All CustomResourceDefinitions by group and kind, and their custom resources."""
 
     _definitions: dict[_GroupKind, Json] = field(default_factory=dict)
     _resources: dict[tuple[_GroupKind, str, str], Unstructured] = field(default_factory=dict)
 
     def see(self, one: ApiObject) -> bool:
-        """Store a definition or a custom resource; return whether `one` is a custom resource."""
+        """Store a definition or a custom resource; return True for a custom resource.
+
+        Other objects, and custom resources without a definition, are ignored.
+        """
         if not isinstance(one, Unstructured):
             return False
         if one.kind == DEFINITION:
@@ -52,7 +55,7 @@ class CustomScales(Struct):
         return True
 
     def forget(self, one: ApiObject) -> bool:
-        """Remove a definition or a custom resource; return whether `one` is a custom resource."""
+        """Remove a definition or a custom resource; return True for a stored custom resource."""
         if not isinstance(one, Unstructured):
             return False
         if one.kind == DEFINITION:
@@ -103,7 +106,7 @@ def _scale(one: Unstructured, group: str, paths: Json) -> Scale:
     text = _at(obj, tuple(paths.get("labelSelectorPath", "").strip(".").split("."))) or ""
     try:
         selector = parse_selector(text)
-    except SelectorError as problem:  # from a snapshot; clients cannot write it
+    except SelectorError as problem:  # only from a snapshot: the API server refuses such a text
         raise ScaleError(str(problem)) from problem
     meta = one.metadata
     ref = ObjectRef(f"{one.kind}.{group}", meta.namespace, meta.name, meta.uid)

@@ -143,7 +143,7 @@ class JobRule:
         return NOTHING
 
     def wanted(self, running: int) -> int:
-        """Return the number of pods that should be active, while `running` pods are.
+        """Return the number of pods that should be active; `running` pods are active now.
 
         It is 0 if the Job is suspended or has reached its end.
         """

@@ -1,11 +1,11 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
 A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
-`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff,
-which ends at most a second after a pod of a Job has ended. After the backoff, the owner creates a
-single pod. The owner creates the other missing pods when that creation has succeeded (upstream's
-slow start). Other work, such as status writes and rollout steps, waits in `changed` until all
-changes of the same instant are handled.
+`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff. The
+backoff of a Job ends at most a second after one of its pods has ended. After the backoff, the owner
+creates a single pod. The owner creates the other missing pods when that creation has succeeded
+(upstream's slow start). Other work, such as status writes and rollout steps, waits in `changed`
+until all changes of the same instant are handled.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ class PodSets(Struct):
     def _retry_soon(self, pods: PodSet, now: Instant) -> None:
         """Shorten the backoff of a Job one of whose pods has ended or was deleted.
 
-        Quotas count the pod no longer, so the Job can probably create another pod.
+        Quotas no longer count that pod, so the Job can probably create another pod.
         """
         # upstream: job_controller.go:updatePod, enqueueSyncJobBatched
         due = now + JOB_BATCH_PERIOD

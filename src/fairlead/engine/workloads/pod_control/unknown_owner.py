@@ -53,9 +53,11 @@ class UnknownOwnerRule(Struct, frozen=True):
         return replicas.names if self.keeps_names else [""] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
-        """Return whether the pod is deleted or, if its owner is of REPLICA_KINDS, has failed.
+        """Return whether the owner replaces `pod`, whose state is now `after` (None: removed).
 
-        Pod garbage collection marks a pod as failed just before it deletes the pod.
+        The owner replaces a pod that is deleted. It replaces a failed pod if its kind is one of
+        REPLICA_KINDS, or if pod garbage collection made the pod fail, because it deletes the pod
+        next.
         """
         # upstream: pkg/controller/podgc/gc_controller.go: markFailedAndDeletePodWithCondition
         if after is not PodState.FAILED:

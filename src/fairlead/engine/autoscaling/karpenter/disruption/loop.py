@@ -138,7 +138,7 @@ class DisruptionLoop:
         return kept
 
     def over_budget(self, now: Instant) -> dict[str, str]:
-        """Return the nodes that a method skips now because a budget allows no disruption.
+        """Return the nodes that a disruption method skips because a budget allows no disruption.
 
         The result maps the name of each node to the name of its NodePool.
         """
@@ -253,9 +253,11 @@ class DisruptionController:
         return self._loop.undisruptable(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
-        """Return the nodes that wait for a disruption budget, and the time of its next change.
+        """Return the nodes whose disruption a budget forbids, and the next change of a budget.
 
-        Returns None if no node waits, or if the budgets of the nodes' NodePools never change.
+        The nodes are sorted by name. The change is the next time at which a budget of their
+        NodePools starts or ends. Returns None if there are no such nodes, or if no budget of their
+        NodePools ever changes.
         """
         waiting = self._loop.over_budget(now)
         pools = self._context.cluster.node_pools

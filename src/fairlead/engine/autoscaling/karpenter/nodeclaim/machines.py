@@ -305,5 +305,5 @@ def registered(claim: NodeClaim, node_name: str, now: Instant) -> NodeClaim:
 
 
 def initialized(claim: NodeClaim, now: Instant) -> NodeClaim:
-    """Return the registered NodeClaim with the condition that its Node can run pods."""
+    """Return the registered NodeClaim with the condition Initialized: its Node can run pods."""
     return with_condition(claim, INITIALIZED_CONDITION, INITIALIZED_CONDITION, now)
