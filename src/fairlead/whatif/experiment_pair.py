@@ -123,7 +123,7 @@ def _zone_notes(change: ClusterChange, without: Experiment) -> Iterator[str]:
     """Yield a note that an autoscaler may create nodes in a zone that fails."""
     if change.failures.fail_zone and (without.autoscaler or without.karpenter):
         yield (
-            "An autoscaler may still create nodes in a zone that fails, and they work. In a "
+            "An autoscaler may still create working nodes in a zone that fails. In a "
             "scenario, the event out-of-capacity prevents this."
         )
 

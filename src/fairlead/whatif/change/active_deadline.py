@@ -1,11 +1,11 @@
 """Leaves out activeDeadlineSeconds of what a change starts, if the run time of the pods is unknown.
 
-Pods without a known run time are assumed to keep running. So each of these Jobs and pods would
-exceed its deadline, and the answer would say that the change makes it fail. Jobs and pods that run
-in the dump keep their deadline: it passes in the run without the change, too.
+Pods without a known run time are assumed to keep running. So a Job or pod that the change starts
+would exceed its deadline, and the answer would say that the change makes it fail. Jobs and pods
+that run in the dump keep their deadline: it passes in the run without the change, too.
 
 The deadline of a Job is removed from the Job. The deadline of a pod stays in its specification,
-because quotas of scope Terminating count the pod by it; the simulated kubelets ignore it.
+because it decides which quotas count the pod (scope Terminating); the simulated kubelets ignore it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NAMES_MAX: Final = 3
 
 
 class IgnoredDeadlines(Struct, frozen=True):
-    """Whether the deadline of a pod is ignored: that of the pods and Jobs with these names.
+    """A function that tells whether the kubelets ignore the deadline of a pod.
 
-    The names are kind, namespace and name.
+    `names` are the (kind, namespace, name) of these pods, and of the Jobs that own such pods.
     """
 
     names: frozenset[tuple[str, str, str]]
@@ -49,12 +49,12 @@ class IgnoredDeadlines(Struct, frozen=True):
 def without_deadlines(
     script: ChangeScript, run_durations: RunDurations | None
 ) -> tuple[ChangeScript, IgnoredDeadlines | None]:
-    """Return `script` in which the Jobs that it creates or resumes have no deadline.
+    """Return `script` without the deadlines of the Jobs that it creates or resumes.
 
-    Return also which pods ignore their own deadline: those of these Jobs, and those that `script`
-    creates; None if no pod has a deadline. A note names the Jobs and pods. A Job or pod keeps its
-    deadline if it has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns the
-    run time.
+    The second result tells which pods have a deadline that the kubelets ignore: pods of these Jobs,
+    and pods that `script` creates. It is None if there are no such pods. A note in the script names
+    the Jobs and pods. A Job or pod keeps its deadline if it has the annotation
+    `fairlead.dev/run-duration`, or if `run_durations` returns the run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []
@@ -143,6 +143,6 @@ def _note(found: Sequence[_Deadline]) -> str:
     more = f" and {len(found) - _NAMES_MAX:,} more" if len(found) > _NAMES_MAX else ""
     return (
         f"{_FIELD} of {names}{more} is not applied, because the run time of the pods is unknown "
-        f"(annotation {RUN_DURATION}). In the answer, the pods run until the end; if they run "
-        f"longer than the deadline, {fail}."
+        f"(annotation {RUN_DURATION}). In the answer, the pods run until the end; in the cluster, "
+        f"{fail} if the run time exceeds the deadline."
     )

@@ -24,11 +24,11 @@ class EditedFields:
         self._places: dict[ObjectRef, dict[Place, str]] = defaultdict(dict)
 
     def add(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
-        """Add the fields of `target` that `option` sets; `places` maps each path to its name.
+        """Add the fields of `target` that `option` sets.
 
-        The name is an option (`--…`) if the user did not name the field. Raises
-        InputError if a field replaces an earlier value. A value for a part of an earlier value
-        replaces only this part, so it is accepted.
+        `places` maps the path of each field to its name in error messages. The name is the option
+        (`--…`) if the user did not name the field. Raises InputError if a field replaces an earlier
+        value. A value for a part of an earlier value replaces only this part, so it is accepted.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)

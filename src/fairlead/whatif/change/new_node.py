@@ -46,9 +46,9 @@ def new_nodes(
 ) -> list[Manifest]:
     """Return `count` Nodes like `model`, each followed by its dependents.
 
-    The dependents are copies of the CSINode, the ResourceSlices, the own CSIStorageCapacities and
-    the static pods of `model`.
-    `start` is the time of creation of the nodes.
+    The dependents are copies of the CSINode, the ResourceSlices and the static pods of `model`, and
+    of the CSIStorageCapacities that belong only to `model`. `start` is the time of creation of the
+    nodes.
 
     The labels and the size in `templates` take precedence over those of `model`. The templates are
     used in turn, so that the nodes are spread over the zones of an instance type. Raises
@@ -102,7 +102,10 @@ def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
 
 
 def _own_capacities(model: str, own: Sequence[str], inventory: Inventory) -> list[Json]:
-    """Return the CSIStorageCapacities of the node `model` alone: a label in `own` selects it."""
+    """Return the CSIStorageCapacities that belong only to the node `model`.
+
+    Their topology selects the node by a label in `own`.
+    """
     return [
         one.value
         for one in inventory.of_kind(CSI_STORAGE_CAPACITY)

@@ -47,7 +47,7 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
 def owned_hint(owner: Manifest, inventory: Inventory) -> str:
     """Return a hint that names the largest workload that `owner` controls; "" if there is none.
 
-    Custom resources, such as a DeploymentConfig of OpenShift, have the pods of this workload.
+    A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through this workload.
     """
     owned = [
         one for kind in _SCALABLE for one in inventory.of_kind(kind) if _is_controlled(one, owner)
@@ -57,17 +57,17 @@ def owned_hint(owner: Manifest, inventory: Inventory) -> str:
 
 
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
-    """Return a note that something else also scales `workload`, which is scaled to `replicas`.
+    """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
-    This is a HorizontalPodAutoscaler, whose metrics a what-if lacks, or the controller of a custom
-    resource that owns the workload. Return "" if nothing else scales it.
+    This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the
+    workload. `replicas` is the new number of replicas; with 0, an autoscaler does nothing.
     """
     autoscaler = autoscaler_of(workload, inventory)
     # upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     if autoscaler is not None and replicas:
         return (
-            f"{autoscaler.title} scales {workload.title} again by its metrics. It has none here "
-            "unless --load gives them; it only keeps its limits."
+            f"{autoscaler.title} scales {workload.title} again by its metrics. Here, metrics come "
+            "only from --load; without them, it only enforces minReplicas and maxReplicas."
         )
     owner = _controller(workload)
     if owner and is_custom(str(owner.get("apiVersion"))):

@@ -127,7 +127,7 @@ class _Form(msgspec.Struct):
 class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
-    `places` has the path of each amount that changes, with the option. `target` is None if the VPA
+    `places` maps the path of each amount that changes to the option. `target` is None if the VPA
     has no effect; `note` then contains the reason.
     """
 

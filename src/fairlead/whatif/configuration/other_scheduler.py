@@ -1,8 +1,9 @@
 """Other schedulers: those that have bound pods of a snapshot, but that no configuration describes.
 
-Their rules are unknown. Pods with their names follow the rules of kube-scheduler, so that a
-displaced pod does not wait for ever for a scheduler that the real cluster has. A name that no bound
-pod has may be a mistake, so pods with such a name stay pending (`no_scheduler`).
+Their rules are unknown. Pods whose schedulerName is the name of such a scheduler follow the rules
+of kube-scheduler. Otherwise a displaced pod would wait for ever for a scheduler that the real
+cluster has. A schedulerName that neither a configuration nor a bound pod has may be a mistake, so
+its pods stay pending (`no_scheduler`).
 """
 
 from __future__ import annotations
@@ -64,5 +65,5 @@ def rules_note(names: Iterable[str]) -> str:
 
 
 def no_scheduler(name: str) -> str:
-    """Return the reason why pods with the schedulerName `name`, which no scheduler has, wait."""
+    """Return why pods with the schedulerName `name` stay pending: no scheduler has this name."""
     return f'no scheduler has the name "{name}"'

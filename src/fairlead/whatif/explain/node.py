@@ -147,7 +147,10 @@ def _verdict(
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield sentences if the node is not Ready, deleted, cordoned, or has lasting taints."""
+    """Yield a sentence for each state of the node that keeps new pods away from it.
+
+    The states are: not Ready, being deleted, cordoned, and lasting taints.
+    """
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
         message = ready.message.rstrip(".") or "no message"

@@ -76,8 +76,8 @@ class Explanation(Struct, frozen=True):
     `remedies` maps infeasible nodes to small changes that would make them feasible. No remedy is
     searched for a node that is not Ready, because the pod would not start there, or for a node
     that an extender rejected. If more than REMEDIES_MAX of the remaining nodes are infeasible,
-    `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched. `too_small` maps
-    nodes that would be too small for the pod even without other pods to texts that say so.
+    `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched. Some nodes are too
+    small for the pod even without other pods; `too_small` maps each of them to a text that says so.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). It is None for

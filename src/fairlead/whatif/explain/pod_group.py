@@ -27,7 +27,7 @@ class PodGroupTrial(Struct, frozen=True):
 
 
 def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
-    """Try the waiting pods of the PodGroup of `pod`, and return the result.
+    """Try to place the waiting pods of the PodGroup of `pod`; return the result.
 
     Returns None if the pod has no PodGroup. Neither preemption nor extenders are part of the trial.
     """

@@ -225,7 +225,10 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def not_back(self) -> list[LostPod]:
-        """The pods of `lost` that should run: the others belonged to a node or are not needed."""
+        """The pods of `lost` that should run.
+
+        The others belonged to a removed node, or their workloads no longer need them.
+        """
         return [one for one in self.lost if one.cause.is_loss]
 
 

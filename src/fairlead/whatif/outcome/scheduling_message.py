@@ -29,7 +29,8 @@ def short_reason(message: str) -> str:
 def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 
-    The reason of an empty message is "not tried yet", that of any other message is the message.
+    An empty message gives the reason "not tried yet". A message of another form is itself the only
+    reason.
     """
     if not message:
         return [NOT_TRIED]

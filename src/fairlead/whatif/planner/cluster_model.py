@@ -231,8 +231,8 @@ class ClusterModel:
     def missing_scheduler(self, pod: PodInfo) -> str:
         """Return the reason why no scheduler places `pod`; "" if a scheduler has its schedulerName.
 
-        A scheduler has the name if it is the name of a profile or of a batch scheduler, or if the
-        snapshot has a bound pod with it (`other_scheduler`).
+        A schedulerName counts as that of a scheduler if a profile or a batch scheduler has it, or
+        if a bound pod of the snapshot has it (`other_scheduler`).
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
@@ -249,9 +249,10 @@ class ClusterModel:
         return found
 
     def dependents(self, node: str) -> list[Dependent]:
-        """Return the CSINode and ResourceSlices of `node` in the snapshot, if it has any.
+        """Return the objects of the snapshot that describe the node with the name `node`.
 
-        The result also has the CSIStorageCapacities whose topology has a label with its name.
+        These are its CSINode and ResourceSlices, and the CSIStorageCapacities with a topology label
+        whose value is the name of the node.
         """
         if self._dependents is None:
             self._dependents = {}

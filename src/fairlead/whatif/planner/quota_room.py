@@ -24,14 +24,20 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 
 
 class QuotaRoom:
-    """Checks and counts the pods that replace pods of `model` in its store."""
+    """Checks whether quotas admit replacements of the pods of `model`, and counts replacements.
+
+    The pods are counted in the store of `model`.
+    """
 
     def __init__(self, model: ClusterModel) -> None:
         """Read quotas and pods from the store of `model`."""
         self._model = model
 
     def refusal(self, pod: PodInfo) -> str:
-        """Return the message that refuses a replacement of `pod` for good, "" if it is created."""
+        """Return the message of the quota that refuses the replacement of `pod` for good.
+
+        Returns "" if the quotas admit the replacement after `pod` has stopped.
+        """
         storage, namespace = self._model.store.storage, pod.namespace
         old = storage.find(POD, namespace, pod.pod.metadata.name)
         if old is None or not self._model.count_quotas(namespace):
@@ -50,7 +56,7 @@ class QuotaRoom:
         return ""
 
     def replace(self, pod: PodInfo) -> None:
-        """Count the replacement of `pod` in place of `pod`."""
+        """Count the replacement of `pod` in the quotas instead of `pod`."""
         storage = self._model.store.storage
         old = storage.find(POD, pod.namespace, pod.pod.metadata.name)
         if old is not None:

@@ -57,11 +57,11 @@ class NewNode(Struct, frozen=True):
 
 
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
-    """Return a function that tells whether the deletion of another pod would not help `pod`.
+    """Return a function that returns True for pods whose deletion would not help `pod`.
 
-    It would not help if the pod is created again and needs the same place: a pod of the same
-    workload, a pod of a DaemonSet, a static pod, and the pod of any controller if its priority is
-    higher than that of `pod`, because the scheduler then places the new pod first.
+    These are pods that are created again and need the same place: pods of the same workload, pods
+    of DaemonSets, static pods, and pods of any controller with a higher priority than `pod`,
+    because the scheduler places their replacements first.
     """
     workload = workload_of(pod.pod)
 
@@ -96,7 +96,7 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 
 
 def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
-    """Return why every node is too small for `pod`, also without other pods; "" if one is not."""
+    """Return why every node is too small for `pod`, even without other pods; "" if one is not."""
     names, nodes = model.table.resources.names, list(model.table.nodes())
     largest = {
         column: max((node.allocatable_of(column) for node in nodes), default=amount)
@@ -146,7 +146,7 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     smallest one with which a node that gives this reason takes the pod. Only the first
     `REMEDIES_MAX` Ready nodes are tried, because the pod would not start on other nodes. If there
     is no such change for any reason, one more node is tried (`find_new_node`). If all nodes are too
-    small for the pod, this takes the place of the change.
+    small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

@@ -19,8 +19,8 @@ INTERNED_MIN = 8  # with fewer values, an index costs more than it saves
 def finite(value: Any) -> Any:
     """Return `value`; a float is rounded to four places, NaN and infinity become None.
 
-    These are the places of costs in the JSON output. With three places, 0.7345 would become 0.735,
-    which the page shows as 0.74.
+    Costs in the JSON output have four places, too. With three places, 0.7345 would become 0.735,
+    and the page would show 0.74.
     """
     if not isinstance(value, float):
         return value

@@ -77,8 +77,8 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
 def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
     """Return a histogram of the measure `one` as HTML.
 
-    `values` has its value in each of the `cases` cases whose result contains the measure. The bars
-    are the numbers of cases in `_BINS` ranges of equal width.
+    `values` has one value for each case whose result contains the measure; `cases` is the number of
+    all cases. The bars are the numbers of cases in `_BINS` ranges of equal width.
     """
     least, most = one["least"], one["most"]
     if least == most:

@@ -189,7 +189,7 @@ class _NumberedEvent:
         self._check_modifiers()
         self.originals = [] if event.create is None else self._originals(event.create)
         self.patched: Manifest | None = None  # set by `steps`
-        self.outage: Outage | None = None  # set by `steps`, which leave out its end
+        self.outage: Outage | None = None  # set by `steps`, which do not contain its end
 
     def steps(self, inventory: Inventory, deleted: set[ObjectRef]) -> Iterator[ScriptedStep]:
         """Yield the steps of this event. Raises InputError.

@@ -29,8 +29,9 @@ FLAP_TIMES: Final = "60s/120s"
 class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
-    `lasts` is None for a permanent outage. The behaviour RUNNING ends earlier outages. `source` and
-    `what` name the option or scenario field in error messages.
+    `at` (ns) counts from the start of the run. `lasts` (ns) is None for a permanent outage. The
+    behaviour RUNNING ends earlier outages. `source` and `what` name the option or scenario field in
+    error messages.
     """
 
     source: str

@@ -146,7 +146,7 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 
 
 def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
-    """Return a note that a plan does not simulate the autoscaler of the cluster, if it has one.
+    """Return a note about the autoscaler in `manifests`, which plans do not simulate; () if none.
 
     `effect` is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler does not choose the types of nodes,
     so there is no note about it with CHOOSES_NODES.

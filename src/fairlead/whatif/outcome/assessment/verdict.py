@@ -486,7 +486,10 @@ def _started(effect: Effect) -> str | None:
 
 
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
-    """Return when the new `pod` first ran in `run`; an autoscaler may have moved it later."""
+    """Return when the new `pod` first ran in `run`; None if it has not run.
+
+    An autoscaler may have moved the pod later, so its last start can be another time.
+    """
     first = pod.first_started_at
     has_run = pod.started_at is not None and first is not None and first >= run.started_at
     return first if has_run else pod.started_at
@@ -671,7 +674,7 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
     """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod.
 
-    Several bare pods, such as the members of a gang, are no workloads.
+    Several bare pods, such as the members of a gang, are called "pods without a controller".
     """
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:

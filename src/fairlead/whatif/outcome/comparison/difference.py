@@ -225,9 +225,10 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 
 
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
-    """Yield the pods that completed after the change, beyond those of `without`, sorted by key.
+    """Yield the pods that completed after the change only in `changed`, sorted by key.
 
-    The pods of a workload are counted, because their names can be random.
+    Names can be random, so the pods of a workload are counted: as many are yielded as the workload
+    has more completed pods in `changed` than in `without`.
     """
     before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
     known = {pod.key for pod in before}
@@ -330,7 +331,7 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 
 
 def unneeded(updated: Iterable[PodUpdate], removed: Iterable[PodEnd]) -> set[str]:
-    """Return the keys of the pods before each of the updates, and of the `removed` pods."""
+    """Return the keys of the pods that the updates replaced, and of the `removed` pods."""
     return {*(one.before.key for one in updated), *(pod.key for pod in removed)}
 
 
@@ -339,9 +340,9 @@ def newly_lost(
 ) -> tuple[LostPod, ...]:
     """Return the pods that an outage loses only in `changed`.
 
-    Pods that completed or were deleted in `without` are left out. So are pods that nothing replaces
-    because they belonged to a removed node or are `unneeded`. Pods that exist only in `changed` are
-    included.
+    Pods that completed or were deleted in `without` are left out. So are pods that need no
+    replacement: they belonged to a removed node, or their keys are in `unneeded`. Pods that exist
+    only in `changed` are included.
     """
     if changed.outage is None:
         return ()

@@ -39,7 +39,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     existed in the run with the change. `missing` are pods that the workload wants and could
     not create, except those in `not_created` and `down`, which existed before.
 
-    `belongs_to_node` is set for a DaemonSet and for a static pod, whose pods run nowhere else.
+    `belongs_to_node` is set for a DaemonSet and for a static pod: their pods never move to another
+    node.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
@@ -310,7 +311,7 @@ def _add_budgets(
 def _add_outdated(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """Count the pods of old revisions beside which pods of a new revision are pending at the end.
+    """Count the pods of old revisions in workloads whose pods of a new revision are pending.
 
     A revision is new if no pod has it at the end of the run `without` the change.
     """

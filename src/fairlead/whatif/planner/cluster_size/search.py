@@ -54,7 +54,7 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
-_COUNTS_MAX: Final = 8  # of the numbers of nodes of a type that could be cheaper, so many are tried
+_COUNTS_MAX: Final = 8  # the maximum number of node counts that are tried for a type
 _UNIFY_CYCLES_MAX: Final = 20_000  # after so many cycles, no other set of one type is tried
 _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this number of pods
 
@@ -97,7 +97,7 @@ class SizeSearch:
         self._kept = 0
         self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._manner = _MANNERS[0]
-        self._only: tuple[str | None, str] | None = None  # (pool or all, type) to add only
+        self._only: tuple[str | None, str] | None = None  # add only this (pool or all, type)
         self._origins: dict[str, str] = {}  # by uid of the new pod: the node of the old pod
         self.result = SizeResult()
 
@@ -488,9 +488,9 @@ class SizeSearch:
     def _unify_pool(self, pool: str | None, kinds: Iterable[Sequence[int]]) -> None:
         """Replace the nodes of `pool` by nodes of one of `kinds`, if that is cheaper.
 
-        A kind consists of the indexes of its offers. For each kind, the numbers of nodes are tried
-        that are not less than a lower bound and cost less than the present nodes; if there are more
-        than `_COUNTS_MAX` such numbers, some are left out.
+        A kind consists of the indexes of its offers. For each kind, different numbers of nodes are
+        tried, beginning with a lower bound, as long as they cost less than the present nodes. If
+        there are more than `_COUNTS_MAX` such numbers, some are left out.
         """
         inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
         with self._model.hypothesis():
@@ -515,10 +515,10 @@ class SizeSearch:
         return sum(one.price for one in self.result.nodes.values() if pool in (None, one.pool))
 
     def _fewest(self, wanted: Sequence[float], kind: Sequence[int], *, is_all: bool) -> int | None:
-        """Return a lower bound on the number of nodes of a kind that hold `wanted`.
+        """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
 
-        Return None if no number of nodes does. If `is_all` is set, there will be no other nodes, so
-        that the nodes must also survive the failures.
+        Return None if no number of nodes does. If `is_all` is set, the cluster has no other nodes,
+        so these nodes must also survive the failures.
         """
         rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
         pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]

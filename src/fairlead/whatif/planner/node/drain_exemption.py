@@ -1,8 +1,8 @@
 """Nodes that no plan drains: virtual nodes, and nodes that are being deleted.
 
 A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod: it ends with
-the pod, and the new pod gets a new node with the present version. The program that runs a virtual
-kubelet is a workload of the cluster.
+the pod, and the replacement gets a new node with the current Kubernetes version. The program of a
+virtual kubelet runs in a pod of the cluster.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def drain_exemption(node: Node) -> str:
 
 
 def deletion_words(node: Node) -> str:
-    """Return that `node` is being deleted, with its finalizers; "" if it is not being deleted."""
+    """Return a text that says that `node` is being deleted, and names its finalizers; else ""."""
     meta = node.metadata
     if not meta.deletion_timestamp:
         return ""

@@ -57,8 +57,9 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet, with the pods of DaemonSets and the static pods on it.
 
-    The node gets copies of the CSINode, of the ResourceSlices and of the own CSIStorageCapacities
-    of the node `like`; if `has_devices` is False, it gets no ResourceSlices.
+    The node gets copies of the CSINode and ResourceSlices of the node `like`, and of the
+    CSIStorageCapacities that belong only to this node. If `has_devices` is False, it gets no
+    ResourceSlices.
     """
 
     node: Node
@@ -104,7 +105,10 @@ class NodeCopy(Struct, frozen=True):
                 yield replace(one, metadata=replace(meta, name=named, uid=named), spec=spec)
 
     def _own_topology(self, one: CSIStorageCapacity) -> LabelSelector | None:
-        """Return the topology of `one` for the new node; None if `one` is not of one node alone."""
+        """Return the topology of `one` for the new node.
+
+        Returns None if `one` does not belong to the node `like` alone.
+        """
         name, labels = self.node.metadata.name, self.node.metadata.labels
         selector = one.node_topology or LabelSelector()
         before = selector.match_labels

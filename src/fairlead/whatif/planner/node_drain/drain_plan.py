@@ -110,7 +110,7 @@ class DrainPlan(Struct):
 
 
 def begun_plan(model: ClusterModel, nodes: Sequence[str]) -> DrainPlan:
-    """Return a plan for `nodes` without drains; exempt nodes are left out (`drain_exemption`).
+    """Return a plan for `nodes` that has no drains yet, without exempt nodes (`drain_exemption`).
 
     Raises InputError if no node is left.
     """
@@ -181,9 +181,10 @@ def _planned(
 
 
 def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[DrainFlag, ...]:
-    """Return the flags that kubectl needs for `drains`, before the first of them begins.
+    """Return the flags that kubectl needs for `drains`.
 
-    Blocked nodes are not drained, so their pods need no flag.
+    The pods in `model` must be on the nodes where they are before the first drain. Blocked nodes
+    are not drained, so their pods need no flag.
     """
     return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
 
@@ -355,9 +356,9 @@ def _pace_findings(plan: DrainPlan) -> list[str]:
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
         # A blocked node stays in service, because some pods may run nowhere else.
         count = len(plan.drains)
-        some = f"only the {count:,} nodes of the order below"
+        some = f"only the {count:,} nodes listed below"
         which = "all of them" if count == len(plan.nodes) else some
-        found.append(f"Cordon {which} first, so that no pod moves twice.")
+        found.append(f"First cordon {which}, so that no pod moves twice.")
     return found
 
 

@@ -476,8 +476,8 @@ def _several(
 ) -> Blocker:
     """Return the blocker of a pod with several budgets, `limits`.
 
-    The edit of the blocker deletes `others`, which are all budgets of the pod except one; if there
-    is a budget with an owner, it is that one, because its owner would create it again.
+    The edit of the blocker deletes `others`: all budgets of the pod except one. The caller keeps a
+    budget with an owner, if there is one, because the owner would create it again.
     """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"
@@ -559,7 +559,8 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
     """Return the command that changes the budget of `limit` to `rule` with the merge patch `patch`.
 
-    If the budget has an owner, the change must be made there, because it would be reverted here.
+    If the budget has an owner, return a text that names the owner as the place for the change,
+    because the owner would revert a change of the budget.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

@@ -171,7 +171,7 @@ class BudgetRecorder(Struct):
 
 
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:
-    """Return whether the eviction API evicts unready pods of `pdb` even without a disruption left.
+    """Return whether the eviction API evicts unready pods even if `pdb` allows no disruption.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """

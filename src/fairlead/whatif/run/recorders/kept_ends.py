@@ -107,7 +107,7 @@ def listed(
 
 
 def _liveness(pod: Pod) -> int:
-    """Return a sort key: live pods are best, then succeeded, failed and terminating pods."""
+    """Return a number that is highest for live pods, then succeeded, failed, terminating pods."""
     if is_terminating(pod):
         return 0
     if is_terminal(pod):

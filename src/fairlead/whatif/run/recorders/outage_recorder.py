@@ -75,7 +75,7 @@ class FailedNode(Struct):
 class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
-    `back_at` is the time at which it was last up again; None if it was not.
+    `back_at` is the time at which the pod was last up again; None if it was not.
     """
 
     pod: Pod
@@ -101,7 +101,7 @@ class OutageRecorder(Struct):
     zones: list[ZoneChange] = field(default_factory=list)
     node_samples: list[NodeSample] = field(default_factory=list)
     pod_samples: list[AffectedPodSample] = field(default_factory=list)
-    _backs: Counter[Instant] = field(default_factory=Counter)  # numbers of returned pods
+    _backs: Counter[Instant] = field(default_factory=Counter)  # {time: returned pods}
     _rates: dict[str, float] = field(default_factory=dict)  # nodes per second, by zone
     _states: dict[str, NodeState] = field(default_factory=dict)
     # {node: result of `is_serving`}

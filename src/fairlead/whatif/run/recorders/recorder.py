@@ -464,7 +464,7 @@ class Recorder(Struct):
         self.history.place(pod.metadata.uid, occupied, self.now)
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
-            # A later pod with the same key, such as the replacement of an evicted pod, keeps it.
+            # A replacement has the same original key, so it keeps the first start of the chain.
             track.first_started_at = self._first_starts.setdefault(original_key(pod), self.now)
         if track.ended_at is None and is_terminal(pod):
             track.ended_at = self.now
@@ -637,7 +637,7 @@ class Recorder(Struct):
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield the terminating pods on drained nodes that never end.
 
-        The kubelet of the node does not answer, or the pod has finalizers of other programs.
+        Either the kubelet of the node does not answer, or a finalizer of another program remains.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):
@@ -668,7 +668,7 @@ class Recorder(Struct):
         """Return the time at which `pod`, which is observed for the first time, was created.
 
         A creationTimestamp has whole seconds, so a pod that is observed in the second of its
-        creation was created now.
+        creation counts as created now.
         """
         text = pod.metadata.creation_timestamp
         created = parse_timestamp(text) if text else self.now

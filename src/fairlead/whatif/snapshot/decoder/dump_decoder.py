@@ -104,9 +104,10 @@ _WORKLOADS: Final[
     _DaemonSet: (DAEMON_SET, DaemonSet, msgspec.json.Decoder(DaemonSetStatus).decode),
 }
 
-# The API server does not store empty fields, except fields of workloads such as these, which are
-# pointers or lack omitempty in upstream's types. An object with another one is decoded as JSON,
-# which takes longer and leaves out exactly the fields that are not stored.
+# In a workload, the API server stores these fields even if they are empty, because they are
+# pointers or lack omitempty in upstream's types. It leaves out other empty fields. A dumped
+# workload with another empty field is decoded as JSON, which is slower but leaves out exactly the
+# same fields.
 _STORED_EMPTY: Final = (
     rb"allowPrivilegeEscalation|automountServiceAccountToken|availableReplicas|collisionCount"
     rb"|currentNumberScheduled|desiredNumberScheduled|emptyDir|enableServiceLinks"
@@ -221,8 +222,8 @@ class DumpDecoder:
             on_node = _decode_node_status(item.status)
             node = Node(metadata=item.metadata, spec=item.spec, status=on_node)
             return DumpedObject(NODE, node, text)
-        # The view contains the template as JSON, in which annotations may be null. With an empty
-        # field, it would never equal a template that the API server has stored.
+        # The view contains the template as JSON, in which annotations may be null. A template with
+        # an empty field would never equal a template that the API server has stored.
         if b"null" in bytes(text) or _EMPTY_FIELD.search(bytes(text)):
             return None
         kind, view, decode_status = _WORKLOADS[type(item)]

@@ -709,7 +709,7 @@ def test_a_plan_without_the_blocked_nodes_cordons_only_the_others(planner, exper
     plan = plan_of(planner(*objects, make.node("d")), ["a", "b", "c"])
     run_plan(plan, experiment(*objects, make.node("d")), NoProgress())
     found = drain_answer(plan, "dump.yaml", ()).to_json()["findings"]
-    assert "Cordon only the 2 nodes of the order below first, so that no pod moves twice." in found
+    assert "First cordon only the 2 nodes listed below, so that no pod moves twice." in found
 
 
 def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
