@@ -422,7 +422,7 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
             shown = one_line(not_utf8[0].encode(errors="replace").decode())
             return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
-        case FileNotFoundError(filename=None):  # of os.getcwd
+        case FileNotFoundError(filename=None):  # raised by os.getcwd
             return "the current directory does not exist", exit_code.BAD_INPUT
         case OSError(filename=str() | None as name, strerror=str(reason)):
             where = "output" if name is None else one_line(name)  # usually standard output

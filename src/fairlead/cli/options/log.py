@@ -55,9 +55,10 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """As `logging`, but errors and warnings are logged even if no decision is.
+        """As `logging`, but errors and warnings are logged even if no decisions are.
 
-        `write` receives each line and its time; by default, standard error does. Raises InputError.
+        `write` receives each line and its time; by default, lines are written to standard error.
+        Raises InputError as `logging` does.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

@@ -238,7 +238,7 @@ def _amount(what: str, amount: float | None) -> str:
 
 
 def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Section:
-    """Return the section of workloads, which may grow until it shows every harmed workload.
+    """Return the section of workloads, which shows all harmed workloads if there is room.
 
     `untouched` is the number of workloads that the change does not affect, of which `bare` are pods
     without a controller.

@@ -258,6 +258,6 @@ def test_a_pod_of_a_gang_is_tried_with_the_waiting_pods_of_the_gang(
     lines = console.file.getvalue().splitlines()
     if found.held_group:
         assert lines[1] == "Not bound: its PodGroup default/g cannot start now."
-        assert lines[2] == "Alone: Goes to a, the only node that fits."
+        assert lines[2] == "Without its group: Goes to a, the only node that fits."
     elif not gated:
         assert lines[1] == "Goes to a, the only node that fits."

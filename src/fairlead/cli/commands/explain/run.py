@@ -328,7 +328,7 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
     if explanation.held_group and found.via:
         print_line(console, f"Not bound: its PodGroup {explanation.held_group} cannot start now.")
-        print_line(console, f"Alone: {_decision(found)}")
+        print_line(console, f"Without its group: {_decision(found)}")
     else:
         print_line(console, _decision(found))
     if found.preemption is not None and found.preemption.nominated:
@@ -448,8 +448,8 @@ def _one_more_node(new: NewNode) -> str:
     if not new.like:
         return f"{new.refusal[0].upper()}{new.refusal[1:]}."
     if new.refusal:
-        none = "No node like an existing one would take the pod."
-        return f"{none} For one like {new.like}: {new.refusal}"
+        none = "No copy of an existing node would take the pod."
+        return f"{none} A copy of {new.like} refuses it: {new.refusal}"
     option = f"--add-nodes 1 --like {new.like}"
     return f"One more node like {new.like} would take the pod (fairlead whatif {option})."
 

@@ -184,7 +184,7 @@ def run_controllers(request: RunRequest) -> int:
 
 
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
-    """Return the source of events about the Lease: the name in the first profile.
+    """Return the source of events about the Lease: the schedulerName of the first profile.
 
     Without a scheduler, it is the name of kube-controller-manager, which runs the other
     controllers. upstream: cmd/kube-scheduler/app/options/options.go: Config
@@ -234,8 +234,8 @@ def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -
 def _default_lease(controllers: tuple[str, ...]) -> str:
     """Return the default name of the Lease; "" means the Lease of kube-scheduler.
 
-    Without a scheduler, the name is Fairlead's own: kube-scheduler and kube-controller-manager,
-    whose same controller is switched off, keep theirs.
+    Without a scheduler, Fairlead has a Lease of its own: kube-scheduler and
+    kube-controller-manager continue to run, and hold their Leases.
     """
     return "" if SCHEDULER in controllers else f"fairlead-{controllers[0]}"
 
