@@ -47,7 +47,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 _Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
 _OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job)
-_OWNED: Final = {one.kind: one for one in (REPLICA_SET, STATEFUL_SET)}  # may have an owner
+_OWNED: Final = {one.kind: one for one in (REPLICA_SET, STATEFUL_SET)}  # may be owned, too
 _REVISION: Final = "controller-revision-hash"
 # The updater and the admission controller of VerticalPodAutoscaler annotate the pods they change.
 OF_VERTICAL_AUTOSCALER: Final = ("vpaUpdates", "vpaObservedContainers", "vpaInPlaceUpdated")
@@ -60,7 +60,11 @@ _Amounts = Mapping[tuple[str, str], tuple[Any, Any]]
 
 
 class _Mutation(Struct, frozen=True):
-    """What admission added to a pod. `amounts` are those that differ, by name of the container."""
+    """What admission added to a pod.
+
+    `amounts` are the changed requests and limits, by name of the container. `whole` contains the
+    fields of `_WHOLE` that the template lacks.
+    """
 
     containers: Mapping[str, Sequence[Json]]
     amounts: Mapping[str, _Amounts]
@@ -87,7 +91,10 @@ class _Mutation(Struct, frozen=True):
         return found
 
     def _with_amounts(self, container: Json) -> Json:
-        """Return `container` with the admitted amounts in place of equal amounts of a template."""
+        """Return `container` with the amounts that admission set.
+
+        An amount is replaced only if it is the same as in the template that was observed.
+        """
         changed = self.amounts.get(container["name"])
         if not changed:
             return container
@@ -103,7 +110,7 @@ class ObservedMutations:
     """The mutations that the pods of a snapshot show, as an admission plugin for new pods."""
 
     def __init__(self) -> None:
-        """Without a snapshot, new pods stay unchanged."""
+        """Start without mutations: until `observe`, new pods stay unchanged."""
         self._by_owner: dict[str, _Mutation] = {}
 
     def observe(self, loaded: LoadedObjects) -> None:
@@ -183,7 +190,7 @@ def _mutation(template: Json, pod: Pod) -> _Mutation | None:
                     amounts[one["name"]] = changed
     selector = stated.get("nodeSelector") or {}
     tolerated = {_taint(one) for one in stated.get("tolerations") or ()}
-    tolerated |= {(key, NO_EXECUTE) for key in TOLERATED_TAINTS}  # of DefaultTolerationSeconds
+    tolerated |= {(key, NO_EXECUTE) for key in TOLERATED_TAINTS}  # by DefaultTolerationSeconds
     found = _Mutation(
         containers,
         amounts,

@@ -109,7 +109,7 @@ class _TypeCheck:
         return found.type_
 
     def _type_of(self, schema: Schema) -> CelType:
-        """Return the type of values with this schema, after adding its structure types."""
+        """Return the CEL type of values with `schema`; add the types of its structures."""
         if schema.type is Type.LIST and schema.items is not None:
             return list_of(self._type_of(schema.items))
         if schema.type is Type.MAP and schema.items is not None:
@@ -118,7 +118,7 @@ class _TypeCheck:
             return _SCALARS.get(schema.type, DYN)
         if schema.definition not in self._structures:
             fields: dict[str, CelType] = {}
-            self._structures[schema.definition] = fields  # before its fields: types may be circular
+            self._structures[schema.definition] = fields  # first: types may be circular
             for name, member in schemas().of_definition(schema.definition).fields.items():
                 fields[name] = fields[spelled(name)] = self._type_of(member.schema)
         return CelType(schema.definition)

@@ -98,7 +98,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_scheduled_strategy(workload: Replicated) -> Causes:
-    """Yield the errors of the update strategy. Fields that are not set have their defaults."""
+    """Yield the errors of the update strategy after defaulting."""
     spec = workload.spec
     match workload:
         case Deployment():
@@ -272,7 +272,7 @@ def check_deployment(obj: Json, view: Deployment) -> Causes:
 
 
 def _check_progress_deadline(deployment: Deployment) -> Causes:
-    """Yield an error if the rollout would exceed its deadline before a pod is available."""
+    """Yield an error if progressDeadlineSeconds is not greater than minReadySeconds."""
     deadline_s = deployment.spec.progress_deadline_seconds
     if deadline_s <= deployment.spec.min_ready_seconds:
         where = "spec.progressDeadlineSeconds"
