@@ -80,8 +80,8 @@ class LeaderElection:
     def __init__(self, config: ElectionConfig, jitter: Jitter) -> None:
         """Start as a follower; `jitter` returns numbers in [0, 1)."""
         self.config = config
-        self.holder = ""  # of the Lease that was read or written last; "" if it has no holder
-        self.uid = ""  # of the Lease that was written last
+        self.holder = ""  # the holder of the Lease when it was last read or written; "" for none
+        self.uid = ""  # the uid of the Lease that was written last
         self._jitter = jitter
         self._spec: dict[str, Any] = {}
         self._version = ""

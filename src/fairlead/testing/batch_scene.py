@@ -41,7 +41,8 @@ class BatchScene:
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with
         equal scores. Raises ValueError if the configuration cannot be used or names an unknown
-        plugin or action, or if a plugin or action cannot be used or is not named.
+        plugin or action, or if a given plugin or action cannot be used or is not in the
+        configuration.
         """
         own, config = extensions_of(plugins, actions), read_configuration(configuration)
         refuse_unused(config, own, "the configuration")

@@ -130,7 +130,10 @@ class PluginScene:
 
 
 def _name(plugin: type) -> str:
-    """Return the plugin's name. Raises ValueError if it has none, or that of a built-in plugin."""
+    """Return the name of `plugin`.
+
+    Raises ValueError if it has no name, or the name of a built-in plugin.
+    """
     name = getattr(plugin, "name", None)
     if not isinstance(name, str):
         raise ValueError(f"{plugin.__name__} has no name")  # noqa: TRY004 - bad input, one line

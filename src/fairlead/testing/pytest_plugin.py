@@ -73,7 +73,7 @@ def fairlead_cluster(
     marker = request.node.get_closest_marker(MARKER)
     wanted: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     if marker is not None and marker.args:
-        raise pytest.UsageError(f"@pytest.mark.{MARKER}: takes arguments by name, as nodes=6")
+        raise pytest.UsageError(f"@pytest.mark.{MARKER}: takes arguments by name, such as nodes=6")
     try:
         starting = start_cluster(tmp_path_factory.mktemp("fairlead"), **wanted)
     except (TypeError, ValueError) as cause:

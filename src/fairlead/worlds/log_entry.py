@@ -51,7 +51,7 @@ def entry_text(entry: LogEntry, now: Instant) -> str:
 
 
 def entry_json(entry: LogEntry, now: Instant) -> str:
-    """Return `entry`, written at `now`, as a JSON object in one entry."""
+    """Return `entry`, written at `now`, as a JSON object without a line end."""
     head = {
         "ts": now // 1000 * 1000 / NANOSECONDS_PER_MILLISECOND,
         "level": entry.severity,

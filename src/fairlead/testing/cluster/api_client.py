@@ -95,7 +95,7 @@ class ApiClient:
             text = content.decode(errors="replace").strip()
             raise RefusedError(found or {"code": answer.status, "message": text})
         if not isinstance(found, dict):
-            raise TypeError(f"the response to {method} {path} is not an object in JSON")
+            raise TypeError(f"the response to {method} {path} is not a JSON object")
         return found
 
     async def _response(self, request: Request) -> Response:

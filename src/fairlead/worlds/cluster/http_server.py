@@ -1,10 +1,10 @@
 """HttpServer: probes, metrics, explanations and dashboard links of a running replica.
 
-/healthz, /livez and /readyz need no authentication. The other paths need a bearer token whose user
-may GET /metrics, GET /livez/ping and the like, GET /fairlead/explain or POST /fairlead/dashboard,
-as the API server decides (TokenReview, then SubjectAccessReview). If the API server does not
-decide, the answer is 503, and the reason is logged. Without a given certificate, a self-signed one
-is created at the start, as kube-scheduler does.
+/healthz, /livez and /readyz need no authentication. The other paths (GET /metrics, GET /livez/ping
+and the other single checks, GET /fairlead/explain, POST /fairlead/dashboard) need a bearer token
+whose user has the permission for the method and path. The API server decides this (TokenReview,
+then SubjectAccessReview). If it does not decide, the answer is 503, and the reason is logged.
+Without a given certificate, a self-signed one is created at the start, as kube-scheduler does.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """
@@ -41,7 +41,7 @@ _LINK: Final = "/fairlead/dashboard"
 EXPLAIN: Final = "/fairlead/explain"
 WIDTH_DEFAULT: Final = 120
 _WIDTHS: Final = range(40, 1_001)
-# The check of each probe. upstream: cmd/kube-scheduler/app/server.go: Run, newEndpointsHandler
+# Each probe has one check. upstream: cmd/kube-scheduler/app/server.go: Run, newEndpointsHandler
 _SYNC: Final = "sched-handler-sync"
 _CHECKS: Final = {"healthz": "ping", "livez": "ping", "readyz": _SYNC}
 _NOT_SYNCED: Final = "handlers are not fully synchronized"

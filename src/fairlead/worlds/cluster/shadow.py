@@ -8,9 +8,9 @@ A shadow replaces an engine and issues no commands. It evaluates a pod on the st
 update. This state can differ from the state in which the other scheduler decided, because two
 bindings may be observed in a different order. Such pods count as differences.
 
-The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore). If
-at least as many feasible nodes as the sample contains have no higher score than the node of the
-pod, there is a sample in which that node is the best. Then the placement is reported as `sampled`.
+The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). If at
+least n feasible nodes, including the node of the pod, have no higher score than this node, there is
+a sample in which it is the best. Then the placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,10 @@ OnDecision = Callable[[ShadowDecision], None]
 
 
 class _Configuration(Struct, frozen=True):
-    """A configuration to compare: its profiles, and their percentages, by scheduler name."""
+    """A configuration to compare. The keys are the scheduler names of its profiles.
+
+    `percentages` are the values of percentageOfNodesToScore.
+    """
 
     name: str
     built: Mapping[str, BuiltProfile]

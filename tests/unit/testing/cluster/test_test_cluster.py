@@ -155,7 +155,7 @@ def test_the_failure_names_the_finalizers_of_a_terminating_object(cluster) -> No
         (lambda c: c.apply("- 1"), TypeError, "a manifest is a mapping"),
         (lambda c: c.expect_evicted_at("nobody", "1m"), AssertionError, "no pod default/nobody"),
         (lambda c: c.request("GET", "/apis/widgets"), RefusedError, "404 page not found"),
-        (lambda c: c.request("GET", "/healthz"), TypeError, "GET /healthz is not an object in JSO"),
+        (lambda c: c.request("GET", "/healthz"), TypeError, "GET /healthz is not a JSON object"),
         (lambda c: c.advance(5), TypeError, "a duration is text such as '90s', or a timedelta, no"),
         (lambda c: c.advance("-5s"), ValueError, "the duration -5s is negative"),
     ],
