@@ -71,7 +71,7 @@ def test_starvation_is_reported():
 
 
 def test_warnings_about_wasted_nominations_become_rare():
-    """A preemption that the API server forbids is retried without a pause; results count all."""
+    """A forbidden preemption is retried without a pause. The records count each nomination."""
     listener = Listener()
     watch = LoopDetector(listener)
     for i in range(25):

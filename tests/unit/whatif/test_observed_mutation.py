@@ -13,7 +13,7 @@ GPU = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
 
 @pytest.fixture
 def drained(make, snapshot):
-    """Drains node `a`, which runs a pod of the ReplicaSet `web`; returns the end of the pod."""
+    """Return a function that drains node `a` and returns the pod of `web` at the end."""
 
     def run(*others, change=None, generation=1, annotations=None, **admitted):
         owner = make.workload("ReplicaSet")

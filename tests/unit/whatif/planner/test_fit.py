@@ -363,7 +363,7 @@ def test_the_answer_names_number_reason_and_places(snapshot, make):
     ],
 )
 def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, change):
-    """No pod for 64 cores is rewritten for 4."""
+    """A request of 64 cores is not lowered for a node with 4 cores."""
     used = make.pod("used", node_name="n", cpu="3")
     read = snapshot(make.node(), used, make.workload(cpu=cpu, replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))

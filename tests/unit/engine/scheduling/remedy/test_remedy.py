@@ -53,7 +53,7 @@ def bound(name, to="n1", **more):
 
 
 def leaving(obj):
-    """The pod `obj`, which is being deleted."""
+    """Return the pod `obj` with a deletionTimestamp."""
     obj["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:30Z"}
     return obj
 
@@ -306,7 +306,7 @@ def with_claim(name):
 
 
 def storage(*names, mode="ReadWriteOnce", most=None):
-    """Bound claims and their CSI volumes; n1 attaches at most `most` volumes."""
+    """Return bound claims and their CSI volumes; n1 attaches at most `most` volumes."""
     size = {"storage": "1Gi"}
     return {
         "claims": [
