@@ -76,7 +76,10 @@ class Validator(Protocol):
         ...
 
     def validate_loaded(self, kind: Kind, obj: Json) -> None:
-        """Refuse the snapshot object `obj` if later writes to it could not be validated."""
+        """Refuse the snapshot object `obj` if later writes to it could not be validated.
+
+        Raises ApiError.
+        """
         ...
 
 

@@ -84,9 +84,9 @@ def run_session(
 
 
 def _wake_at(session: Session) -> Instant | None:
-    """Return the next time at which a gang reaches a time limit, or None.
+    """Return the next time at which a gang reaches a time limit of the policy, or None.
 
-    The limits are the starvation bound of waiting gangs and the grace period of broken gangs.
+    Waiting gangs have the limit `starvation_bound`, and broken gangs the limit `broken_gang_grace`.
     """
     policy, due = session.policy, list[Instant]()
     for job in session.jobs.values():

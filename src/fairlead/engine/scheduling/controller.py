@@ -85,7 +85,7 @@ class _Cycle(Struct):
 
 
 class _PreemptingCycle(Struct, frozen=True):
-    """A failed cycle that waits until its preemption is done."""
+    """A failed scheduling cycle that waits until the writes of its preemption are done."""
 
     cycle: _Cycle
     failure: Failure

@@ -355,7 +355,7 @@ def _groups(result: ElasticFit) -> ResultTable:
 def _reasons(result: ElasticFit) -> ResultTable:
     """Return a table of the reasons why pods have no node, with the number of pods.
 
-    The pods of other workloads are included, because new pods may be on the nodes that they need.
+    The pods of other workloads are included, because new pods may have taken their room.
     Reasons that differ only in the name of the pod count as one reason.
     """
     waiting = result.autoscaling.waiting

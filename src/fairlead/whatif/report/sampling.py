@@ -34,7 +34,10 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sampled_series(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]:
-    """Return the counts of one priority at the indices `samples`, without those always zero."""
+    """Return the counts of one priority at the indices `samples`.
+
+    Counts that are always 0 are left out.
+    """
     counts = {name: series[name] for name in MEASURES if any(series.get(name, ()))}
     return {
         "priority": series["priority"],

@@ -42,9 +42,8 @@ class SlowCycles:
     ) -> None:
         """`meter` contains the times of the engine's plugins.
 
-        `log` is called with a line per slow unit.
-
-        `tracer` receives the time and the steps of every unit.
+        `log` is called with a line for each unit of work that takes SLOW_NS or longer. `tracer`
+        receives the time and the steps of every unit.
         """
         self._engine = engine
         self._meter = meter

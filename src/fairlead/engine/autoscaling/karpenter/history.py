@@ -29,10 +29,10 @@ class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
 class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
-    `changes` are in order of time. `errors` maps pods for which no node can be created to
-    upstream's texts. `unconsolidatable` maps the names of nodes that are kept to upstream's texts;
-    for drift, the keys are names of NodeClaims. `undelivered` maps NodePools to the number of
-    their NodeClaims that failed for lack of capacity.
+    `changes` are in order of time. `errors` contains a text of upstream for each pod for which no
+    node can be created, by pod key. `unconsolidatable` contains a text of upstream for each node
+    that is kept, by node name; for drift, the keys are names of NodeClaims. `undelivered` contains
+    the number of NodeClaims that failed for lack of capacity, by NodePool.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

@@ -119,7 +119,7 @@ class JobValid(BatchPlugin, Protocol):
 
 @runtime_checkable
 class Overused(BatchPlugin, Protocol):
-    """A plugin that decides whether a queue has its whole share."""
+    """A plugin that decides whether a queue has used up its share of the cluster."""
 
     def overused(self, queue: QueueInfo) -> bool:
         """Return whether the queue must not get more resources."""

@@ -103,7 +103,7 @@ class RowEvaluator:
             codes[open_at] = self.run_filter(point, self._state, pod, self.rows[positions[open_at]])
 
     def run_filter(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        """Return the verdicts of one plugin, as one code of this evaluator for each of `rows`."""
+        """Run one Filter on the nodes at `rows`; return the code of each verdict (see `code`)."""
         try:
             verdicts = point.many(state, pod, self._table, rows)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler

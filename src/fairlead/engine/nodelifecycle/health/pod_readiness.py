@@ -122,7 +122,10 @@ class LateBoundPods:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> list[Command]:
-        """Check the pods whose backoff has expired, and mark them if necessary."""
+        """Mark the pods whose backoff has expired as not ready, if their node is not ready.
+
+        Returns the commands. A pod whose node does not exist waits again.
+        """
         commands: list[Command] = []
         for key, retries in self._retries.pop_due(now):
             pod = self._pods.get(key)

@@ -74,7 +74,7 @@ class ClaimBinder:
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
-        """Return `claim` as it is after the commands that `commands` returns were performed.
+        """Return `claim` in its state after the commands of the method `commands`.
 
         The claim is then reserved for `pod`, and has `allocation` if that is not None.
         """

@@ -64,15 +64,15 @@ class Rating(Protocol):
     """A scoring rule; the methods `one` and `many` give a node the same score.
 
     `cpu` and `memory` are the requested amounts, `cpu_offered` and `memory_offered` the node's
-    allocatable amounts.
+    allocatable amounts, in millicores and bytes.
     """
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
-        """Return the score of one node, from 0 to 10."""
+        """Return the score of one node, from 0 to 10 (for the arguments, see the class)."""
         ...
 
     def many(self, cpu: Ints, cpu_offered: Ints, memory: Ints, memory_offered: Ints) -> Scores:
-        """Return the scores of many nodes, from 0 to 10."""
+        """Return the scores of many nodes, each as `one` computes it."""
         ...
 
 

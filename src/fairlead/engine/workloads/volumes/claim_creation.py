@@ -114,7 +114,7 @@ class ClaimCreator:
             del self._refused[key]
 
     def missing_claims(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
-        """Return creations of the claims and volumes that a dump of `objects` lacks."""
+        """Return commands that create the claims and volumes that `objects`, a dump, lacks."""
         commands = missing_storage(objects)
         for command in commands:
             self._being_made[command.target.key] = None
