@@ -96,7 +96,7 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
 
 
 def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
-    """Return why every node is too small for `pod`, even without other pods; "" if one is not."""
+    """Return why every node is too small for `pod`, even without other pods; "" otherwise."""
     names, nodes = model.table.resources.names, list(model.table.nodes())
     largest = {
         column: max((node.allocatable_of(column) for node in nodes), default=amount)

@@ -187,9 +187,9 @@ class PodWriteCopies:
         self._reports[report.text] = self._templates[described.text]
 
     def described(self, command: Command, component: Component, now: Instant) -> PodWrite | None:
-        """Return the description of `command`, which `component` issued.
+        """Return the description of the write `command`, which `component` issued.
 
-        Returns None if the command must go through all stages.
+        Returns None if the write cannot be stored as a copy, but must be computed.
         """
         match command:
             case PatchStatus(target) if target.kind == POD.kind:
