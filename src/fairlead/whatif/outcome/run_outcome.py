@@ -194,12 +194,14 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end, with the pods on it; pods on a node that is not ready do not run.
 
+    `is_tainted` means that it has a lasting taint, which keeps pods away unless they tolerate it.
     `allocatable` and `requested` amounts are keyed by resource: CPU in millicores, others in units.
     """
 
     name: str
     zone: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    is_tainted: bool = False
     unschedulable: bool
     is_ready: bool = True
     allocatable: Mapping[str, int]

@@ -10,6 +10,7 @@ from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import condition, is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.taint import PREFER_NO_SCHEDULE
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import (
     CRON_JOB,
@@ -28,6 +29,7 @@ from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, Re
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 PODS = "pods"
 _REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
@@ -172,6 +174,10 @@ def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
         name=node.metadata.name,
         zone=node.metadata.labels.get(ZONE, ""),
         labels=node.metadata.labels,
+        is_tainted=any(
+            one.effect != PREFER_NO_SCHEDULE and is_lasting_taint(one.key)
+            for one in node.spec.taints
+        ),
         unschedulable=node.spec.unschedulable,
         is_ready=ready is None or ready.status == "True",
         allocatable=_allocatable(node),
