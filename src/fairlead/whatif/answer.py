@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from fairlead.api.well_known_label import ZONE
@@ -10,6 +12,8 @@ from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.outcome.assessment.certainty import (
     CertaintyRow,
 )
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Verdict
 from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.effect import Effect
@@ -29,6 +33,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     user's plugins in that run. `seeds` is the number of seeds with which the what-if ran, and
     `certainty` says in how many of these runs each outcome occurs; () for one seed. `start_times`
     are the simulated start times of pods that wait at the end; None if they are unknown.
+    `next_steps` are what to do after the answer, the most important step first.
     """
 
     source: str
@@ -42,6 +47,15 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     seeds: int = 1
     certainty: tuple[CertaintyRow, ...] = ()
     start_times: StartTimes | None = None
+    next_steps: tuple[NextStep, ...] = ()
+
+    def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
+        """Return the next steps under the conditions of --fail-on.
+
+        If one of them holds, no step makes the change.
+        """
+        fails = any(one.holds for one in conditions)
+        return tuple(one for one in self.next_steps if not (fails and one.makes_change))
 
     @property
     def scheduler_words(self) -> str:

@@ -108,7 +108,7 @@ def what_if(
     verdict = verdict_of(effect)
     others = _other_seeds(snapshot, change, conditions, progress)
     outcomes = [seed_outcome(effect, verdict), *others]
-    return WhatIfAnswer(
+    answer = WhatIfAnswer(
         source=snapshot.source,
         change=change,
         seed=conditions.seed,
@@ -121,6 +121,11 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
     )
+    if effect.is_none and not effect.drain.nodes:
+        return answer
+    from fairlead.whatif.result.next_step import next_steps  # noqa: PLC0415 - after an effect
+
+    return replace(answer, next_steps=next_steps(answer, snapshot.manifests))
 
 
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:

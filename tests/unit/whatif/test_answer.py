@@ -195,7 +195,7 @@ def test_every_list_is_in_text_json_markdown_and_report(request, name):
     results = [check(parse_fail_on("displaced>0"), answer.effect)]
     result = whatif_result(answer, results)
     lists = [field for field, value in result.items() if isinstance(value, list)]
-    assert set(lists) - {"changes"} <= {table.name for table in TABLES}
+    assert set(lists) - {"changes", "next_steps"} <= {table.name for table in TABLES}
     page = packed(whatif_report(Heading("t", "s", 0, 0.0), answer, results))
     text = text_of(answer, results, has_details=True)
     markdown = markdown_answer(answer, results, "")
@@ -253,6 +253,24 @@ def test_the_text_fits_80_columns_and_breaks_no_name(drained, crowded):
         assert max(map(len, text.splitlines())) <= 80
         for row in whatif_result(answer)["workloads"]:
             assert row["workload"] in text
+
+
+def test_every_output_has_the_next_steps(drained):
+    """A command that is longer than a line continues on the next line, as in a shell."""
+    steps = drained.next_steps
+    assert [bool(one.options) for one in steps] == [True, False, True]
+    more, plan, seeds = (one.code for one in steps)
+    found = [one["options"] or one["command"] for one in whatif_result(drained)["next_steps"]]
+    assert found == [more, plan, seeds]
+    page = packed(whatif_report(Heading("t", "s", 0, 0.0), drained))
+    shown = [one.get("options") or one.get("command") for one in page["next_steps"]]
+    assert [code for code in shown if code] == [more, plan]  # a link or two are before them
+    markdown = markdown_answer(drained, (), "")
+    assert all(f": `{code}`" in markdown for code in (more, plan, seeds))
+    text = text_of(drained, has_details=True)
+    assert text.count("Next: ") == 3
+    words = text.rpartition("unblock it:")[2].partition("Next:")[0].replace("\\\n", " ").split()
+    assert words == plan.split()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
-from fairlead.whatif.report.next_step import next_steps
 from fairlead.whatif.result.result_json import whatif_result
 
 OWNER = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-1"}
@@ -107,7 +106,7 @@ def test_a_scale_down_deletes_data_if_the_retention_policy_says_so(database, sna
         "1 PersistentVolumeClaim is deleted, and so is its volume with all data: default/data-db-1."
     )
     assert check(parse_fail_on("data-deleted"), answer.effect).evidence == ("default/data-db-1",)
-    commands = [one["command"] for one in next_steps(answer) if "command" in one]
+    commands = [one.command for one in answer.next_steps if one.command]
     assert [one.split(" -p ")[0] for one in commands] == ["kubectl patch pv v-1"]
 
 

@@ -6,6 +6,7 @@ sections that are left out. Colours are used only on a terminal.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -40,8 +41,10 @@ from fairlead.cli.output.start_time_summary import start_time_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.certainty import RECOVERED
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
+from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
@@ -55,6 +58,7 @@ HARMED_MIN: Final = 6
 POOLS_MIN: Final = 3
 BUDGETS_MIN: Final = 4
 NAMES_MAX: Final = 2
+STEPS_SHOWN: Final = 2
 PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
@@ -120,6 +124,7 @@ def _sections(
     yield queues(changed.jobs, answer.without.jobs)
     yield pod_autoscalers(changed)
     yield autoscaling(changed, answer.without)
+    yield _next_steps(answer.next_steps_if(conditions))
 
 
 def _known_failures(answer: WhatIfAnswer) -> list[str]:
@@ -441,3 +446,35 @@ def _notes(answer: WhatIfAnswer) -> Section:
             print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
 
     return Section(counted(len(lines), "note"), len(lines), show, Rank.ADVICE, most=len(lines))
+
+
+def _next_steps(steps: Sequence[NextStep]) -> Section:
+    """Return the section of what to do after the answer."""
+
+    def show(console: Console, count: int) -> None:
+        shown = rows_of(steps, count)
+        for one in shown:
+            _print_step(console, one)
+        if rest := len(steps) - len(shown):
+            print_line(console, f"... and {counted(rest, 'more step')} ({DETAILS})", "dim")
+
+    title = counted(len(steps), "next step")
+    return Section(title, len(steps), show, Rank.ADVICE, most=STEPS_SHOWN)
+
+
+def _print_step(console: Console, step: NextStep) -> None:
+    """Print `step` on one line; a longer command gets lines of its own, which a shell reads."""
+    line = f"Next: {step.words}: {step.code}"
+    if len(line) <= console.width:
+        print_line(console, line)
+        return
+    _print_words(console, one_line(f"Next: {step.words}:"))
+    lines = [""]
+    for word in map(shlex.quote, map(one_line, shlex.split(step.code))):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and len(f"  {longer} \\") > console.width:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    for one in (*(f"  {part} \\" for part in lines[:-1]), f"  {lines[-1]}"):
+        console.print(Text(one), soft_wrap=True)

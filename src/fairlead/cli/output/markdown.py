@@ -58,6 +58,13 @@ def _head(result: Json) -> Iterator[str]:
     config = result["scheduler_config"]
     scheduler = f"`{_code(config)}`" if config else "the default configuration"
     yield f"`{_code(changes)}` on {source}, seed {result['seed']}, scheduler with {scheduler}"
+    if result["next_steps"]:
+        yield ""
+        yield "Next:"
+        yield ""
+    for one in result["next_steps"]:
+        code = one["options"] or one["command"]
+        yield f"- {_escaped(one['sentence'].rstrip('.'))}: `{_code(code)}`"
 
 
 def _tables(result: Json) -> Iterator[str]:

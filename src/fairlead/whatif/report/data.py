@@ -13,7 +13,7 @@ from typing import Literal, NotRequired, Required, TypedDict
 
 from fairlead.api.json import Json
 from fairlead.whatif.report.autoscaling_section import AutoscalingSection
-from fairlead.whatif.report.next_step import NextStep
+from fairlead.whatif.report.next_step_row import NextStepRow
 from fairlead.whatif.report.outage_section import DrainRow, OutageSection
 from fairlead.whatif.report.queue_section import QueueSection, WaitingGroupRow
 
@@ -183,9 +183,9 @@ class ReportData(TypedDict, total=False):
     displaced pod ran again, absent or None if a displaced pod is still pending. `outage` is absent
     or None if no node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling
     drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
-    only `next_steps` is not in that JSON. `rest_after_s` is the time at which the cluster was at
-    rest. `without_pods` are the workloads of a running cluster that have pods, but none on a node
-    in service.
+    `next_steps` also has links to parts of the report. `rest_after_s` is the time at which the
+    cluster was at rest. `without_pods` are the workloads of a running cluster that have pods, but
+    none on a node in service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]
@@ -244,5 +244,5 @@ class ReportData(TypedDict, total=False):
     errors: Sequence[Json]
     recurrences: Sequence[Json]
     notes: Sequence[str]
-    next_steps: Sequence[NextStep]
+    next_steps: Sequence[NextStepRow]
     without_pods: Sequence[str]

@@ -40,7 +40,7 @@ from fairlead.whatif.report.data import (
     Summary,
     Timeline,
 )
-from fairlead.whatif.report.next_step import next_steps
+from fairlead.whatif.report.next_step_row import next_step_rows
 from fairlead.whatif.report.outage_section import drain_rows, outage_section
 from fairlead.whatif.report.queue_section import queue_section, waiting_group_rows
 from fairlead.whatif.result.result_json import lists_of_run, whatif_result
@@ -126,7 +126,7 @@ def whatif_report(
         "outage": outage_section(answer.outage, changed.started_at),
         "autoscaling": autoscaling_section(changed, answer.without),
         "verdict": result["verdict"]["findings"],
-        "next_steps": next_steps(answer),
+        "next_steps": next_step_rows(answer, conditions),
         "rest_after_s": result["rest"]["after_s"],
         "untouched_workloads": result["untouched_workloads"],
         "group_by": result["group_by"],

@@ -24,12 +24,21 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
 
     `group_by` is the label of the node pools, "" for the pool label of `answer`.
     """
-    effect, label = answer.effect, group_by or answer.pool_label
+    effect, label, conditions = answer.effect, group_by or answer.pool_label, list(conditions)
     return {
         "verdict": _verdict(answer.verdict),
         "fail_on": [
             {"condition": one.text, "holds": one.holds, "evidence": list(one.evidence)}
             for one in conditions
+        ],
+        "next_steps": [
+            {
+                "sentence": f"{one.clause}.",
+                "options": one.options or None,
+                "command": one.command or None,
+                "outcome": None if one.outcome is None else one.outcome.value,
+            }
+            for one in answer.next_steps_if(conditions)
         ],
         "workloads": [_workload(one) for one in effect.workloads],
         "untouched_workloads": effect.untouched_workloads,

@@ -62,6 +62,7 @@ def test_the_result_of_a_what_if_conforms_to_the_schema(schema, answer):
     empty = [name for name, value in result.items() if value == []]
     assert empty == [
         "fail_on",
+        "next_steps",
         "packing",
         "certainty",
         "start_times",

@@ -17,9 +17,10 @@ from fairlead.engine.core.reporter import Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.report.next_step import more_nodes
+from fairlead.whatif.report.next_step_row import step_row
 from fairlead.whatif.report.page_data import packed
 from fairlead.whatif.report.report_builder import Heading, simulation_report
+from fairlead.whatif.result.next_step import more_nodes
 from fairlead.whatif.run.allocation import allocations, nodes_at_end
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.recorders.recorder import Recorder
@@ -90,7 +91,8 @@ class LiveRecording:
         heading = Heading(self._title, "now", 0, 0.0)
         outcome = self._outcome()
         data = simulation_report(heading, outcome)
-        steps = [*more_nodes("Ask what happens with", outcome.pending(), outcome.nodes)]
+        more = more_nodes("ask what happens with", outcome.pending(), outcome.nodes)
+        steps = [step_row(one) for one in more]
         down = _without_pods(outcome)
         return packed({**data, "kind": "live", "next_steps": steps, "without_pods": down})
 

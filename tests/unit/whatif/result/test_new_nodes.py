@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.report.new_nodes import NewNodes, new_nodes_for, node_to_copy
+from fairlead.whatif.result.new_nodes import NewNodes, new_nodes_for, node_to_copy
 
 WEB = WorkloadRef("Deployment", "ns", "web")
 OTHER = WorkloadRef("Deployment", "ns", "other")
@@ -63,6 +63,23 @@ def test_a_node_of_the_other_run_can_be_the_template():
     """The drained node has no pods at the end."""
     before = [MIDDLE, node("l", 9000, pod(1))]
     assert new_nodes_for([pod(2000)], [MIDDLE, LARGE], before) == NewNodes(1, "l")
+
+
+def test_a_node_with_a_taint_is_the_template_only_for_pods_that_ran_there():
+    tainted = replace(node("m", 4000), is_tainted=True)
+    assert new_nodes_for([pod(2000)], [tainted, LARGE]) == NewNodes(1, "l")
+    assert new_nodes_for([pod(2000)], [tainted]) is None
+    ran = replace(tainted, pods=(pod(1),))
+    assert new_nodes_for([pod(2000)], [tainted, LARGE], [ran]) == NewNodes(1, "m")
+
+
+def test_pods_that_their_affinity_keeps_from_some_nodes_need_a_node_that_they_ran_on():
+    """The reason does not say which nodes these are."""
+    reasons = "1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector"
+    waiting = pod(2000, reason=f"0/2 nodes are available: {reasons}.")
+    assert new_nodes_for([waiting], [MIDDLE, LARGE]) is None
+    ran = node("l", 9000, pod(1))
+    assert new_nodes_for([waiting], [MIDDLE, LARGE], [ran]) == NewNodes(1, "l")
 
 
 VOLUME = "node(s) didn't match PersistentVolume's node affinity"

@@ -3,6 +3,8 @@
 New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
 there beside only the static pods and the pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because these pods also tolerate the node's taints and select its labels.
+Other nodes are not suitable if they have taints, or if affinity or a similar rule keeps the pods
+from some nodes: the names of these nodes are not known.
 If several nodes are equal by this rule, the smallest of them is chosen. The pods are placed on
 copies of the chosen node, largest first, each on the first copy that fits. This is an estimate that
 uses only requests; a what-if with the new nodes is exact.
@@ -51,20 +53,25 @@ class NewNodes(Struct, frozen=True):
 
 
 def new_nodes_for(
-    pending: Collection[PodEnd], nodes: Iterable[NodeEnd], known: Iterable[NodeEnd] = ()
+    pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], known: Iterable[NodeEnd] = ()
 ) -> NewNodes | None:
-    """Return the new nodes that would hold the `pending` pods; None if no node is large enough.
+    """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
     preferred, also if they do so only in another run, whose nodes are `known`.
     """
-    nodes = list(nodes)
+    nodes, pending = list(nodes), list(pending)
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
     if not needs:
         return None
     known_to_fit = _nodes_with_pods_of({pod.workload for pod in pending}, (*nodes, *known))
     largest = _largest(needs)
-    rooms = [(node.name, _room(node)) for node in nodes]
+    is_ruled_out = any(_RULED_OUT in pod.reason for pod in pending)
+    rooms = [
+        (node.name, _room(node))
+        for node in nodes
+        if node.name in known_to_fit or not (node.is_tainted or is_ruled_out)
+    ]
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
         return None
@@ -113,7 +120,9 @@ def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
 
 def _nodes_with_pods_of(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:
     """Return the names of the nodes with a pod of one of `workloads`."""
-    return {node.name for node in nodes if any(pod.workload in workloads for pod in node.pods)}
+    # A node that neither run changed is one object in both outcomes.
+    distinct = {id(node): node for node in nodes}.values()
+    return {node.name for node in distinct if any(pod.workload in workloads for pod in node.pods)}
 
 
 def _largest(needs: Iterable[Amounts]) -> Amounts:

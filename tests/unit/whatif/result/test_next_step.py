@@ -1,6 +1,8 @@
-"""The steps that a report suggests after an answer."""
+"""The steps that an answer suggests."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from msgspec.structs import replace
@@ -8,16 +10,14 @@ from msgspec.structs import replace
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
+from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
+from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.question import what_if
-from fairlead.whatif.report.next_step import next_steps
 
 
 def steps_of(answer):
-    """Return the words of each step, with its options, command or place."""
-    return [
-        (step["words"], step.get("options") or step.get("command") or step["place"])
-        for step in next_steps(answer)
-    ]
+    """Return the words of each step, with its options or its command."""
+    return [(step.words, step.code) for step in answer.next_steps]
 
 
 def budget(**rule):
@@ -50,10 +50,7 @@ def drained(snapshot, *objects, **conditions):
 
 def test_a_harmless_drain_ends_with_its_command(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web)
-    assert steps_of(answer) == [
-        ("See every displaced pod and its cause.", "changes"),
-        ("Drain:", "kubectl drain a"),
-    ]
+    assert steps_of(answer) == [("drain the node", "kubectl drain a")]
 
 
 def test_a_rolling_drain_ends_with_the_command_for_its_first_nodes(snapshot, make, web):
@@ -63,16 +60,13 @@ def test_a_rolling_drain_ends_with_the_command_for_its_first_nodes(snapshot, mak
     third["metadata"]["labels"] = {"app": "web"}
     change = ClusterChange(drain=("a", "b"), max_unavailable=1)
     answer = what_if(snapshot(*map(make.node, "abc"), *web, third), change)
-    words = "Drain the first node, and the others as drained nodes return to service:"
+    words = "drain the first node, and the others as drained nodes return to service"
     assert (words, "kubectl drain a") in steps_of(answer)
 
 
 def test_pods_without_room_suggest_a_node(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b", cpu="1"), *web)
-    assert steps_of(answer) == [
-        ("See why no node takes these pods.", "pending"),
-        ("Ask again with one more node like b:", "--add-nodes 1 --like b"),
-    ]
+    assert steps_of(answer) == [("ask again with one more node like b", "--add-nodes 1 --like b")]
 
 
 def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
@@ -84,18 +78,15 @@ def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
         pod["metadata"]["labels"] = {"app": "web"}
     full = make.pod("full", node_name="b", cpu="1")
     steps = steps_of(drained(snapshot, *nodes, *web, *more, full))
-    assert ("Ask again with 2 more nodes like b:", "--add-nodes 2 --like b") in steps
+    assert ("ask again with 2 more nodes like b", "--add-nodes 2 --like b") in steps
 
 
-BLOCKERS = "List everything that blocks the drain, and what would unblock it:"
-LIKE_A = ("Ask again with one more node like a:", "--add-nodes 1 --like a")
+BLOCKERS = "list everything that blocks the drain, and what would unblock it"
+LIKE_A = ("ask again with one more node like a", "--add-nodes 1 --like a")
 
 
 def plan_of(answer):
     return f"fairlead drain-plan {answer.source} --nodes a"
-
-
-BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
 
 
 @pytest.mark.parametrize(
@@ -103,17 +94,17 @@ BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
     [
         (
             {"minAvailable": 2},
-            "Ask again with one more replica of rs/default/web:",
+            "ask again with one more replica of rs/default/web",
             "--scale rs/default/web=3",
         ),
         (
             {"maxUnavailable": 0},
-            "Ask again with one more unavailable pod allowed by default/web:",
+            "ask again with one more unavailable pod allowed by default/web",
             "--set pdb/default/web:spec.maxUnavailable=1",
         ),
         (
             {"maxUnavailable": "0%"},
-            "Ask again with one more unavailable pod allowed by default/web:",
+            "ask again with one more unavailable pod allowed by default/web",
             "--set pdb/default/web:spec.maxUnavailable=1",
         ),
     ],
@@ -127,7 +118,7 @@ def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
     snapshot, make, web, rule, words, options
 ):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(**rule))
-    assert steps_of(answer)[:2] == [BLOCKED, (words, options)]
+    assert steps_of(answer)[:1] == [(words, options)]
 
 
 @pytest.mark.parametrize("rule", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
@@ -139,13 +130,13 @@ def test_a_budget_of_pods_without_a_controller_gets_a_number_as_min_available(
     nodes = [make.node("a"), make.node("b")]
     answer = drained(snapshot, *nodes, *pods, budget(**rule))
     words = (
-        "Ask again with a number as minAvailable of default/web; other limits count only pods with "
-        "a controller:"
+        "ask again with a number as minAvailable of default/web; other limits count only pods with "
+        "a controller"
     )
     options = (
         "--set pdb/default/web:spec.maxUnavailable=null --set pdb/default/web:spec.minAvailable=1"
     )
-    assert steps_of(answer)[:2] == [BLOCKED, (words, options)]
+    assert steps_of(answer)[:1] == [(words, options)]
     number = budget(maxUnavailable=None, minAvailable=1)
     assert not drained(snapshot, *nodes, *pods, number).changed.undrained
 
@@ -178,12 +169,7 @@ def spread(make):
 def test_pods_that_fit_only_the_drained_node_suggest_a_copy_of_that_node(snapshot, spread):
     """Another replica would be pending, too: the zone of the drained node has no other node."""
     answer = drained(snapshot, *spread, budget(minAvailable=3))
-    assert steps_of(answer) == [
-        BLOCKED,
-        ("See why no node takes these pods.", "pending"),
-        LIKE_A,
-        (BLOCKERS, plan_of(answer)),
-    ]
+    assert steps_of(answer) == [LIKE_A, (BLOCKERS, plan_of(answer))]
     change = ClusterChange(drain=("a",), add_nodes=1, like="a")
     helped = what_if(snapshot(*spread, budget(minAvailable=3)), change)
     assert not helped.changed.undrained
@@ -192,8 +178,8 @@ def test_pods_that_fit_only_the_drained_node_suggest_a_copy_of_that_node(snapsho
 
 def test_the_plan_of_a_drain_needs_the_name_of_a_file(snapshot, spread):
     """The name of a running cluster, or standard input, is no argument of the command."""
-    answer = drained(snapshot, *spread, budget(minAvailable=3))
-    steps = steps_of(replace(answer, source="prod"))
+    cluster = replace(snapshot(*spread, budget(minAvailable=3)), source="prod")
+    steps = steps_of(what_if(cluster, ClusterChange(drain=("a",))))
     assert (BLOCKERS, "fairlead drain-plan SNAPSHOT --nodes a") in steps
 
 
@@ -224,14 +210,8 @@ def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make
     failures = Failures(fail_node=("a", "b"))
     cluster = snapshot(*nodes, *web, budget(minAvailable=2))
     steps = steps_of(what_if(cluster, ClusterChange(failures=failures)))
-    assert steps[:4] == [
-        ("See what happens to the pods of rs/default/web.", "pod=rs/default/web"),
-        (
-            "See which pods were displaced against default/web, and by what.",
-            "tab=pdb_breaches&row=default/web",
-        ),
-        ("Ask again with 2 more replicas of rs/default/web:", "--scale rs/default/web=4"),
-        ("See why budgets do not keep pods from leaving failed nodes.", "misconceptions"),
+    assert steps == [
+        ("ask again with 2 more replicas of rs/default/web", "--scale rs/default/web=4")
     ]
 
 
@@ -253,10 +233,9 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, ma
     change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
     answer = what_if(snapshot(make.node("a"), make.node("b"), db, pod), change)
     assert answer.verdict.first.sentence == "sts/default/db has no ready pod for 20m01s."
-    assert steps_of(answer)[:2] == [
-        ("See what happens to the pods of sts/default/db.", "pod=sts/default/db"),
+    assert steps_of(answer)[:1] == [
         (
-            "If the failed node is shut down for good, have the pods replaced elsewhere:",
+            "if the failed node is shut down for good, have the pods replaced elsewhere",
             "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
         ),
     ]
@@ -264,11 +243,152 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, ma
 
 def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(minAvailable="100%"))
-    assert steps_of(answer) == [BLOCKED, (BLOCKERS, plan_of(answer))]
+    assert steps_of(answer) == [(BLOCKERS, plan_of(answer))]
 
 
 def test_a_choice_among_equal_nodes_suggests_seeds_unless_seeds_were_set(snapshot, make, web):
     nodes = [make.node(name) for name in "abcd"]
-    chance = ("Ask which outcomes depend on the seed:", "--seeds 20")
+    chance = ("ask which outcomes depend on the seed", "--seeds 20")
     assert chance in steps_of(drained(snapshot, *nodes, *web))
     assert chance not in steps_of(drained(snapshot, *nodes, *web, seeds=2))
+
+
+def single(make):
+    """Return a ReplicaSet with one pod, which is on node a."""
+    replicaset = make.workload("ReplicaSet", "web", replicas=1)
+    replicaset["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["metadata"]["labels"] = {"app": "web"}
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    return [replicaset, pod]
+
+
+def test_a_drain_of_the_only_pod_suggests_a_replica_before_the_drain(snapshot, make):
+    """A replica that starts together with the drain is ready too late."""
+    answer = drained(snapshot, make.node("a"), make.node("b"), *single(make))
+    assert answer.verdict.first.sentence == "rs/default/web has no ready pod for 1s."
+    words = "before the change, let one more replica of rs/default/web become ready on another node"
+    command = "kubectl scale -n default replicaset/web --replicas=2"
+    assert steps_of(answer) == [(words, command)]
+
+
+def test_the_failure_of_every_node_suggests_no_replica(snapshot, make):
+    """Its pod would be on a failed node, too."""
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
+    cluster = [*single(make), make.node("a")]
+    assert steps_of(what_if(snapshot(*cluster), change)) == []
+    [(_, options)] = steps_of(what_if(snapshot(*cluster, make.node("b")), change))
+    assert options == "--scale rs/default/web=2"
+
+
+def test_a_workload_that_is_not_in_the_dump_is_not_scaled(snapshot, make, web):
+    """--scale refuses a workload that is known only as the owner of pods."""
+    nodes = [make.node("a"), make.node("b")]
+    answer = drained(snapshot, *nodes, *web[1:], budget(minAvailable=2))
+    assert steps_of(answer) == [(BLOCKERS, plan_of(answer))]
+
+
+def test_a_workload_that_an_autoscaler_scales_is_not_scaled(snapshot, make, web):
+    """The autoscaler would set the number of replicas again."""
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "any", "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web"},
+            "maxReplicas": 5,
+        },
+    }
+    nodes = [make.node("a"), make.node("b")]
+    answer = drained(snapshot, *nodes, *web, budget(minAvailable=2), autoscaler)
+    assert steps_of(answer) == [(BLOCKERS, plan_of(answer))]
+
+
+@pytest.mark.parametrize(
+    ("rule", "edit"),
+    [
+        ({"minAvailable": 2}, {"scale": ("rs/web=2",)}),
+        ({"maxUnavailable": 0}, {"set": ("pdb/web:spec.maxUnavailable=0",)}),
+    ],
+    ids=["replicas", "a budget"],
+)
+def test_a_field_that_the_question_sets_is_not_set_again(snapshot, make, web, rule, edit):
+    cluster = snapshot(make.node("a"), make.node("b"), *web, budget(**rule))
+    answer = what_if(cluster, ClusterChange(drain=("a",), **edit))
+    assert steps_of(answer) == [(BLOCKERS, plan_of(answer))]
+
+
+def test_nodes_of_the_question_are_included_in_the_suggested_number(snapshot, make, web):
+    """--add-nodes can be given only once."""
+    cluster = snapshot(make.node("a", cpu="1"), make.node("b", cpu="1"), *web)
+    answer = what_if(cluster, ClusterChange(add_nodes=1, like="b", scale=("rs/web=5",)))
+    words = "ask again with 2 more nodes like b"
+    assert steps_of(answer) == [(words, "--add-nodes 3 --like b")]
+
+
+def test_an_autoscaler_gets_no_suggestion_to_add_nodes(snapshot, make, web, tmp_path):
+    """Its limits are the reason why pods wait, and added nodes of a group count against them."""
+    label = {"eks.amazonaws.com/nodegroup": "g"}
+    cluster = snapshot(*(make.node(name, cpu="1", **label) for name in "ab"), *web)
+    group = {"name": "g", "min": 1, "max": 2, "labels": label}
+    groups = tmp_path / "groups.json"
+    groups.write_text(json.dumps({"node-groups": [group]}))
+    change = ClusterChange(scale=("rs/web=5",))
+    autoscale = AutoscaleOptions("cluster-autoscaler", str(groups))
+    scaled = what_if(cluster, change, Conditions(autoscale=autoscale))
+    assert len(scaled.difference.pending) == 3
+    assert steps_of(scaled) == []
+    assert steps_of(what_if(cluster, change)) != []
+
+
+def test_a_refused_drain_suggests_the_flags_that_are_missing(snapshot, make):
+    cluster = snapshot(make.node("a"), make.pod("bare", node_name="a"))
+    answer = what_if(cluster, ClusterChange(drain=("a",), drain_as_kubectl=True))
+    assert steps_of(answer) == [("ask again with the flag that the pods need", "--force")]
+
+
+def test_a_drain_with_other_changes_comes_after_them(snapshot, make, web):
+    cluster = snapshot(make.node("a"), make.node("b", cpu="1"), *web)
+    answer = what_if(cluster, ClusterChange(drain=("a",), add_nodes=1, like="b"))
+    assert steps_of(answer) == [("drain the node, after the other changes", "kubectl drain a")]
+
+
+def test_a_drain_of_many_nodes_selects_them(snapshot, make):
+    nodes = [make.node(f"n{number}", pool="old") for number in range(6)]
+    answer = what_if(snapshot(*nodes, make.node("b")), ClusterChange(drain=("pool=old",)))
+    assert steps_of(answer) == [("drain the nodes", "kubectl drain --selector pool=old")]
+
+
+def test_a_condition_that_holds_removes_the_command_that_makes_the_change(snapshot, make, web):
+    answer = drained(snapshot, make.node("a"), make.node("b"), *web)
+    holds = check(parse_fail_on("moved>0"), answer.effect)
+    holds_not = check(parse_fail_on("pending>0"), answer.effect)
+    assert answer.next_steps_if([holds_not]) == answer.next_steps
+    assert answer.next_steps_if([holds_not, holds]) == ()
+
+
+def test_an_answer_without_effect_has_no_steps(snapshot, make, web):
+    cluster = snapshot(*map(make.node, "abcd"), *web)
+    assert steps_of(what_if(cluster, ClusterChange(cordon=("a",)))) == []
+
+
+def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(snapshot, make):
+    """Only its first pod is pending; the second is created when the first one runs."""
+    spec = {"nodeSelector": {"disk": "ssd"}}
+    db = make.workload("StatefulSet", "db", replicas=2, cpu="3", **spec)
+    db["metadata"]["uid"] = "db"
+    pods = []
+    for number, node in enumerate("ab"):
+        pod = make.pod(f"db-{number}", cpu="3", node_name=node, owner="db", **spec)
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "db"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    nodes = [make.node("a", disk="ssd"), make.node("b", disk="ssd"), make.node("c")]
+    cluster = snapshot(*nodes, db, *pods)
+    answer = what_if(cluster, ClusterChange(drain=("a", "b")))
+    assert answer.difference.not_created
+    assert ("ask again with 2 more nodes like a", "--add-nodes 2 --like a") in steps_of(answer)
+    helped = what_if(cluster, ClusterChange(drain=("a", "b"), add_nodes=2, like="a"))
+    assert not helped.difference.pending
+    assert not helped.difference.not_created

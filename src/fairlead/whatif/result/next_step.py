@@ -1,0 +1,400 @@
+"""Chooses the next steps of an answer: questions to ask next, and commands to run.
+
+The steps come from a table with a row per kind of outcome; a harmless drain ends with the command
+that performs it. Every output of an answer shows the same steps.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.apiserver.kind import POD, STATEFUL_SET
+from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.outcome.assessment.certainty import VERDICT
+from fairlead.whatif.outcome.assessment.next_step import NextStep
+from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
+from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
+from fairlead.whatif.outcome.comparison.effect import Effect
+from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.outage import LossCause
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.result.new_nodes import (
+    NewNodes,
+    lacks_room,
+    new_nodes_for,
+    node_to_copy,
+)
+from fairlead.whatif.snapshot.manifest import Manifest, entries_of
+
+STEPS_MAX: Final = 5
+_NAMES_MAX: Final = 5  # maximum number of objects that a command names
+SEEDS: Final = 20
+_SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
+_MINIMUM: Final = "minAvailable"
+_FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
+_SCALABLE: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+
+
+class _Case(Struct, frozen=True):
+    """An answer, and the objects of its snapshot."""
+
+    answer: WhatIfAnswer
+    manifests: Sequence[Manifest]
+
+    def has(self, ref: WorkloadRef) -> bool:
+        """Return whether the workload `ref` is in the snapshot, not only as an owner of pods."""
+        entries = entries_of(self.manifests)
+        found = (one for one in entries if isinstance(one, Manifest) and one.kind.kind == ref.kind)
+        return any(one.ref.namespace == ref.namespace and one.ref.name == ref.name for one in found)
+
+
+def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest]) -> tuple[NextStep, ...]:
+    """Return at most STEPS_MAX steps; those of the worst outcome come first.
+
+    `manifests` are the objects of the snapshot.
+    """
+    case = _Case(answer, manifests)
+    found = [
+        replace(step, outcome=one.kind)
+        for one in answer.verdict.findings
+        if one.kind in _STEPS
+        for step in _STEPS[one.kind](case)
+    ]
+    chosen: dict[str, NextStep] = {}
+    for step in (*found, *_drain(answer), *_drain_plan(answer), *_more_seeds(answer)):
+        chosen.setdefault(step.code, step)
+    return tuple(chosen.values())[:STEPS_MAX]
+
+
+# --- the rows ----------------------------------------------------------------------------------
+
+
+def _refused(case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if with the flags that kubectl drain needs, without those already given."""
+    change = case.answer.change
+    flags = [one.flag for one in case.answer.effect.drain.needed]
+    if missing := [one for one in flags if one not in change.kubectl_flags]:
+        which = "flag" if len(missing) == 1 else "flags"
+        yield NextStep(f"ask again with the {which} that the pods need", shlex.join(missing))
+
+
+def _blocked(case: _Case) -> Iterator[NextStep]:
+    for budget in case.answer.effect.budgets:
+        if budget.state is BudgetResult.BLOCKS:
+            yield from _room_in(budget, case)
+
+
+def _breached(case: _Case) -> Iterator[NextStep]:
+    for budget in case.answer.effect.budgets:
+        if budget.state is BudgetResult.BREACHED and budget.rule.startswith(_MINIMUM):
+            yield from _room_in(budget, case)
+
+
+def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if with more replicas, or with a budget that allows one more disruption.
+
+    If `minAvailable` is a number, more replicas are suggested: as many as the budget lacked
+    healthy pods, at least 1. Nothing is suggested if the budget has more breaches than this.
+    Otherwise, the budget is changed: for pods without a controller to a lower number for
+    `minAvailable`, and for a `maxUnavailable` (also a percentage) to a higher number.
+    """
+    effect, change = case.answer.effect, case.answer.change
+    covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
+    kind, _, amount = budget.rule.partition(" ")
+    if kind == _MINIMUM and amount.isdigit():
+        missing = max(1, budget.needed - budget.lowest_healthy)
+        if budget.breaches <= missing:
+            yield from (step for one in covered[:1] for step in _more_replicas(one, missing, case))
+    elif change.apply or _is_named(budget.pdb, change.set):
+        return  # The question must not set a field twice.
+    elif covered and all(one.workload.kind == POD.kind for one in covered):
+        available = max(0, budget.lowest_healthy - 1)
+        settings = ("spec.maxUnavailable=null", f"spec.minAvailable={available}")
+        yield NextStep(
+            f"ask again with a number as minAvailable of {budget.pdb}; other limits count only "
+            "pods with a controller",
+            shlex.join(word for one in settings for word in ("--set", f"pdb/{budget.pdb}:{one}")),
+        )
+    elif kind == "maxUnavailable" and covered:
+        absences = sum(one.readiness.wanted for one in covered) - budget.needed
+        setting = f"spec.maxUnavailable={max(absences, 0) + 1}"
+        yield NextStep(
+            f"ask again with one more unavailable pod allowed by {budget.pdb}",
+            shlex.join(("--set", f"pdb/{budget.pdb}:{setting}")),
+        )
+
+
+def _is_named(name: str, texts: Iterable[str]) -> bool:
+    """Return whether an edit in `texts`, such as `deploy/web=2`, may name the object `name`.
+
+    Only the last part of the name is compared, because a text can omit the namespace.
+    """
+    targets = (text.partition(":")[0].partition("=")[0] for text in texts)
+    return name.rpartition("/")[2] in {one.rpartition("/")[2] for one in targets}
+
+
+def _more_replicas(one: WorkloadEffect, count: int, case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if with `count` more replicas of the workload, if they would run."""
+    change = case.answer.change
+    is_edited = change.apply or _is_named(one.workload.name, (*change.scale, *change.set))
+    if _can_grow(one, case) and not is_edited:
+        yield NextStep(
+            f"ask again with {_replicas(count)} of {one.workload}",
+            shlex.join(("--scale", f"{one.workload}={one.readiness.wanted + count}")),
+        )
+
+
+def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
+    """Return whether more replicas of the workload `one` would run, and nothing removes them.
+
+    If pods find no node or wait for one, new replicas would wait, too, or make other pods wait.
+    """
+    ref, effect = one.workload, case.answer.effect
+    is_full = bool(effect.difference.pending or effect.waited)
+    if ref.kind not in _SCALABLE or one.down or is_full:
+        return False
+    is_autoscaled = any(
+        each.target == f"{ref.kind} {ref.name}" and each.autoscaler.startswith(f"{ref.namespace}/")
+        for each in case.answer.changed.pod_autoscalers
+    )
+    return not is_autoscaled and case.has(ref)
+
+
+def _replicas(count: int) -> str:
+    return "one more replica" if count == 1 else f"{count:,} more replicas"
+
+
+def _pending(case: _Case) -> Iterator[NextStep]:
+    """Yield what-ifs with new nodes.
+
+    Some pods fit only copies of the node that they left. They need such copies, and so do pods of
+    the same workloads that are still on that node, because a budget does not allow their eviction
+    while the other pods are pending, or that are not created before the other pods run. The copies
+    are also for all other pods that lack room, unless the node has taints or is too small for them.
+
+    If the question adds nodes already, more copies of the same node are suggested. Nothing is
+    suggested if an autoscaler acts: its limits keep the pods waiting, and new nodes of its groups
+    count against them.
+    """
+    answer = case.answer
+    if answer.changed.autoscaling is not None:
+        return
+    change, pending = answer.change, answer.difference.pending
+    # Nodes that the change creates are not in the snapshot and cannot be copied.
+    suitable = {one.name for one in answer.without.nodes} - _nodes_of_failed_zones(answer)
+    nodes = [one for one in answer.changed.nodes if one.name in suitable]
+    if change.add_nodes is not None:
+        same = [one for one in nodes if one.name == change.like and not change.instance_type]
+        more = new_nodes_for(filter(lacks_room, pending), same, answer.without.nodes)
+        yield from _new_nodes("ask again with", more, change.add_nodes)
+        return
+    left = {one.pod.key: one.node for one in answer.difference.evicted}
+    old_node = node_to_copy(pending, left, nodes)
+    covered: list[PodEnd] = []
+    if old_node is not None:
+        waiting = {pod.workload for pod in pending}
+        covered += [pod for pod in pending if left.get(pod.key) == old_node.name]
+        kept = [one.pod for one in answer.changed.undrained]
+        later = [one.pod for one in answer.difference.not_created]
+        covered += [pod for pod in kept if pod.workload in waiting and pod.node == old_node.name]
+        covered += [pod for pod in later if pod.workload in waiting]
+    keys = {pod.key for pod in covered}
+    short = [pod for pod in pending if lacks_room(pod) and pod.key not in keys]
+    if old_node is not None:
+        alone = new_nodes_for(covered, [old_node], answer.without.nodes)
+        for_all = new_nodes_for([*covered, *short], [old_node], answer.without.nodes)
+        if for_all is not None and not old_node.is_tainted:
+            alone, short = for_all, []
+        yield from _new_nodes("ask again with", alone)
+    yield from more_nodes("ask again with", short, nodes, answer.without.nodes)
+
+
+def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:
+    """Return the nodes of the zones that --fail-zone names; a new node there would fail, too."""
+    outage = answer.changed.outage
+    if outage is None or not answer.change.failures.fail_zone:
+        return set()
+    failed = {one.node for one in outage.nodes}
+    zones = {node.zone for node in answer.changed.nodes if node.name in failed}
+    return {node.name for node in answer.changed.nodes if node.zone in zones}
+
+
+def more_nodes(
+    verb: str, pending: Collection[PodEnd], nodes: Sequence[NodeEnd], known: Sequence[NodeEnd] = ()
+) -> Iterator[NextStep]:
+    """Yield a what-if with new nodes for the `pending` pods that lack room.
+
+    `verb` begins the sentence of the step. The new nodes are copies of one of `nodes`. `known` are
+    the nodes of another run; `new_nodes_for` explains their use.
+    """
+    yield from _new_nodes(verb, new_nodes_for(filter(lacks_room, pending), nodes, known))
+
+
+def _new_nodes(verb: str, found: NewNodes | None, added: int = 0) -> Iterator[NextStep]:
+    """Yield a what-if with the nodes `found` in addition to the `added` nodes of the question."""
+    if found is not None:
+        more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
+        options = NewNodes(added + found.count, found.like).options
+        yield NextStep(f"{verb} {more} like {found.like}", shlex.join(options))
+
+
+def _data_deleted(case: _Case) -> Iterator[NextStep]:
+    """Yield a command that keeps the volumes of the deleted claims."""
+    lost = [one for one in case.answer.effect.deleted_claims if not one.keeps_data]
+    volumes = sorted({one.volume for one in lost})
+    if len(volumes) <= _NAMES_MAX:
+        retain = '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'
+        which = "volume" if len(volumes) == 1 else "volumes"
+        yield NextStep(
+            f"before the change, let the {which} outlive the deletion",
+            command=shlex.join(("kubectl", "patch", "pv", *volumes, "-p", retain)),
+        )
+
+
+def _unavailable(case: _Case) -> Iterator[NextStep]:
+    """Yield a remedy for the first workload without a ready pod.
+
+    For a StatefulSet with pods on failed nodes, and for pods whose volumes are attached to failed
+    nodes, the remedy is a taint that marks the nodes as out of service. For other workloads whose
+    pods find a node, the remedy is one more replica.
+    """
+    effect = case.answer.effect
+    down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
+    for one in down[:1]:
+        if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect):
+            yield from _out_of_service(one, effect)
+        elif one.moved and one.budget is not BudgetResult.BREACHED:
+            yield from _standby(one, case)
+
+
+def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
+    """Yield a way to run one more replica of the workload `one`.
+
+    The pods of failed nodes are down for minutes, and a replica that starts at their failure is
+    ready sooner. Other changes delete pods at once, so the replica has to be ready before them. It
+    does not help against a rollout that replaces all pods at once.
+    """
+    if case.answer.changed.outage is not None:
+        yield from _more_replicas(one, 1, case)
+    elif not one.updated and not case.answer.change.scale and _can_grow(one, case):
+        ref = one.workload
+        replicas = f"--replicas={one.readiness.wanted + 1}"
+        target = f"{ref.kind.lower()}/{ref.name}"
+        yield NextStep(
+            f"before the change, let one more replica of {ref} become ready on another node",
+            command=shlex.join(("kubectl", "scale", "-n", ref.namespace, target, replicas)),
+        )
+
+
+def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
+    """Return whether a pod of `one` waits for a volume that is attached to a failed node."""
+    waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
+    evicted = effect.difference.evicted
+    return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
+
+
+def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:
+    """Yield the command that lets the pods of `one` be replaced on other nodes."""
+    outage = effect.changed.outage
+    failed = {node.node for node in outage.nodes} if outage is not None else set()
+    nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
+    held = sorted(nodes & failed)
+    if 0 < len(held) <= _NAMES_MAX:
+        which = "node is" if len(held) == 1 else "nodes are"
+        yield NextStep(
+            f"if the failed {which} shut down for good, have the pods replaced elsewhere",
+            command=shlex.join(("kubectl", "taint", "nodes", *held, _SHUT_DOWN)),
+        )
+
+
+_STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
+    OutcomeKind.REFUSED: _refused,
+    OutcomeKind.UNDRAINED: _blocked,
+    OutcomeKind.DATA_DELETED: _data_deleted,
+    OutcomeKind.PENDING: _pending,
+    OutcomeKind.BREACHED: _breached,
+    OutcomeKind.UNAVAILABLE: _unavailable,
+    OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,
+}
+
+
+# --- steps of every answer -----------------------------------------------------------------------
+
+
+def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    """Yield the command that performs the drain, if the drain does no lasting harm with any seed.
+
+    The command for a rolling drain has only the nodes that are drained first.
+    """
+    change, nodes = answer.change, answer.effect.drain.nodes
+    is_hypothetical = bool(change.failures.words or change.reschedule)
+    if not nodes or is_hypothetical or not _is_harmless(answer):
+        return
+    # kubectl drain cordons all of its nodes before it drains the first of them. Therefore, pods of
+    # the first node of a rolling drain could not move to the other nodes.
+    # upstream: kubectl/pkg/cmd/drain/drain.go:RunDrain
+    first = nodes[: change.max_unavailable]
+    if len(first) <= _NAMES_MAX:
+        targets = [*first]
+    elif len(first) == len(nodes) and len(change.drain) == 1:
+        targets = ["--selector", change.drain[0]]
+    else:
+        return
+    which = "the first node" if len(first) == 1 else f"the first {len(first):,} nodes"
+    words = f"drain {which}, and the others as drained nodes return to service"
+    if len(first) == len(nodes):
+        words = "drain the node" if len(nodes) == 1 else "drain the nodes"
+    flags = [one.flag for one in answer.effect.drain.needed]
+    yield NextStep(
+        f"{words}, after the other changes" if _changes_more(change) else words,
+        command=shlex.join(("kubectl", "drain", *targets, *flags)),
+        makes_change=True,
+    )
+
+
+def _is_harmless(answer: WhatIfAnswer) -> bool:
+    """Return whether the verdict is good with every seed."""
+    kinds = [OutcomeKind(one.what) for one in answer.certainty if one.subject == VERDICT]
+    found = [answer.verdict.first, *(Finding(kind, "") for kind in kinds)]
+    return all(one.severity is Severity.GOOD for one in found)
+
+
+def _changes_more(change: ClusterChange) -> bool:
+    """Return whether `change` is more than a drain."""
+    rest = replace(
+        change,
+        drain=(),
+        drain_as_kubectl=False,
+        ignore_daemonsets=False,
+        delete_emptydir_data=False,
+        force=False,
+        max_unavailable=None,
+        lasts="",
+    )
+    return bool(rest.words)
+
+
+def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    """Yield the command that lists what blocks the drain, if the drain does not complete."""
+    if answer.effect.changed.undrained and answer.change.drain:
+        # The source of an answer can also be standard input, or the context of a running cluster.
+        snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
+        nodes = [word for one in answer.change.drain for word in ("--nodes", one)]
+        yield NextStep(
+            "list everything that blocks the drain, and what would unblock it",
+            command=shlex.join(("fairlead", "drain-plan", snapshot, *nodes)),
+        )
+
+
+def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    is_random = answer.changed.choices_among_equals > 0 and not answer.effect.is_none
+    if is_random and answer.seeds == 1:
+        yield NextStep("ask which outcomes depend on the seed", f"--seeds {SEEDS}")
