@@ -101,6 +101,28 @@ def is_static(pod: Pod) -> bool:
     return False
 
 
+def is_guard(pod: Pod) -> bool:
+    """Return True if the pod is a guard pod of OpenShift, which stands for a static pod.
+
+    An operator of OpenShift creates a guard pod beside each static pod of etcd, the API server and
+    the other parts of the control plane, so that a budget can cover it. The guard pod has no
+    controller. Its operator creates it again on its node when the node is schedulable.
+    """
+    # upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go
+    meta, node = pod.metadata, pod.spec.node_name
+    return (
+        meta.labels.get("app") == "guard"
+        and not meta.owner_references
+        and bool(node)
+        and meta.name.endswith(f"-guard-{node}")
+    )
+
+
+def belongs_to_node(pod: Pod) -> bool:
+    """Return True if the pod runs on no other node: a DaemonSet's pod, a static or a guard pod."""
+    return is_daemon_pod(pod) or is_static(pod) or is_guard(pod)
+
+
 def is_sidecar(container: Container) -> bool:
     """Return True if `container`, an init container, keeps running beside the main containers."""
     return container.restart_policy == "Always"

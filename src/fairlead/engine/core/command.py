@@ -11,11 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 
+from fairlead.api.objects import Pod
 from fairlead.engine.core.issuer import Issuer
+
+# The fields of metadata that a new object with the same name does not get
+_OF_ONE_OBJECT: Final = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
 
 
 class ObjectRef(Struct, frozen=True):
@@ -128,6 +139,18 @@ class CreateObject(Struct, frozen=True):
             metadata.get("namespace", ""),
             metadata.get("name", ""),
         )
+
+
+def create_again(pod: Pod) -> CreateObject:
+    """Return the command that creates the deleted `pod` again, with the same name on its node.
+
+    The new pod has the fields that Fairlead reads.
+    """
+    manifest: dict[str, Any] = to_builtins(pod)
+    meta = {key: value for key, value in manifest["metadata"].items() if key not in _OF_ONE_OBJECT}
+    return CreateObject(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": manifest["spec"]}
+    )
 
 
 class DeleteObject(Struct, frozen=True):

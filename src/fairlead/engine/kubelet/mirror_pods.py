@@ -9,22 +9,9 @@ upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_
 
 from __future__ import annotations
 
-from typing import Any, Final
-
-import msgspec
-
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_static
-from fairlead.engine.core.command import Command, CreateObject
-
-_NOT_COPIED: Final = (
-    "uid",
-    "resourceVersion",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-)
+from fairlead.engine.core.command import Command, create_again
 
 
 class MirrorPods:
@@ -48,22 +35,14 @@ class MirrorPods:
         if not is_static(pod) or not pod.spec.node_name:
             return []
         if is_reporting:
-            return [_copy(pod)]
+            return [create_again(pod)]
         self._missing.setdefault(pod.spec.node_name, {})[pod.key] = pod
         return []
 
     def kubelet_resumed(self, node: str) -> list[Command]:
         """Return commands that restore the pods deleted while the kubelet was down."""
-        return [_copy(pod) for pod in self._missing.pop(node, {}).values()]
+        return [create_again(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
         """Drop the static pods of the deleted node `node`."""
         self._missing.pop(node, None)
-
-
-def _copy(pod: Pod) -> CreateObject:
-    manifest: dict[str, Any] = msgspec.to_builtins(pod)
-    meta = {key: value for key, value in manifest["metadata"].items() if key not in _NOT_COPIED}
-    return CreateObject(
-        {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": manifest["spec"]}
-    )

@@ -15,6 +15,7 @@ from fairlead.engine.workloads.environment import (
     simulated_environment,
 )
 from fairlead.engine.workloads.event_sink import Events, NoEvents
+from fairlead.engine.workloads.guard_pods import GuardPods
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import OtherScales
@@ -30,6 +31,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
             Workloads(config, simulated_environment()),
             GarbageCollector(config=config),
             EndedJobPods(),
+            GuardPods(),
             InUseProtection(),
         )
     # A simulation does not use these controllers, and importing them takes a tenth of a small run.

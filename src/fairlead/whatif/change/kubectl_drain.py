@@ -18,7 +18,13 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminal
+from fairlead.api.pods.facts import (
+    controller_of,
+    is_daemon_pod,
+    is_guard,
+    is_static,
+    is_terminal,
+)
 from fairlead.apiserver.kind import DAEMON_SET
 from fairlead.whatif.snapshot.inventory import Inventory
 
@@ -35,10 +41,20 @@ _FATAL: Final = {
 
 
 class DrainFlag(Struct, frozen=True):
-    """A flag that `kubectl drain` needs, and the pods that make it necessary."""
+    """A flag that `kubectl drain` needs, and the pods that make it necessary.
+
+    `guards` are the guard pods of OpenShift among them (see `is_guard`).
+    """
 
     flag: str
     pods: tuple[str, ...]
+    guards: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The pods that nothing creates again after the drain."""
+        is_force = self.flag == FORCE  # pods without a controller need this flag
+        return tuple(pod for pod in self.pods if is_force and pod not in self.guards)
 
 
 class RefusedDrain(Struct, frozen=True):
@@ -103,11 +119,19 @@ def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
     needs two flags. kubectl reports only the first problem of a pod, so it names the second flag
     only after the first flag is given.
     """
-    by_flag: dict[str, list[str]] = {flag: [] for flag in _FATAL}
+    by_flag: dict[str, list[Pod]] = {flag: [] for flag in _FATAL}
     for pod in pods:
         for flag in _flags_for(pod):
-            by_flag[flag].append(pod.key)
-    return tuple(DrainFlag(flag, tuple(keys)) for flag, keys in by_flag.items() if keys)
+            by_flag[flag].append(pod)
+    return tuple(
+        DrainFlag(
+            flag,
+            tuple(pod.key for pod in found),
+            tuple(pod.key for pod in found if is_guard(pod)),
+        )
+        for flag, found in by_flag.items()
+        if found
+    )
 
 
 def _flags_for(pod: Pod) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.objects import Node
-from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static
+from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.engine.scheduling.decision import Placement
@@ -55,6 +55,8 @@ _BLOCKER_COLUMNS: Final = (
     ResultColumn("why", "why"),
 )
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
+_GONE: Final = "yes, but it is gone for good: no controller creates it again"
+_BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
     "This checks disruption budgets and room. fairlead drain-plan --nodes {name} also simulates "
     "what the controllers do with the evicted pods."
@@ -193,7 +195,7 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
     if blocker is not None:
         return f"not now: {blocker.owner}, {blocker.why}"
     if controller_of(pod.pod.metadata) is None:
-        return "yes, but it is gone for good: no controller creates it again"
+        return _BACK if is_guard(pod.pod) else _GONE
     with planner.model.hypothesis():
         planner.model.cordon(node)
         planner.model.remove(pod)

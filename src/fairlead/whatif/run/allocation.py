@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import condition, is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import belongs_to_node, condition, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.taint import PREFER_NO_SCHEDULE
@@ -101,7 +101,7 @@ def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
             phase=pod.status.phase,
             requests=pod_requests(pod, existing=True),
             owner=workload_of(pod),
-            belongs_to_node=is_daemon_pod(pod) or is_static(pod),
+            belongs_to_node=belongs_to_node(pod),
         )
         for pod in pods
     ]

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
+    belongs_to_node,
     controller_of,
     is_daemon_pod,
     is_static,
@@ -79,8 +80,7 @@ class _LossExplainer(Struct, frozen=True):
                 LossCause.UNCONFIRMED,
                 "deleted, but the kubelet of its unresponsive node cannot confirm that",
             )
-        belongs_to_node = is_daemon_pod(lost.pod) or is_static(lost.pod)
-        if belongs_to_node and lost.node not in self.recorder.nodes:
+        if belongs_to_node(lost.pod) and lost.node not in self.recorder.nodes:
             return LossCause.NODE_REMOVED, "DaemonSet or static pod, whose node was removed"
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"

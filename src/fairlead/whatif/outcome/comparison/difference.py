@@ -28,7 +28,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
 _WITH_REPLICAS: Final = frozenset(
     kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
@@ -85,8 +85,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that were deleted for another reason, such as fewer replicas; these include
-      DaemonSet pods and static pods of deleted nodes, displaced pods whose workload has all wanted
-      replicas at the end, and pods that only a finalizer keeps
+      DaemonSet pods and static pods of deleted nodes, guard pods of OpenShift, displaced pods whose
+      workload has all wanted replicas at the end, and pods that only a finalizer keeps
     - `fewer`: pods in `removed` that a workload created after the change, but only in the run
       without the change
     - `reallocated`: the resources whose requested total changes
@@ -172,7 +172,11 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     of_deleted_nodes = pods_of_deleted_nodes(without, changed)
     roles = list(pod_roles(without, changed, left, of_deleted_nodes))
     missing = [role.before for role in roles if role.is_missing(left)]
-    not_back = [pod for pod in missing if pod.key in left or pod.key in of_deleted_nodes]
+    not_back = [
+        pod
+        for pod in missing
+        if (pod.key in left or pod.key in of_deleted_nodes) and not _returns_with_node(pod)
+    ]
     surplus = _surplus(not_back, changed)
     not_replaced = [pod for pod in not_back if pod.key not in surplus]
     lost_keys = {pod.key for pod in not_replaced}
@@ -248,6 +252,11 @@ def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
     for _, pod in sorted(ended.items()):
         if pod.is_completed and pod.started_at is not None and pod.started_at >= run.started_at:
             yield pod
+
+
+def _returns_with_node(pod: PodEnd) -> bool:
+    """Return whether `pod` is a guard pod: created again when its node is schedulable again."""
+    return pod.belongs_to_node and pod.workload.kind == POD
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:

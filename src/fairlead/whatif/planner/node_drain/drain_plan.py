@@ -446,14 +446,17 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield a sentence about the flags that kubectl drain needs, and one about lost pods."""
+    """Yield a sentence about the flags that kubectl drain needs, and about the pods of --force."""
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."
     for one in flags:
-        if one.flag == FORCE:
-            verb = "has" if len(one.pods) == 1 else "have"
-            yield f"{listed(one.pods)} {verb} no controller and will be gone for good."
+        if one.lost:
+            verb = "has" if len(one.lost) == 1 else "have"
+            yield f"{listed(one.lost)} {verb} no controller and will be gone for good."
+        if one.flag == FORCE and one.guards:
+            guards = counted(len(one.guards), "guard pod")
+            yield f"OpenShift creates {guards} again on nodes that return to service."
 
 
 def unsafe_because(run: DrainRun) -> str:

@@ -28,7 +28,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodSpec
-from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import is_daemon_pod, is_guard, is_static, is_terminal, is_terminating
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
@@ -434,7 +434,7 @@ class DrainPlanner:
 
 def _is_lost(pod: PodInfo) -> bool:
     """Return whether nothing replaces `pod`, a pod that a drain evicts."""
-    return not (is_leaving(pod) or is_placed_anew(pod))
+    return not (is_leaving(pod) or is_placed_anew(pod) or is_guard(pod.pod))
 
 
 def _may_follow(spec: PodSpec) -> bool:

@@ -9,10 +9,9 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
+    belongs_to_node,
     condition,
     differs_in_status_only,
-    is_daemon_pod,
-    is_static,
     is_terminal,
     is_terminating,
     pod_priority,
@@ -42,7 +41,7 @@ class OwnerFacts:
         self._metadata = pod.metadata
         self.owner = workload_of(pod)
         self.revision = revision_of(pod)
-        self.belongs_to_node = is_daemon_pod(pod) or is_static(pod)
+        self.belongs_to_node = belongs_to_node(pod)
 
     def has_owner_of(self, pod: Pod) -> bool:
         """Return whether `pod` has the owner and revision to which these facts apply."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
+from tests.unit.whatif.planner.conftest import READY, budget, daemon_pod, deployment
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import seconds
@@ -322,3 +322,26 @@ def test_the_nodes_after_a_drain_that_does_not_end_are_not_drained(planner, expe
     assert (run.unbegun, run.held_up_by) == (("b",), ("default/web",))
     reason = "c never becomes empty because of budget default/web, the drain of b never begins"
     assert unsafe_because(run).startswith(reason)
+
+
+def guarded_control_plane(make):
+    """Three control plane nodes of OpenShift, and the budget of their guard pods."""
+    objects = [budget("guard", minAvailable=2)]
+    for name in ("a", "b", "c"):
+        guard = make.pod(f"etcd-guard-{name}", node_name=name)
+        guard["metadata"]["labels"] = {"app": "guard"}
+        guard["status"]["conditions"] = READY
+        objects += [make.node(name), guard]
+    return objects
+
+
+def test_guard_pods_of_openshift_return_with_their_node(planner, experiment, make):
+    """Their budget spares one at a time, so the drain of the second node needs the first pod."""
+    objects = guarded_control_plane(make)
+    plan = checked(planner(*objects), surge=0)
+    run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
+    [run] = plan.runs
+    assert unsafe_because(run) == ""
+    findings = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()["findings"]
+    assert "OpenShift creates 3 guard pods again on nodes that return to service." in findings
+    assert not any("gone for good" in one for one in findings)
