@@ -107,6 +107,7 @@ def size(
         parse_survival,
     )
     from fairlead.whatif.planner.node.control_plane import is_control_plane
+    from fairlead.whatif.planner.node.drain_exemption import virtual_words
 
     survival, share = parse_survival(survive), parse_headroom(headroom)
     if not 1 <= effort <= EFFORT_MAX:
@@ -116,9 +117,12 @@ def size(
         types = read.instance_types(instance_types)
         model = read.model
         kept = set(read.nodes("--keep", keep))
+        virtual = [info.name for info in model.table.nodes() if virtual_words(info.node)]
+        kept.update(virtual)
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:
-            raise InputError("--keep", "matches every node, so no node is left to replace")
+            every = "every node is kept or virtual" if virtual else "matches every node"
+            raise InputError("--keep", f"{every}, so no node is left to replace")
         check_survival(survival, [one.labels.get(ZONE, "") for one in model.table.nodes()])
         check_allocatable(replaced, read.snapshot.manifests)
         offers = node_offers(model, replaced, types, share)
@@ -137,6 +141,7 @@ def size(
             estimated_types(replaced, offers, types) if is_priced else (),
             tuple(model.table.resources.names),
             sum(is_control_plane(info.node) for info in replaced),
+            tuple(virtual),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
     notes = (*read.idle_autoscaler(CHOOSES_NODES), *read.notes)

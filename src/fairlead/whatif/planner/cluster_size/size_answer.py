@@ -32,7 +32,8 @@ class SizeQuestion(Struct, frozen=True):
     the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices.
     `estimated` are the types, on offer or of the replaced nodes, whose price is then still an
     estimate. `resources` are the names of resources in the order of the columns.
-    `control_plane` is the number of replaced nodes that run the control plane.
+    `control_plane` is the number of replaced nodes that run the control plane. `virtual` are the
+    kept nodes that are virtual, such as Fargate nodes.
     """
 
     replaced: int
@@ -45,6 +46,7 @@ class SizeQuestion(Struct, frozen=True):
     estimated: Sequence[str]
     resources: Sequence[str]
     control_plane: int = 0
+    virtual: Sequence[str] = ()
 
 
 def size_answer(
@@ -152,6 +154,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
             "--instance-types FILE states prices."
         )
     yield from _control_plane(question.control_plane)
+    yield from _virtual(question.virtual)
     if found.cost and found.bound.cost:
         share = floor(1000 * found.bound.cost / found.cost) / 10
         limit = f"The cheapest possible set costs at least {share:.1f}% of this (proven)"
@@ -193,6 +196,13 @@ def _control_plane(nodes: int) -> Iterator[str]:
             f"{nodes:,} of the nodes to replace {run} the control plane; "
             f"--keep {CONTROL_PLANE}= keeps {them}."
         )
+
+
+def _virtual(nodes: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence about the virtual `nodes`, if there are any."""
+    if nodes:
+        verb = "is kept: it has" if len(nodes) == 1 else "are kept: they have"
+        yield f"{listed(nodes, 2)} {verb} no machine to replace."
 
 
 def _nodes(question: SizeQuestion, found: SizeResult) -> ResultTable:

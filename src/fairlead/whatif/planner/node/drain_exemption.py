@@ -21,10 +21,13 @@ _VIRTUAL: Final = {
 
 def drain_exemption(node: Node) -> str:
     """Return why no plan drains `node`; "" if plans drain it."""
-    for key, (value, why) in _VIRTUAL.items():
-        if node.metadata.labels.get(key) == value:
-            return why
-    return deletion_words(node)
+    return virtual_words(node) or deletion_words(node)
+
+
+def virtual_words(node: Node) -> str:
+    """Return why `node`, a virtual node, has no machine to drain; "" if it is not virtual."""
+    labels = node.metadata.labels
+    return next((why for key, (value, why) in _VIRTUAL.items() if labels.get(key) == value), "")
 
 
 def deletion_words(node: Node) -> str:
