@@ -38,9 +38,10 @@ POOL_LABELS: Final = (
 )
 """The labels of Karpenter, EKS, GKE and AKS (and AKS before 2021), in order of precedence."""
 
-ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
+_ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
+_ZONE_SUFFIX: Final = "/zone"
 _KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
-_INDIVIDUAL: Final = frozenset((*ZONE_LABELS, REGION, BETA_REGION, HOSTNAME))
+_INDIVIDUAL: Final = frozenset((REGION, BETA_REGION, HOSTNAME))
 _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
     OUT_OF_SERVICE,
     "karpenter.sh/disrupted",
@@ -57,6 +58,21 @@ def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
     return next((key for key in POOL_LABELS if key in present), "")
 
 
+def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys in the `labels` of a node whose value is the zone of the node.
+
+    Drivers of volumes repeat the zone in a label of their own, such as
+    topology.disk.csi.azure.com/zone and topology.gke.io/zone. On a node without a zone, the label
+    of Azure's driver is empty, although cloud-provider-azure sets the zone to a fault domain.
+    """
+    zone = labels.get(ZONE, "")
+    return tuple(
+        key
+        for key, value in labels.items()
+        if key in _ZONE_LABELS or (zone and value == zone and key.endswith(_ZONE_SUFFIX))
+    )
+
+
 class NodeTraits(Struct, frozen=True):
     """The common properties of a pool's nodes: labels, and lasting taints as `key=value:effect`."""
 
@@ -66,10 +82,11 @@ class NodeTraits(Struct, frozen=True):
 
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     """Return the traits of `node`; labels with the keys `besides` are left out."""
+    zones = zone_labels(node.metadata.labels)
     labels = frozenset(
         (key, value)
         for key, value in node.metadata.labels.items()
-        if key not in _INDIVIDUAL and key not in besides
+        if key not in _INDIVIDUAL and key not in zones and key not in besides
     )
     taints = sorted(
         f"{one.key}={one.value}:{one.effect}"

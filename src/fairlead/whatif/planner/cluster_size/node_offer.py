@@ -35,7 +35,7 @@ from fairlead.whatif.planner.node.node_copy import (
     own_pods,
     pod_on,
 )
-from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
+from fairlead.whatif.snapshot.node_pool import NodeTraits, node_traits, zone_labels
 
 _SCALED: Final = ("cpu", "memory")
 # Weights for comparing types if no prices are stated.
@@ -96,10 +96,10 @@ class NodeOffer(Struct, frozen=True):
     def _node(self, name: str) -> Node:
         node = node_like(self.sample, name, self.own_labels)
         sample = node.metadata.labels
-        labels = {key: value for key, value in sample.items() if key not in ZONE_LABELS}
+        zones = zone_labels(sample)
+        labels = {key: value for key, value in sample.items() if key not in zones}
         if self.zone:
-            keys = [key for key in ZONE_LABELS if key in sample] or [ZONE]
-            labels |= dict.fromkeys(keys, self.zone)
+            labels |= dict.fromkeys(zones or (ZONE,), self.zone)
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
         meta = replace(node.metadata, labels=labels)
         status = replace(node.status, allocatable=self.allocatable)

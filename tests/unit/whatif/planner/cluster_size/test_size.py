@@ -574,3 +574,29 @@ def test_new_nodes_are_in_the_zone_of_their_offer(planner, make, sample):
     assert {offer.zone for offer in offers} == {"", "z1", *sample.values()}
     for offer in offers:
         assert offer.node("new").node.metadata.labels.get(ZONE, "") == offer.zone
+
+
+@pytest.mark.parametrize("driver", ["topology.disk.csi.azure.com/zone", "topology.gke.io/zone"])
+def test_new_nodes_have_their_zone_in_the_label_of_the_volume_driver(planner, make, driver):
+    """Two pods that need different zones by the label of the driver get a node in each zone."""
+    zones = ("z1", "z2")
+    nodes = [make.node(zone, **{ZONE: zone, driver: zone}) for zone in zones]
+    pods = [
+        one
+        for zone in zones
+        for one in deployment(make, f"db-{zone}", [zone], nodeSelector={driver: zone})
+    ]
+    offers = sized(planner(*nodes, *pods)).nodes.values()
+    assert sorted((one.zone, one.node("new").node.metadata.labels[driver]) for one in offers) == [
+        ("z1", "z1"),
+        ("z2", "z2"),
+    ]
+
+
+def test_an_empty_zone_label_of_a_volume_driver_stays_empty(planner, make):
+    """Azure nodes without a zone have a fault domain as their zone, and an empty label."""
+    driver = "topology.disk.csi.azure.com/zone"
+    nodes = [make.node(name, **{ZONE: zone, driver: ""}) for name, zone in (("a", "0"), ("b", "1"))]
+    found = sized(planner(*nodes, *deployment(make, "db", ["a"], nodeSelector={driver: ""})))
+    assert len(found.nodes) == 1
+    assert not found.unplaceable
