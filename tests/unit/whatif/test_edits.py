@@ -294,6 +294,41 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
         ask([*objects, owned], scale=("rollout/web=2",))
 
 
+def external_autoscaler(**metadata):
+    """An autoscaler of Deployment web that follows the length of a queue."""
+    metric = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "5"}}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default", **metadata},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "maxReplicas": 5,
+            "metrics": [{"type": "External", "external": metric}],
+        },
+    }
+
+
+def test_the_note_about_an_autoscaler_names_load_only_for_cpu_and_memory(ask, make):
+    objects = [make.node("a"), make.workload(), external_autoscaler()]
+    [note] = [one for one in ask(objects, scale=("deploy/web=3",)).changed.notes if "scales" in one]
+    assert note.endswith(
+        "Its metrics are not simulated, so here it only enforces minReplicas and maxReplicas."
+    )
+
+
+@pytest.mark.parametrize("replicas", [0, 3])
+def test_a_scaled_object_scales_a_workload_again_even_from_zero(ask, make, replicas):
+    owner = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web", "uid": "1"}
+    autoscaler = external_autoscaler(ownerReferences=[{**owner, "controller": True}])
+    objects = [make.node("a"), make.workload(replicas=2), autoscaler]
+    answer = ask(objects, scale=(f"deploy/web={replicas}",))
+    assert (
+        "ScaledObject default/web and its HorizontalPodAutoscaler default/web scale Deployment "
+        "default/web again; their triggers and metrics are not simulated."
+    ) in answer.changed.notes
+
+
 # --- --apply-vpa ---------------------------------------------------------------------------------
 
 

@@ -24,6 +24,14 @@ from fairlead.whatif.snapshot.served_kind import is_custom
 
 REPLICAS_MAX: Final = 1_000_000
 
+_LOAD_ONLY: Final = (
+    "Here, metrics come only from --load; without them, it only enforces minReplicas and "
+    "maxReplicas."
+)
+_NOT_SIMULATED: Final = (
+    "Its metrics are not simulated, so here it only enforces minReplicas and maxReplicas."
+)
+_METRICS_OF_LOAD: Final = ("Resource", "ContainerResource")
 _SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 
 
@@ -60,14 +68,22 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
     This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the
-    workload. `replicas` is the new number of replicas; with 0, an autoscaler does nothing.
+    workload or its autoscaler. `replicas` is the new number of replicas; with 0, an autoscaler
+    without such an owner does nothing.
     """
     autoscaler = autoscaler_of(workload, inventory)
+    above = {} if autoscaler is None else _controller(autoscaler)
+    if autoscaler is not None and above:  # a ScaledObject of KEDA also scales from and to 0
+        name = f"{above['kind']} {autoscaler.ref.namespace}/{above['name']}"
+        return (
+            f"{name} and its {autoscaler.title} scale {workload.title} again; their triggers and "
+            "metrics are not simulated."
+        )
     # upstream: pkg/controller/podautoscaler/horizontal.go: reconcileAutoscaler (ScalingDisabled)
     if autoscaler is not None and replicas:
         return (
-            f"{autoscaler.title} scales {workload.title} again by its metrics. Here, metrics come "
-            "only from --load; without them, it only enforces minReplicas and maxReplicas."
+            f"{autoscaler.title} scales {workload.title} again by its metrics. "
+            f"{_LOAD_ONLY if _follows_load(autoscaler) else _NOT_SIMULATED}"
         )
     owner = _controller(workload)
     if owner and is_custom(str(owner.get("apiVersion"))):
@@ -86,6 +102,15 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
         if is_target and one.ref.namespace == found.ref.namespace:
             return one
     return None
+
+
+def _follows_load(autoscaler: Manifest) -> bool:
+    """Return whether `autoscaler` has a metric that --load can give: of CPU or memory.
+
+    Without metrics, its target is the CPU utilization.
+    """
+    metrics = (autoscaler.value.get("spec") or {}).get("metrics") or ({"type": "Resource"},)
+    return any(one.get("type") in _METRICS_OF_LOAD for one in metrics)
 
 
 def _controller(found: Manifest) -> Json:
