@@ -114,6 +114,15 @@ def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):
     assert len(found.going) == 2
 
 
+PODSET = {
+    "apiVersion": "core.strimzi.io/v1beta2",
+    "kind": "StrimziPodSet",
+    "name": "kafka",
+    "uid": "1",
+    "controller": True,
+}
+
+
 @pytest.mark.parametrize(
     ("change", "cause", "owner", "rule"),
     [
@@ -125,6 +134,8 @@ def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):
          "deploy/default/web", IgnoredRule.LOCAL_STORAGE),
         ({"ownerReferences": None}, BlockCause.NOT_REPLICATED, "pod/default/web-1-0",
          IgnoredRule.UNMANAGED),
+        ({"ownerReferences": [PODSET]}, BlockCause.CUSTOM_CONTROLLER,
+         "strimzipodset/default/kafka", IgnoredRule.UNMANAGED),
     ],
 )  # fmt: skip
 def test_a_rule_keeps_the_node_unless_an_option_ignores_the_rule(

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget, Volume
+from fairlead.api.pods.facts import controller_of
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import ANNOTATION_PREFIX
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.disruption_budget import (
@@ -47,6 +48,7 @@ RULE_OF: Final = {
     BlockCause.ANNOTATION: IgnoredRule.ANNOTATIONS,
     BlockCause.LOCAL_STORAGE: IgnoredRule.LOCAL_STORAGE,
     BlockCause.NOT_REPLICATED: IgnoredRule.UNMANAGED,
+    BlockCause.CUSTOM_CONTROLLER: IgnoredRule.UNMANAGED,
     BlockCause.SYSTEM_POD: IgnoredRule.SYSTEM_PODS,
 }
 
@@ -113,15 +115,24 @@ class AutoscalerRules:
                 edit = f"annotate the pods of {owner} with {SAFE_VOLUMES}={names}"
                 return Blocker(node, key, BlockCause.LOCAL_STORAGE, owner, why, edit)
             case BlockingReason.NOT_REPLICATED:
-                why = "no controller would replace the pod"
-                edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
-                return Blocker(node, key, BlockCause.NOT_REPLICATED, owner, why, edit)
+                return _not_replicated(node, pod, owner)
             case BlockingReason.UNMOVABLE_KUBE_SYSTEM_POD:
                 why = "a pod of kube-system that no budget covers"
                 edit = f"add a PodDisruptionBudget for {owner}"
                 return Blocker(node, key, BlockCause.SYSTEM_POD, owner, why, edit)
             case reason:
                 return Blocker(node, key, BlockCause.OTHER_RULE, owner, str(reason))
+
+
+def _not_replicated(node: str, pod: Pod, owner: str) -> Blocker:
+    """Return the blocker `pod`, which has no controller or a custom resource as its controller."""
+    if controller_of(pod.metadata) is None:
+        why = "no controller would replace the pod"
+        edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
+        return Blocker(node, pod.key, BlockCause.NOT_REPLICATED, owner, why, edit)
+    why = "Cluster Autoscaler does not move pods of custom resources"
+    edit = f"annotate the pods of {owner} with {SAFE}=true"
+    return Blocker(node, pod.key, BlockCause.CUSTOM_CONTROLLER, owner, why, edit)
 
 
 def _is_local(volume: Volume) -> bool:

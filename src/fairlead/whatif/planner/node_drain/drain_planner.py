@@ -69,6 +69,7 @@ class BlockCause(StrEnum):
     ANNOTATION = "an annotation forbids it"
     LOCAL_STORAGE = "the pod has local storage"
     NOT_REPLICATED = "no controller would replace the pod"
+    CUSTOM_CONTROLLER = "a custom resource controls the pod"
     SYSTEM_POD = "a pod of kube-system without a budget"
     OTHER_RULE = "a rule of the autoscaler"
 
