@@ -132,6 +132,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(one.ref.uid for one in some):
         yield from _missing(some)
         yield from _custom_owners(some)
+        yield from _owned_by_pods(manifests)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(some)
         yield from _other_versions(some, manifests)
@@ -256,6 +257,27 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
             f"Controllers of custom resources are not simulated ({', '.join(found[:_NAMED_MAX])}"
             f"{more}): each of their pods that is deleted is replaced by an equal pod."
         )
+
+
+def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if pods own StatefulSets, as the leaders of a LeaderWorkerSet do.
+
+    upstream: sigs.k8s.io/lws pkg/controllers/pod_controller.go: Reconcile
+    """
+    owned = [one for one in manifests if one.kind is STATEFUL_SET and _is_owned_by_pod(one)]
+    if owned:
+        first = owned[0].title
+        more = f" and {len(owned) - 1:,} more" if len(owned) > 1 else ""
+        verb = "are deleted with the pods that own them" if more else "is deleted with its pod"
+        yield (
+            f"{first}{more} {verb}. The controller that would create the StatefulSet again for the "
+            "new pod, such as that of LeaderWorkerSets, is not simulated."
+        )
+
+
+def _is_owned_by_pod(workload: Manifest) -> bool:
+    references = workload.value["metadata"].get("ownerReferences") or ()
+    return any(one.get("controller") and one.get("kind") == POD.kind for one in references)
 
 
 def _is_out(node: Manifest) -> bool:

@@ -330,3 +330,22 @@ def test_kinds_of_custom_resources_that_control_pods_are_named(notes, make):
     assert not any("statefulsets" in one for one in found)
     pods[1]["status"] = {"phase": "Succeeded"}
     assert any("(StatefulSet)" in one for one in notes(*COMPLETE, *pods))
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [(("vllm-0",), "is deleted with its pod"), (("vllm-0", "vllm-1"), "and 1 more are deleted")],
+)
+def test_stateful_sets_of_pods_have_a_note(notes, make, names, words):
+    """The pod of a leader in a LeaderWorkerSet owns the StatefulSet of its workers."""
+    objects = []
+    for name in names:
+        leader = make.pod(name, node_name="n0", owner="vllm")
+        workers = make.workload("StatefulSet", name, replicas=1)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name}
+        leader["metadata"]["uid"] = name
+        workers["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        objects += [leader, workers]
+    [note] = [one for one in notes(*COMPLETE, *objects) if "LeaderWorkerSets" in one]
+    assert note.startswith("StatefulSet default/vllm-0")
+    assert words in note
