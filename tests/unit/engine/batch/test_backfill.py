@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.batch.actions.backfill import Backfill
-from fairlead.testing.batch_builders import make_gang, make_group, make_task
+from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
 
 RUNS = "fairlead.dev/run-duration"
@@ -119,3 +119,31 @@ def test_without_known_end_times_whole_nodes_are_reserved(make_harness):
     harness.put(make_task("small"))
     assert harness.run(600).bound == {}
     assert sorted(harness.job("g").reserved_nodes) == ["n1", "n2"]
+
+
+@pytest.fixture
+def two_queues(make_harness):
+    """Queue a has its half of the cluster and a waiting gang; a gang of queue b holds the rest."""
+    harness = make_harness("fairlead").put(make_queue("a"), make_queue("b"))
+    harness.put(make_node("n1"), make_node("n2"))
+    harness.put(make_gang("held", 4, queue="a", node="n1"))
+    harness.put(make_gang("old", 4, queue="b", node="n2"), make_gang("starved", 2, queue="a"))
+    harness.run(0)
+    return harness
+
+
+def test_nothing_is_reserved_for_a_queue_at_its_share_if_another_queue_would_reclaim(two_queues):
+    """Without this rule, b would evict pods of a for each gang of a that starts here."""
+    two_queues.put(make_gang("b1", 2, queue="b"), make_gang("b2", 2, queue="b"))
+    two_queues.run(599)
+    two_queues.drop("old-0", "old-1", "old-2", "old-3")
+    found = two_queues.run(600)
+    assert sorted(found.bound) == ["b1-0", "b1-1", "b2-0", "b2-1"]
+    assert not found.evicted
+
+
+def test_a_queue_at_its_share_has_a_reservation_if_no_other_queue_could_use_it(two_queues):
+    """The waiting gang of b is larger than the cluster."""
+    two_queues.put(make_gang("b1", 2, cpu=8, queue="b"))
+    two_queues.run(600)
+    assert two_queues.job("starved").reserved_nodes

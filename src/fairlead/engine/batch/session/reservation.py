@@ -2,7 +2,9 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs that have waited for too long, the gang with the longest wait gets the
-reservation. The reservation is computed again in each session:
+reservation. A gang whose queue has its share gets none while jobs of a queue below its share wait,
+because that queue would reclaim the resources at once. The reservation is computed again in each
+session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
@@ -77,7 +79,24 @@ def _longest_waiting(session: Session) -> JobInfo | None:
         and job.min_available > 1
         and not session.tiers.is_overused(session.queues[job.queue])
     ]
-    return min(starving, default=(0, "", None))[2]
+    if not starving:
+        return None
+    below_share = [one for one in starving if _is_below_share(session, one[2])]
+    if not below_share and any(_would_reclaim(session, job) for job in session.candidates()):
+        return None
+    return min(below_share or starving)[2]
+
+
+def _would_reclaim(session: Session, job: JobInfo) -> bool:
+    """Return whether `job` can start one day, and its queue may reclaim resources for it."""
+    return _is_below_share(session, job) and plan(session, job) is not None
+
+
+def _is_below_share(session: Session, job: JobInfo) -> bool:
+    """Return whether `job` waits, and its queue may reclaim resources for every waiting task."""
+    queue, waiting = session.queues[job.queue], job.with_status(TaskStatus.PENDING)
+    asking = [task for task in waiting if not task.request.is_best_effort]
+    return bool(asking) and all(session.tiers.may_reclaim(queue, task) for task in asking)
 
 
 def plan(session: Session, job: JobInfo) -> Reservation | None:
