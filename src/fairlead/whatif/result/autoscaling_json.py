@@ -12,7 +12,9 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     WaitingTimes,
     waiting_times,
     waiting_times_by_workload,
+    waits_so_far,
 )
+from fairlead.whatif.outcome.percentile import percentile
 
 if TYPE_CHECKING:
     from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, GroupOutcome
@@ -71,6 +73,15 @@ def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Jso
 def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
     """Return the distribution of `waits` over all workloads."""
     return _waiting(waiting_times(waits))
+
+
+def waits_so_far_json(waits: Iterable[PodWait], end: Instant) -> Json:
+    """Return percentiles of how long each pod has waited by `end`; all pods of `waits` count."""
+    found = waits_so_far(waits, end) or [0]
+    return {
+        "p95_so_far_s": _seconds(percentile(found, 95)),
+        "longest_so_far_s": _seconds(found[-1]),
+    }
 
 
 def pod_autoscalers_json(outcomes: Iterable[PodAutoscalerOutcome], start: Instant) -> list[Json]:

@@ -33,6 +33,7 @@ from fairlead.whatif.result.autoscaling_json import (
     pod_autoscalers_json,
     waiting_times_json,
     waiting_totals_json,
+    waits_so_far_json,
 )
 from fairlead.whatif.result.effect_json import effect_json
 from fairlead.whatif.result.jobs_json import gangs, queues, queues_of_both, waiting_groups
@@ -122,9 +123,10 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "waiting_groups": waiting_groups(outcome.jobs, start),
         "gangs": gangs(outcome.jobs),
         "outage": outage_json(outcome.outage, start),
-        "waiting_times": waiting_times_json(
-            outcome.waits, has_autoscaler=outcome.autoscaling is not None
-        ),
+        "waiting_times": {
+            **waiting_times_json(outcome.waits, has_autoscaler=outcome.autoscaling is not None),
+            **waits_so_far_json(outcome.waits, outcome.ended_at),
+        },
         **autoscaling_json(outcome.autoscaling, start),
         "pod_autoscalers": pod_autoscalers_json(outcome.pod_autoscalers, start),
         "drains": drains_json(outcome),

@@ -68,13 +68,13 @@ MEASURES: Final = (
     Measure(
         "waited_longest_s",
         "longest wait for a node (s)",
-        _inside("waiting_times", "longest_s"),
+        _inside("waiting_times", "longest_so_far_s"),
         is_duration=True,
     ),
     Measure(
         "waited_p95_s",
         "wait for a node, 95% of pods (s)",
-        _inside("waiting_times", "p95_s"),
+        _inside("waiting_times", "p95_so_far_s"),
         is_duration=True,
     ),
     Measure("cost", "cost of nodes by the autoscaler", _inside("autoscaling", "cost")),

@@ -106,6 +106,15 @@ def test_an_interrupted_sweep_continues(scenario, capsys):
     assert "4 in each of 3 cases" in capsys.readouterr().out
 
 
+def test_pods_that_are_pending_at_the_end_count_in_the_longest_wait(scenario, capsys):
+    """A pod of 4 cores arrives after 10 s, does not fit, and waits until the end after 120 s."""
+    (scenario.parent / "pods.yaml").write_text(POD % 4)
+    options = ("--vary", "seed=0", "--fail-on", "waited_longest_s>=110", "-o", "json")
+    assert swept(scenario, *options) == exit_code.CONDITION_HOLDS
+    (case,) = json.loads(capsys.readouterr().out)["cases"]
+    assert (case["pending"], case["waited_longest_s"], case["waited_p95_s"]) == (4, 110, 110)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SignalError(15), InputError("case", "x")])
 def test_a_sweep_without_any_result_leaves_no_folder(tmp_path, error):
     with pytest.raises(type(error)), results_folder(tmp_path / "new" / "cases"):

@@ -8,6 +8,7 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     WaitingTimes,
     waiting_times,
     waiting_times_by_workload,
+    waits_so_far,
 )
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -43,3 +44,8 @@ def test_workloads_are_ordered_by_waiting_pods_then_by_the_longest_wait():
 
 def test_a_workload_whose_pods_were_bound_at_once_is_left_out():
     assert waiting_times_by_workload([wait("web-1", 0)]) == []
+
+
+def test_a_pod_that_still_waits_has_waited_until_the_end():
+    waits = [wait("web-1", None), wait("web-2", 5)]
+    assert waits_so_far(waits, seconds(70)) == [seconds(5), seconds(60)]
