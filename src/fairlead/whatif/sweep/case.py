@@ -55,7 +55,7 @@ def cases_of(
     """Return all combinations of values; the first variation changes slowest.
 
     If `sample` is not None, return only `sample` different combinations, chosen by `seed`, in the
-    same order. Raises InputError.
+    same order. Combinations that the scenario does not allow are left out. Raises InputError.
     """
     sizes = [len(one.values) for one in variations]
     total = prod(sizes)
@@ -67,14 +67,15 @@ def cases_of(
     else:
         chosen = list(range(total))
     combinations = product(*(one.values for one in variations)) if len(chosen) == total else None
-    cases = []
-    for number, index in enumerate(chosen, 1):
+    cases: list[Case] = []
+    for index in chosen:
         values = _at(index, variations) if combinations is None else next(combinations)
-        changed, parameters = scenario, {}
+        changed: Json | None = scenario
         for variation, value in zip(variations, values, strict=True):
-            changed = variation.apply(changed, value)
-            parameters[variation.name] = value
-        cases.append(Case(number, parameters, changed))
+            changed = None if changed is None else variation.apply(changed, value)
+        if changed is not None:
+            parameters = {one.name: value for one, value in zip(variations, values, strict=True)}
+            cases.append(Case(len(cases) + 1, parameters, changed))
     return cases
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -39,8 +39,11 @@ class Variation(Protocol):
         """The values that the parameter takes, as JSON."""
         ...
 
-    def apply(self, scenario: Json, value: Any) -> Json:
-        """Return a copy of `scenario` in which the parameter has `value`. Raises InputError."""
+    def apply(self, scenario: Json, value: Any) -> Json | None:
+        """Return a copy of `scenario` in which the parameter has `value`.
+
+        Returns None if `scenario` does not allow this value. Raises InputError.
+        """
         ...
 
 
@@ -76,18 +79,25 @@ class LossVariation(Struct, frozen=True):
 
     For the value None, nothing fails.
 
-    `event` is the field of a scenario's event that names what fails.
+    `event` is the field of a scenario's event that names what fails. `parts_of` returns the names
+    of the nodes or zones of a scenario.
     """
 
     name: str
     event: str
     values: tuple[str | None, ...]
     at: str
+    parts_of: Callable[[Json], Collection[str]]
 
-    def apply(self, scenario: Json, value: Any) -> Json:
-        """Return `scenario` with an event in which `value` fails; unchanged if `value` is None."""
+    def apply(self, scenario: Json, value: Any) -> Json | None:
+        """Return `scenario` with an event in which `value` fails; unchanged if `value` is None.
+
+        Returns None if `scenario` has no such node or zone. Raises InputError.
+        """
         if value is None:
             return scenario
+        if value not in self.parts_of(scenario):
+            return None
         events = [*(scenario.get("events") or ()), {"at": self.at, self.event: value}]
         return {**scenario, "events": events}
 

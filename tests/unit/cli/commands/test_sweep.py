@@ -285,3 +285,17 @@ def test_the_notes_of_the_cases_are_in_the_answer(scenario, capsys):
     assert json.loads(capsys.readouterr().out)["notes"] == [
         "In 3 of 4 cases: events[1] at 3m does not happen: the scenario ends before (duration: 2m)."
     ]
+
+
+def test_every_node_of_every_case_is_lost(scenario, capsys):
+    """The scenario has one node, its variations have two and three."""
+    generated = "cluster:\n  generated: {nodes: 1}\nduration: 1m\n"
+    scenario.write_text(generated)
+    options = ("--vary", "cluster.generated.nodes=2,3", "--lose", "node@10s", "-o", "json")
+    assert swept(scenario, *options) == exit_code.SUCCESS
+    cases = json.loads(capsys.readouterr().out)["cases"]
+    found = [(one["cluster.generated.nodes"], one["lost-node"]) for one in cases]
+    assert found == [
+        ("2", "none"), ("2", "node-0"), ("2", "node-1"),
+        ("3", "none"), ("3", "node-0"), ("3", "node-1"), ("3", "node-2"),
+    ]  # fmt: skip

@@ -62,9 +62,19 @@ def test_a_path_that_does_not_exist_is_refused(path, problem) -> None:
 
 
 def test_a_loss_adds_an_event_and_no_loss_adds_none() -> None:
-    losses = LossVariation("lost-zone", "fail-zone", (None, "a"), "10m")
+    losses = LossVariation("lost-zone", "fail-zone", (None, "a"), "10m", lambda _: ["a"])
     assert losses.apply(SCENARIO, None) is SCENARIO
     assert losses.apply(SCENARIO, "a")["events"][-1] == {"at": "10m", "fail-zone": "a"}
+
+
+def test_combinations_with_the_loss_of_a_node_that_does_not_exist_are_left_out() -> None:
+    nodes = FieldVariation("nodes", (["a"], ["b", "c"]))
+    losses = LossVariation("lost", "fail-node", (None, "a", "b"), "1m", lambda one: one["nodes"])
+    cases = cases_of({}, [nodes, losses])
+    found = [(one.number, one.parameters["nodes"], one.parameters["lost"]) for one in cases]
+    assert found == [
+        (1, ["a"], None), (2, ["a"], "a"), (3, ["b", "c"], None), (4, ["b", "c"], "b")
+    ]  # fmt: skip
 
 
 def test_all_combinations_in_order() -> None:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.cli import exit_code
@@ -37,15 +38,22 @@ from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
 from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.report.sweep_page import render_sweep
+from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of
 from fairlead.whatif.sweep.answer import sweep_answer
 from fairlead.whatif.sweep.case import Case, cases_of
 from fairlead.whatif.sweep.case_run import ScenarioFiles, read_files, run_scenario
 from fairlead.whatif.sweep.measure import Number, measures_of
-from fairlead.whatif.sweep.variation import LossVariation, Variation, parse_variation
+from fairlead.whatif.sweep.variation import (
+    FieldVariation,
+    LossVariation,
+    Variation,
+    parse_variation,
+)
 
 WORST: Final = "worst.html"
 _LOSS: Final = re.compile(r"(zone|node)@(.+)")
+_INITIAL: Final = ("cluster", "objects")  # the fields that contain the nodes of a scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +109,12 @@ def _cases(request: SweepRequest) -> list[Case]:
     path = request.scenario
     document = read_one(path, "scenario")
     with with_lines(document):
-        scenario = decode_strictly(document, Scenario)
-    variations: list[Variation] = [parse_variation(text) for text in request.vary]
-    variations += [_losses(text, path, scenario) for text in request.lose]
+        decode_strictly(document, Scenario)
+    # The cases have no outputs, because they would overwrite each other's files.
+    plain = {key: value for key, value in document.value.items() if key != "outputs"}
+    fields = [parse_variation(text) for text in request.vary]
+    losses = [_losses(text, path, plain, fields) for text in request.lose]
+    variations: list[Variation] = [*fields, *losses]
     if not variations:
         raise InputError("--vary", "is missing: name what differs, such as --vary seed=0..9")
     names = [one.name for one in variations]
@@ -115,8 +126,6 @@ def _cases(request: SweepRequest) -> list[Case]:
         raise InputError("--random", f"{request.sample} is not 1 or more")
     if request.sample is None and request.sample_seed:
         raise InputError("--random-seed", "needs --random")
-    # The cases have no outputs, because they would overwrite each other's files.
-    plain = {key: value for key, value in document.value.items() if key != "outputs"}
     cases = cases_of(plain, variations, request.sample, request.sample_seed)
     for case in cases:
         _require_valid(path, case)
@@ -131,11 +140,13 @@ def _require_valid(path: str, case: Case) -> None:
         raise InputError(path, f"{cause.problem} (with {case.title})", field=cause.field) from None
 
 
-def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
+def _losses(
+    text: str, path: str, scenario: Json, fields: Sequence[FieldVariation]
+) -> LossVariation:
     """Return the variation that `text`, a value of `--lose`, requests: the failures of the cases.
 
-    It has one value without a failure, and one value for each zone or node. `path` is the path of
-    the scenario. Raises InputError.
+    It has one value without a failure, and one value for each zone or node that exists with any
+    values of `fields`. `path` is the path of the `scenario`. Raises InputError.
     """
     found = _LOSS.fullmatch(text)
     if found is None:
@@ -145,20 +156,45 @@ def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
         read_duration(at)
     except ValueError as cause:
         raise InputError("--lose", str(cause)) from None
-    nodes = [
-        one.value["metadata"]
-        for one in experiment_of(path, scenario).initial
-        if one.ref.kind == NODE.kind
-    ]
-    if part == "node":
-        names: list[str] = [node["name"] for node in nodes]
-        event = "fail-node"
-    else:
-        zones = {(node.get("labels") or {}).get(ZONE) for node in nodes}
-        names, event = sorted(zone for zone in zones if zone), "fail-zone"
+    parts = _Parts(path, part)
+    names: dict[str, None] = {}
+    for case in cases_of(scenario, [one for one in fields if _step(one.name) in _INITIAL]):
+        _require_valid(path, case)
+        names |= dict.fromkeys(parts.of(case.scenario))
     if not names:
         raise InputError("--lose", f"the scenario's nodes have no {part}")
-    return LossVariation(f"lost-{part}", event, (None, *names), at)
+    return LossVariation(f"lost-{part}", f"fail-{part}", (None, *names), at, parts.of)
+
+
+class _Parts:
+    """The nodes or zones of scenarios that differ from the scenario of `path` in some fields."""
+
+    def __init__(self, path: str, part: str) -> None:
+        """Return names of nodes if `part` is `node`, names of zones if it is `zone`."""
+        self._path = path
+        self._part = part
+        self._known: dict[bytes, list[str]] = {}
+
+    def of(self, scenario: Json) -> Collection[str]:
+        """Return the names of the nodes or zones of `scenario`. Raises InputError."""
+        initial = {name: scenario.get(name) for name in _INITIAL}
+        key = msgspec.json.encode(initial, order="deterministic")
+        if key not in self._known:
+            form = decode_strictly(Document(self._path, scenario), Scenario)
+            self._known[key] = self._names(experiment_of(self._path, form))
+        return self._known[key]
+
+    def _names(self, experiment: Experiment) -> list[str]:
+        nodes = [one.value["metadata"] for one in experiment.initial if one.ref.kind == NODE.kind]
+        if self._part == "node":
+            return [node["name"] for node in nodes]
+        zones = {(node.get("labels") or {}).get(ZONE) for node in nodes}
+        return sorted(zone for zone in zones if zone)
+
+
+def _step(path: str) -> str:
+    """Return the first step of the path of a field: `cluster` of `cluster.generated.nodes`."""
+    return re.split(r"[.\[]", path, maxsplit=1)[0]
 
 
 # --- the results --------------------------------------------------------------------------------
