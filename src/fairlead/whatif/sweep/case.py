@@ -32,10 +32,13 @@ class Case(Struct, frozen=True):
         """The parameters as text: `seed=7, lost=zone-a`."""
         return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
 
-    def digest(self, files: str) -> str:
-        """Return a digest of the scenario and its files; `files` is the digest of the files."""
+    def digest(self, files: str, version: str) -> str:
+        """Return a digest of all that determines the result of the case.
+
+        `files` is the digest of the scenario's files, and `version` the version of Fairlead.
+        """
         encoded = msgspec.json.encode(self.scenario, order="deterministic")
-        return hashlib.sha256(encoded + files.encode()).hexdigest()[:32]
+        return hashlib.sha256(encoded + f"{files}\0{version}".encode()).hexdigest()[:32]
 
 
 def value_text(value: Any) -> str:

@@ -87,6 +87,11 @@ def test_all_combinations_in_order() -> None:
     assert cases[4].scenario == {**SCENARIO, "seed": 1, "title": "b"}
 
 
+def test_the_result_of_another_version_has_another_digest() -> None:
+    (case,) = cases_of(SCENARIO, [])
+    assert case.digest("", "1.0.0") != case.digest("", "1.1.0")
+
+
 def test_a_sample_is_a_subset_of_the_combinations_determined_by_the_seed() -> None:
     variations = [parse_variation("seed=0..999"), parse_variation("a=0..999")]
     one, same, other = (cases_of({}, variations, 50, seed) for seed in (1, 1, 2))

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead import __version__
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
@@ -259,7 +260,8 @@ def _results_in(
     cases: Sequence[Case],
     execute: Executor,
 ) -> list[bytes]:
-    places = {case.number: folder / f"{case.digest(files.digest)}.json" for case in cases}
+    digest = files.digest
+    places = {one.number: folder / f"{one.digest(digest, __version__)}.json" for one in cases}
     missing = [case for case in cases if not places[case.number].is_file()]
     titles = {case.number: case.title for case in cases}
     with ProgressBar() as progress:
