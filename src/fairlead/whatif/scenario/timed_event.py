@@ -244,6 +244,8 @@ class _NumberedEvent:
     def _check_modifiers(self) -> None:
         event = self._event
         verb = self._verb.replace("-", "_")
+        if event.delete == []:
+            self._refuse("names no object", "delete")
         for field, verbs in _MODIFIERS.items():
             if getattr(event, field) is not None and verb not in verbs:
                 which = ", ".join(verbs).replace("_", "-")
@@ -284,6 +286,8 @@ class _NumberedEvent:
         else:
             where = f"{self._source}: {self._field}.create"
             found = manifests(with_complete_pods([Document(where, create)]))
+        if not found:
+            self._refuse("contains no object", "create")
         for manifest in found:
             require_known_kind(manifest)
         refuse_unknown_fields(found)
