@@ -185,6 +185,29 @@ def test_a_group_with_too_few_members_is_explained(dump, capsys):
     assert lines(capsys)[0] == "default/g: needs 3 members and has 2, 0 are on nodes"
 
 
+def test_simulated_start_times_replace_the_estimate_from_declared_run_times(dump, capsys, tmp_path):
+    """Without --runtimes, the start is unknown, because the running pods declare no run time."""
+    running = gang("g", 3)
+    for one in running[1:]:
+        one["spec"] |= {"nodeName": "n1", "restartPolicy": "Never"}
+        one["status"] = {"phase": "Running"}
+    runtimes = tmp_path / "runtimes.yaml"
+    runtimes.write_text("runtimes: [{image: i, durations: 10m}]")
+    snapshot = dump(node("n1"), running, gang("h", 3))
+    asked = ["explain", "podgroup/h", "--snapshot", snapshot]
+    run(asked)
+    unknown = "Its start is unknown: the running pods declare no run time."
+    assert unknown in lines(capsys)
+    run([*asked, "--runtimes", str(runtimes)])
+    shown = lines(capsys)
+    assert unknown not in shown
+    assert any("podgroup/default/h" in line and "10m" in line for line in shown)
+    run(["whatif", snapshot, "--runtimes", str(runtimes), "--no-report", "-o", "details"])
+    shown = lines(capsys)
+    assert not any("may start after" in line for line in shown)
+    assert any("podgroup/default/h" in line and "10m" in line for line in shown)
+
+
 def test_the_explanation_of_a_group_states_its_expected_start(dump, capsys):
     running = gang("g", 3, runs="30m")
     for one in running[1:]:

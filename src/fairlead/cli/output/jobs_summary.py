@@ -83,14 +83,17 @@ def amounts_text(amounts: Mapping[str, float]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def waiting_groups(jobs: JobsOutcome, start: Instant) -> Section:
+def waiting_groups(jobs: JobsOutcome, start: Instant, *, has_start_times: bool = False) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    The table shows the expected start as the time since `start`.
+    The table shows the expected start as the time since `start`. If `has_start_times` is set,
+    another section has the simulated start times. Then the expected start, which is based only on
+    the run times that pods declare, is left out.
     """
-    rows = [_group_row(group, start) for group in jobs.waiting]
+    estimate = () if has_start_times else ("may start after",)
+    columns = ("group", "queue", "ready", "because", *estimate)
+    rows = [_group_row(group, start)[: len(columns)] for group in jobs.waiting]
     title = f"waiting groups ({len(rows):,})"
-    columns = ("group", "queue", "ready", "because", "may start after")
 
     def show(console: Console, count: int) -> None:
         print_table(console, title, columns, rows, rows_max=count)

@@ -34,15 +34,22 @@ _LIMITED_BY_QUEUES: Final = (
 )
 
 
-def print_group(explained: ExplainedGroup, console: Console) -> None:
-    """Print the explanation `explained` of a PodGroup."""
+def print_group(
+    explained: ExplainedGroup, console: Console, *, has_start_times: bool = False
+) -> None:
+    """Print the explanation `explained` of a PodGroup.
+
+    If `has_start_times` is set, simulated start times of the group follow. Then the estimate of its
+    start, which knows only the run times that pods declare, is left out.
+    """
     found = explained.found
     print_line(console, f"{found.title}: {_members(found)}", "bold")
     print_line(console, _obstacle(found))
     if found.queue is not None:
         _print_queue(console, found.queue)
     _print_nodes(console, found)
-    if found.obstacle not in _WITHOUT_ESTIMATE and not found.has_minimum:
+    has_estimate = found.obstacle not in _WITHOUT_ESTIMATE and not found.has_minimum
+    if has_estimate and not has_start_times:
         print_line(console, _start(explained))
     what = "The next member" if found.has_minimum else "It"
     for remedy in found.remedies:
@@ -126,6 +133,6 @@ def _start(explained: ExplainedGroup) -> str:
     if found.obstacle is Obstacle.LEAVING and begins is not None and begins <= explained.at:
         return "It may start when these pods have stopped, unless other jobs start first."
     if begins is None:
-        return "Its start is unknown: the running pods have no known duration."
+        return "Its start is unknown: the running pods declare no run time."
     after = for_readers(begins - explained.at)
     return f"It may start after {after}, unless other jobs start first."

@@ -298,7 +298,7 @@ def _print_group(
         _print_json({**group_explanation_json(group), **releases.as_json(), **found})
         return exit_code.SUCCESS
     _print_releases(releases)
-    print_group(group, stdout_console())
+    print_group(group, stdout_console(), has_start_times=bool(starts and starts.rows))
     _print_starts(starts)
     return exit_code.SUCCESS
 
