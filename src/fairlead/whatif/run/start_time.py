@@ -65,10 +65,11 @@ def start_times(
     awaited = tuple(sorted(one.pod for one in waiting))
     runs: list[Starts] = []
     for number, experiment in enumerate(experiments):
-        draw = RuntimeDraw(runtimes, experiment.start, experiment.seed)
+        kubelet = experiment.kubelet
+        draw = RuntimeDraw(runtimes, experiment.start, experiment.seed, kubelet.run_durations)
         drawn = replace(
             experiment,
-            kubelet=replace(experiment.kubelet, run_durations=draw),
+            kubelet=replace(kubelet, run_durations=draw),
             quiet=max(experiment.quiet, covered.longest + QUIET),
             horizon=max(experiment.horizon, LOOK_AHEAD),
             steps_begin=outcome.started_at - experiment.start,

@@ -165,3 +165,34 @@ def test_the_explanation_of_a_job_says_when_it_starts(write, busy, completed, ca
     assert found["start_times"][0]["subject"] == "job/default/report"
     assert found["start_times"][0]["p10_s"] == pytest.approx(300, abs=2)
     assert found["start_times_basis"]["known"] == 1
+
+
+def test_a_stage_ends_pods_without_a_known_runtime(snapshot, make, completed):
+    """`waiting` needs the 2 cores of `other`, which a KWOK Stage completes."""
+    stage = {
+        "apiVersion": "kwok.x-k8s.io/v1alpha1",
+        "kind": "Stage",
+        "metadata": {"name": "complete"},
+        "spec": {
+            "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+            "selector": {
+                "matchExpressions": [
+                    {"key": ".status.phase", "operator": "In", "values": ["Running"]},
+                    {
+                        "key": ".metadata.ownerReferences.[].name",
+                        "operator": "In",
+                        "values": ["other"],
+                    },
+                ]
+            },
+            "delay": {"durationMilliseconds": 3_600_000},
+            "next": {"statusTemplate": "phase: Succeeded"},
+        },
+    }
+    running = job_pod("running", "import", cpu="1", started="04:45:00")
+    other = job_pod("other", "other", cpu="2", started="04:45:00")
+    waiting = job_pod("waiting", "report")
+    dump = snapshot(make.node("n"), running, other, waiting, stage, *completed)
+    result = whatif_result(what_if(dump, NO_CHANGE, Conditions(seeds=3)))
+    (found,) = (row for row in result["start_times"] if row["kind"] == "pod")
+    assert found["started"] == 3

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, TypeVar
 from zlib import crc32
@@ -110,18 +110,19 @@ class RuntimeDraw(Struct, frozen=True):
     """Draws a runtime for each pod; the kubelets call it as a function of the pod.
 
     Equal seeds lead to equal runtimes. Pods that ran at `start` get a runtime longer than their
-    age.
+    age. `others` returns the time for pods without a known runtime.
     """
 
     runtimes: Runtimes
     start: Instant
     seed: int
+    others: Callable[[Pod], DurationNs | None] | None = None
 
     def __call__(self, pod: Pod) -> DurationNs | None:
         """Return the time from the start of `pod` to its completion; None if it is unknown."""
         known = self.runtimes.remaining(pod, self.start)
         if not known:
-            return None
+            return None if self.others is None else self.others(pod)
         purpose = _PURPOSE ^ crc32(pod.key.encode())
         return known[next(draws(self.seed, purpose)) % len(known)]
 
