@@ -127,7 +127,7 @@ def _best(found: Sequence[Alternative]) -> str:
     if len(best) == len(found):
         start = f"All {len(found)} alternatives"
     else:
-        start = f"Of {len(found)} alternatives, {' and '.join(one.name for one in best)}"
+        start = f"Of {len(found)} alternatives, {_names(best)}"
     if len(sentences) > 1:  # ranks say how much is disrupted, and not what changes
         each = " ".join(f"{one.name}: {one.answer.verdict.first.sentence}" for one in best)
         least = "equally disruptive" if len(best) == len(found) else "the least disruptive"
@@ -137,9 +137,15 @@ def _best(found: Sequence[Alternative]) -> str:
     return f"{start} {verb} the {which} outcome: {sentences[0]}"
 
 
+def _names(found: Sequence[Alternative]) -> str:
+    """Return the names as a text: `a`, `a and b`, or `a, b and c`."""
+    *first, last = (one.name for one in found)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _difference(found: Sequence[Alternative]) -> str:
     sentences = dict.fromkeys(one.answer.verdict.first.sentence for one in found)
-    names = " and ".join(one.name for one in found)
+    names = _names(found)
     if len(sentences) == 1 and not _workload_rows(found):
         return f"{names}: the answers are the same: {next(iter(sentences))}"
     if len(sentences) == 1:

@@ -106,6 +106,13 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     assert {row["alternative"] for row in found["workloads"]} == {"both", "one"}
 
 
+def test_three_equally_good_alternatives_are_named_as_a_list(ask):
+    alternatives = (*(f"{name}:--cordon c" for name in "xyz"), "w:--drain a")
+    changes = [word for one in alternatives for word in ("--change", one)]
+    _, found, _ = ask(*changes)
+    assert found["verdict"].startswith("Of 4 alternatives, x, y and z have the best outcome: ")
+
+
 def test_alternatives_of_equal_rank_with_different_outcomes_are_both_stated(ask, tmp_path):
     """One adds a pod and the other two pods, at the same time and without a disruption."""
     objects = [*cluster("abcd", {"p": "a", "q": "b"}), REPLICA_SET]
