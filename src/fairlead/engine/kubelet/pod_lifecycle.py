@@ -1,18 +1,19 @@
 """Computes when a bound pod starts, ends and is removed.
 
     Pending ──START──▶ Running ──END, STOP──▶ Succeeded | Failed
-       │                ↺ READY, OBSERVE
+       │                ↺ READY, OBSERVE, RESTART
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
 If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and reports that it has
 observed a changed specification (OBSERVE). A pod becomes ready some time after its start, and again
-whenever another controller marks it not ready. A pod that is not admitted fails instead of starting
-(REJECT, `pod_admission`).
+whenever another controller marks it not ready. Its containers start again after its machine was
+down (RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
+`pod_admission`).
 
 Each pod waits for at most one act. The functions of this module compute the act and its time; they
-have no state. Containers that have ended are not restarted: a pod with a run duration ends when
-this time is over.
+have no state. Containers that have ended by themselves are not restarted: a pod with a run duration
+ends when this time is over.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ class Act(StrEnum):
     START = "start"
     READY = "ready"
     OBSERVE = "observe"
+    RESTART = "restart"
     REJECT = "reject"
     END = "end"
     STOP = "stop"

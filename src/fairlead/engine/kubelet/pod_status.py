@@ -3,7 +3,8 @@
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write; the kubelet checks again when a gate changes. In a
 simulation there are no such controllers, so gates are ignored (`applies_readiness_gates` is
-False). Addresses and container statuses are not simulated.
+False). Addresses are not simulated. Container statuses are written only when containers were lost
+with their machine, with their restarts and exit codes.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -12,9 +13,12 @@ pkg/kubelet/status/generate.go:GeneratePodReadyCondition
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
-from fairlead.api.objects import Container, Pod
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Container, ContainerStatus, Pod
 from fairlead.api.pods.facts import condition, is_sidecar
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
@@ -29,6 +33,10 @@ COMPLETED: Final = "PodCompleted"
 FAILED: Final = "PodFailed"
 PREEMPTING: Final = "Preempting"
 PREEMPTED_MESSAGE: Final = "Preempted in order to admit critical pod"
+# The exit code and reason of a container that containerd no longer finds after a reboot.
+# upstream: containerd's internal/cri/server/helpers.go:unknownExitCode, unknownExitReason
+LOST_EXIT_CODE: Final = 255
+LOST_REASON: Final = "Unknown"
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 # messages of upstream's pkg/kubelet/active_deadline.go
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
@@ -142,6 +150,74 @@ def _not_ready(unready: Iterable[Container]) -> tuple[Condition, ...]:
         Condition("Ready", "False", reason, message),
         Condition("ContainersReady", "False", reason, message),
     )
+
+
+def interrupted(ref: ObjectRef, pod: Pod) -> PatchStatus:
+    """Return the status patch of `pod` when its containers are lost and will start again."""
+    return PatchStatus(ref, conditions=_not_ready(pod.spec.containers))
+
+
+def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None, *, was_ready: bool) -> PatchStatus:
+    """Return the status patch of `pod` after its lost containers have started again.
+
+    `ready` are the readiness conditions if the containers are ready, otherwise None. If the pod was
+    not ready before (`was_ready`), its conditions stay.
+    """
+    # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer
+    conditions = (ready or _not_ready(pod.spec.containers)) if was_ready else ()
+    return PatchStatus(ref, _container_lists(pod, is_restarted=True), conditions)
+
+
+def lost(ref: ObjectRef, pod: Pod) -> PatchStatus:
+    """Return the status patch of `pod` whose containers are lost and do not start again."""
+    fields = {"phase": "Failed", **_container_lists(pod, is_restarted=False)}
+    return PatchStatus(ref, fields, _ended(FAILED))
+
+
+def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
+    """Return the container status lists of `pod`, whose containers were lost with their machine.
+
+    Init containers run again in a new sandbox, even those that had completed. A main container that
+    had completed stays so, unless restartPolicy is Always.
+    """
+    # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
+    spec, status = pod.spec, pod.status
+    runs_again = is_restarted and spec.restart_policy == "Always"
+    main = [
+        _row(one, before, is_restarted=is_restarted and (runs_again or not _is_completed(before)))
+        for one, before in _with_statuses(spec.containers, status.container_statuses)
+    ]
+    initial = [
+        _row(one, before, is_restarted=is_restarted)
+        for one, before in _with_statuses(spec.init_containers, status.init_container_statuses)
+    ]
+    lists = {"containerStatuses": main}
+    return lists | {"initContainerStatuses": initial} if initial else lists
+
+
+def _with_statuses(
+    containers: Iterable[Container], statuses: Iterable[ContainerStatus]
+) -> list[tuple[Container, ContainerStatus]]:
+    known = {one.name: one for one in statuses}
+    return [(one, known.get(one.name) or ContainerStatus(name=one.name)) for one in containers]
+
+
+def _is_completed(status: ContainerStatus) -> bool:
+    ended = status.state.terminated
+    return ended is not None and ended.exit_code == 0
+
+
+def _row(container: Container, before: ContainerStatus, *, is_restarted: bool) -> Json:
+    """Return the status of `container` after it was lost, or after it has started again."""
+    terminated: Json = {"terminated": {"exitCode": LOST_EXIT_CODE, "reason": LOST_REASON}}
+    row: Json = msgspec.to_builtins(before)
+    row |= {"image": container.image, "imageID": "", "restartCount": before.restart_count}
+    if is_restarted:
+        row["restartCount"] += 1
+        return row | {"ready": True, "state": {"running": {}}, "lastState": terminated}
+    if before.state.terminated is None:
+        row["state"] = terminated
+    return row | {"ready": False}
 
 
 def succeeded(ref: ObjectRef) -> PatchStatus:

@@ -16,8 +16,8 @@ The pods of a stopped or unknown node are frozen. Actions that become due are po
 kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
 deletions, and pods that were marked not ready become ready again. This happens immediately if only
 the kubelet had paused. If the machine had been down, no container runs any more: terminating pods
-are gone, pods with restartPolicy Never have failed, and all other pods run again from the
-beginning.
+are gone, pods with restartPolicy Never have failed, and the containers of all other pods start
+again from the beginning, which increases their restartCount.
 
 upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
 pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss of the sandbox)
@@ -88,6 +88,8 @@ from fairlead.engine.state.pod_info import PodInfo
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
 WHY_REMOVED: Final = "terminated"
+# Acts without an effect on other pods of the node.
+_TOGETHER: Final = (Act.READY, Act.RESTART)
 
 
 class _Stopping(Struct, frozen=True):
@@ -105,6 +107,8 @@ class _PodWorker(Struct):
     which the pod becomes or became ready; None for a pod that was loaded as not ready.
     `is_admitted` is True if the kubelet has admitted the pod; `rejection` is the reason if the
     kubelet has rejected the pod. `stopping` is set while the kubelet itself stops the pod.
+    `is_lost` is set from the return of a machine until the pod's containers, if it has any, start
+    again.
     `deferral` is the condition of a deferred resize.
     """
 
@@ -120,6 +124,7 @@ class _PodWorker(Struct):
     is_admitted: bool = False
     rejection: PodRejection | None = None
     stopping: _Stopping | None = None
+    is_lost: bool = False
     deferral: Condition | None = None
 
 
@@ -185,15 +190,15 @@ class PodWorkers(Struct):
         """Return the commands of the next act that is due.
 
         Each call handles one pod, so that its effects are observed before the next pod acts. But if
-        the pod becomes ready, the call also handles the following pods that become ready: this has
-        no effect on other pods, and controllers then react to all of them at once.
+        the pod restarts or becomes ready, the call also handles the following pods that do so: this
+        has no effect on other pods, and controllers then react to all of them at once.
         """
         commands: list[Command] = []
         for timer in self._due_timers(now):
             if timer.due is not timer.worker.pending:
                 continue
             act = timer.due.act
-            if commands and act is not Act.READY:
+            if commands and act not in _TOGETHER:
                 self._expired.appendleft(timer)
                 break
             if not self.is_reporting(timer.worker.node):
@@ -202,7 +207,7 @@ class PodWorkers(Struct):
             if act is Act.START and self._awaits_volume(timer.worker, now):
                 continue
             commands += [*_final_status(timer), *self._act(timer.worker, now)]
-            if act is not Act.READY:
+            if act not in _TOGETHER:
                 break
         return commands
 
@@ -300,10 +305,11 @@ class PodWorkers(Struct):
         return commands
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> list[Command]:
-        """Continue the pods on `node` after its kubelet has resumed; return the events of `resume`.
+        """Continue the pods on `node` after its kubelet has resumed.
 
         If the node was down (`was_down`), its containers no longer run (see the module's
-        docstring). Otherwise the grace periods of terminating pods begin now.
+        docstring). Otherwise the grace periods of terminating pods begin now. Return the events of
+        `resume`, and the status patches of ready pods whose containers were lost.
         """
         commands = self.resume(node, now)
         self._make_workers(node)
@@ -313,21 +319,28 @@ class PodWorkers(Struct):
                 worker.terminating_at, worker.pending = now - takes if was_down else now, None
                 self._plan(worker)
             elif was_down:
-                self._restart(worker, now)
+                commands += self._restart(worker, now)
         return commands
 
-    def _restart(self, worker: _PodWorker, now: Instant) -> None:
-        """Start the containers of a pod again after its machine was down."""
-        pod = worker.pod
+    def _restart(self, worker: _PodWorker, now: Instant) -> list[Command]:
+        """Start the containers of a pod again after its machine was down.
+
+        Return the status patch that marks a ready pod as not ready.
+        """
+        pod, commands = worker.pod, list[Command]()
         if pod.status.phase != "Running":
             worker.bound_at = now
         elif pod.spec.restart_policy == "Never" and not is_static(pod):
-            worker.stopping = _Stopping(now, pod_status.stopped(worker.ref))
+            worker.stopping = _Stopping(now, pod_status.lost(worker.ref, pod))
         else:
+            worker.is_lost = bool(pod.spec.containers)
             worker.started_at = now + start_delay_of(pod, self.config)
             if _was_ready(worker):
                 worker.ready_at = worker.started_at + ready_delay_of(pod, self.config)
+            if is_ready(pod):
+                commands.append(pod_status.interrupted(worker.ref, pod))
         self._plan(worker)
+        return commands
 
     def forget(self, gone: Pod, now: Instant) -> None:
         """Remove the worker of the deleted pod `gone`."""
@@ -353,6 +366,7 @@ class PodWorkers(Struct):
         if worker.sent is not None and _is_by_kubelet(command, worker.sent):
             again = Due(worker.sent.act, now + RETRY_AFTER, worker.sent.why)
             worker.sent, worker.pending = None, again
+            worker.is_lost |= again.act is Act.RESTART
             self._timers.add(again.at, _Timer(worker, again))
 
     # --- volumes -------------------------------------------------------------------------------
@@ -462,6 +476,8 @@ class PodWorkers(Struct):
             ready_at=worker.ready_at,
             config=self.config,
         )
+        if worker.is_lost and pod.status.phase == "Running" and not is_terminating(pod):
+            due = earlier(Due(Act.RESTART, worker.started_at), due)
         if self._is_room_for_resize(worker):
             due = earlier(Due(Act.OBSERVE, worker.started_at), due)
         if worker.stopping is None or is_terminal(pod):
@@ -576,6 +592,12 @@ class PodWorkers(Struct):
                 worker.started_at, worker.ready_at = now, now + delay
                 shown = None if delay else ready
                 return pod_status.running(worker.ref, worker.pod, worker.bound_at, shown)
+            case Act.RESTART:
+                worker.is_lost = False
+                is_up = worker.ready_at is not None and worker.ready_at <= now
+                was_ready = worker.ready_at is not None
+                shown = ready if is_up else None
+                return pod_status.restarted(worker.ref, worker.pod, shown, was_ready=was_ready)
             case Act.READY:
                 return pod_status.made_ready(worker.ref, ready, worker.deferral)
             case Act.OBSERVE:

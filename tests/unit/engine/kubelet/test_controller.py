@@ -308,6 +308,86 @@ def test_after_an_outage_containers_restart_from_the_beginning():
     ]
 
 
+SPEC = {
+    "restartPolicy": "OnFailure",
+    "containers": [{"name": "done"}, {"name": "main"}],
+    "initContainers": [{"name": "first"}],
+}
+DONE = {"terminated": {"exitCode": 0}}
+STATUSES = {
+    "containerStatuses": [
+        {"name": "done", "state": DONE},
+        {"name": "main", "restartCount": 2, "state": {"running": {}}},
+    ],
+    "initContainerStatuses": [{"name": "first", "state": DONE}],
+}
+
+
+def with_statuses(policy):
+    """Return a ready pod with three containers, two of which have completed."""
+    conditions = [{"type": "Ready", "status": "True"}]
+    body = {
+        "metadata": {"name": "p", "namespace": "ns", "uid": "u1"},
+        "spec": {"nodeName": "n1", **SPEC, "restartPolicy": policy},
+        "status": {"phase": "Running", "conditions": conditions, **STATUSES},
+    }
+    return decode_as(Pod, body)
+
+
+def rows(patch, part):
+    """Return {container name: `part` of its status} in `patch`."""
+    lists = ("containerStatuses", "initContainerStatuses")
+    return {row["name"]: part(row) for key in lists for row in patch.fields.get(key, ())}
+
+
+def returned(one, *, silent_s=30, annotation="stopped"):
+    """Return (commands at the return of the node of `one`, later commands, time of the return)."""
+    machine = kubelets(node(), one)
+    changed(machine, node(stopped=True, annotation=annotation), T0)
+    back = T0 + seconds(silent_s)
+    first = pod_commands(changed(machine, node(), back))
+    return first, acts_after(machine, back), back
+
+
+@pytest.mark.parametrize(
+    ("policy", "restarts"),
+    [
+        ("OnFailure", {"done": 0, "main": 3, "first": 1}),
+        ("Always", {"done": 1, "main": 3, "first": 1}),
+    ],
+)
+def test_lost_containers_are_restarted_and_counted(policy, restarts):
+    """Init containers run again in a new sandbox; a completed main container only with Always."""
+    first, ((at, patch),), back = returned(with_statuses(policy))
+    assert [ready_of(one) for one in first] == ["False"]
+    assert (at, ready_of(patch)) == (back + seconds(0.647), "True")
+    assert rows(patch, lambda row: row["restartCount"]) == restarts
+
+
+def test_lost_containers_of_a_pod_that_never_restarts_have_an_exit_code():
+    first, ((at, patch),), back = returned(with_statuses("Never"))
+    assert (first, at, patch.fields["phase"]) == ([], back, "Failed")
+    codes = rows(patch, lambda row: row["state"]["terminated"].get("exitCode", 0))
+    assert codes == {"done": 0, "main": 255, "first": 0}
+    assert rows(patch, lambda row: row["restartCount"])["main"] == 2
+
+
+def test_containers_are_not_restarted_after_a_pause():
+    first, later, _ = returned(with_statuses("Always"), annotation="paused")
+    assert (first, later) == ([], [])
+
+
+def test_a_refused_restart_is_reported_again_once():
+    machine = kubelets(node(), with_statuses("Always"))
+    changed(machine, node(stopped=True), T0)
+    changed(machine, node(), T0)
+    (patch,) = machine.handle_deadline(T0 + seconds(0.647))
+    assert rows(patch, lambda row: row["restartCount"])["main"] == 3
+    machine.handle(CommandFailed(patch, FailureReason.CONFLICT, ""), T0 + seconds(0.647))
+    ((at, again),) = acts_after(machine, T0 + seconds(0.647))
+    assert (at, again.fields) == (T0 + seconds(1.647), patch.fields)
+
+
 def test_a_pod_deleted_during_an_outage_is_not_created_again():
     """The pod was deleted by force on a stopped node."""
     machine = kubelets(node(stopped=True), pod())
