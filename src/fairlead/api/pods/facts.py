@@ -66,6 +66,14 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     return None
 
 
+def container_restarts(pod: Pod) -> int:
+    """Return how often the containers and init containers of `pod` were restarted, in total."""
+    status = pod.status
+    return sum(
+        one.restart_count for one in (*status.init_container_statuses, *status.container_statuses)
+    )
+
+
 def workload(pod: Pod) -> str:
     """Return the workload of a pod: `Kind/namespace/name` of its controller.
 

@@ -14,7 +14,12 @@ from typing import Final
 from fairlead.api.objects import Job
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.job.index_set import parse_index_set
-from fairlead.engine.workloads.job.progress import FinishedCondition, JobProgress, is_indexed
+from fairlead.engine.workloads.job.progress import (
+    FinishedCondition,
+    JobProgress,
+    are_restarts_past_limit,
+    is_indexed,
+)
 
 REACHED: Final = FinishedCondition(
     "CompletionsReached", "Reached expected number of succeeded pods", is_success=True
@@ -36,14 +41,17 @@ SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 
 
 def finished_condition(
-    job: Job, progress: JobProgress, *, is_idle: bool, now: Instant
+    job: Job, progress: JobProgress, *, restarts: int, is_idle: bool, now: Instant
 ) -> FinishedCondition | None:
     """Return the condition with which `job` is finished, or None if it is not finished.
 
-    `is_idle` is set if no pod is active or being created.
+    `restarts` is the number of container restarts of unfinished pods if restartPolicy is OnFailure,
+    otherwise 0. `is_idle` is set if no pod is active or being created.
     """
     return (
-        _reported(job) or _failure(job, progress, now) or _success(job, progress, is_idle=is_idle)
+        _reported(job)
+        or _failure(job, progress, restarts, now)
+        or _success(job, progress, is_idle=is_idle)
     )
 
 
@@ -69,8 +77,10 @@ def _reported(job: Job) -> FinishedCondition | None:
     return None
 
 
-def _failure(job: Job, progress: JobProgress, now: Instant) -> FinishedCondition | None:
-    if progress.is_past_limit(job):
+def _failure(
+    job: Job, progress: JobProgress, restarts: int, now: Instant
+) -> FinishedCondition | None:
+    if progress.is_past_limit(job) or are_restarts_past_limit(job, restarts):
         return EXCEEDED
     deadline = deadline_of(job, progress)
     if deadline is not None and deadline <= now and not job.spec.suspend:

@@ -202,12 +202,8 @@ class JobProgress(Struct):
 
     def is_past_limit(self, job: Job, *, further: int = 0) -> bool:
         """Return whether the number of failed pods plus `further` exceeds backoffLimit."""
-        limit = job.spec.backoff_limit
-        if limit is None:
-            if job.spec.backoff_limit_per_index is not None:
-                return False
-            limit = BACKOFF_LIMIT_DEFAULT
-        return self.failed + further > limit
+        limit = backoff_limit(job)
+        return limit is not None and self.failed + further > limit
 
     def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
         """Store the failures of the pod's index: those in the pod's annotations and the pod's own.
@@ -284,6 +280,25 @@ class JobProgress(Struct):
         self.failed += 1
         if is_held(pod):
             self.uncounted[pod.metadata.uid] = False
+
+
+def backoff_limit(job: Job) -> int | None:
+    """Return backoffLimit of `job`, or its default; None if there is no limit."""
+    # upstream: pkg/apis/batch/v1/defaults.go:SetDefaults_Job
+    limit = job.spec.backoff_limit
+    if limit is None and job.spec.backoff_limit_per_index is None:
+        return BACKOFF_LIMIT_DEFAULT
+    return limit
+
+
+def are_restarts_past_limit(job: Job, restarts: int) -> bool:
+    """Return whether the number of container `restarts` reaches backoffLimit.
+
+    With a backoffLimit of 0, the first restart exceeds it.
+    """
+    # upstream: pkg/controller/job/job_controller.go:pastBackoffLimitOnFailure
+    limit = backoff_limit(job)
+    return limit is not None and restarts >= max(1, limit)
 
 
 def _is_failed(state: PodState, job: Job) -> bool:

@@ -12,7 +12,8 @@ A terminating pod counts as failed and is replaced immediately, unless podReplac
 Failed. Therefore, the eviction of a Job's pod counts as one failure, unless a podFailurePolicy
 ignores it.
 
-Differs from upstream: container restarts are not counted as failures.
+If restartPolicy is OnFailure, the restarts of the containers of unfinished pods are compared with
+backoffLimit as well. They are not added to the failed pods.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, manageJob
 """
@@ -80,6 +81,8 @@ class JobRule:
         If `is_tracked` is set, its pods get the tracking finalizer.
         """
         pods.ended = []
+        if _template_restarts(job):
+            pods.count_restarts()
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
 
@@ -127,7 +130,11 @@ class JobRule:
         if self.progress.finished is None:
             is_idle = not pods.active and not pods.creations_expected
             self.progress.finished = finished_condition(
-                self.job, self.progress, is_idle=is_idle, now=now
+                self.job,
+                self.progress,
+                restarts=pods.restarts_counted,
+                is_idle=is_idle,
+                now=now,
             )
         if self.progress.finished is not None:
             return self._wind_up(pods, now)
@@ -298,6 +305,11 @@ class JobRule:
 def is_by_index(job: Job) -> bool:
     """Return whether the Job is indexed and has backoffLimitPerIndex."""
     return job.spec.backoff_limit_per_index is not None and is_indexed(job)
+
+
+def _template_restarts(job: Job) -> bool:
+    """Return whether failed containers of the Job's pods are restarted."""
+    return bool(job.spec.template.get("spec", {}).get("restartPolicy") == "OnFailure")
 
 
 def is_finished(job: Job) -> bool:

@@ -32,7 +32,13 @@ from msgspec import Struct
 
 from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pods.facts import condition, differs_in_status_only, is_terminating
+from fairlead.api.pods.facts import (
+    condition,
+    container_restarts,
+    differs_in_status_only,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
@@ -135,10 +141,12 @@ class PodSet:
 
     `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including
     this pod set. `ended` contains the pods that ended since the last run of the rule, or is None
-    if the rule does not use it. `ready` maps each ready active pod to the time at which it became
-    ready. `proven` is set if the last creation succeeded; until then only one pod is created at a
-    time (slow start). `retry_at` is set while the owner is in backoff after a failure. `refusal`
-    is the last error message, until a creation succeeds.
+    if the rule does not use it. `restarts` maps each unfinished pod to the restarts of its
+    containers; it leaves out pods without restarts, and is None if the rule does not use it.
+    `ready` maps each ready active pod to the time at which it became ready. `proven` is set if the
+    last creation succeeded; until then only one pod is created at a time (slow start). `retry_at`
+    is set while the owner is in backoff after a failure. `refusal` is the last error message, until
+    a creation succeeds.
     """
 
     key: str
@@ -157,6 +165,7 @@ class PodSet:
     terminating: int = 0
     serial: int = 0
     ended: list[EndedPod] | None = None
+    restarts: dict[str, int] | None = None
     siblings: dict[str, PodSet] = field(default_factory=dict, repr=False, compare=False)
     proven: bool = False
     failures: int = 0
@@ -206,14 +215,17 @@ class PodSet:
         """Store a new version of an active pod; return whether it was stored.
 
         The version is not stored if more than the pod's status differs, if it is no longer active,
-        or if its deletion is in flight. The effect is the same as that of `put`, but faster.
-        Changes of a condition are the most frequent changes of pods.
+        if its deletion is in flight, or if the rule uses restarts and they differ. The effect is
+        the same as that of `put`, but faster. Changes of a condition are the most frequent changes
+        of pods.
         """
         name = pod.metadata.name
         known = self.active.get(name)
         if known is None or not differs_in_status_only(known, pod):
             return False
         if pod_state(pod) is not PodState.ACTIVE or name in self.deletions_expected:
+            return False
+        if self.restarts is not None and self.restarts.get(name, 0) != container_restarts(pod):
             return False
         self.pods[name] = pod
         self._activate(pod)
@@ -222,7 +234,7 @@ class PodSet:
     def load(self, replicas: Replicas, slots: Slots) -> None:
         """Store pods of a snapshot, as `put` does, but faster; `slots` returns their slots."""
         has_expectations = self.creations_expected or self.deletions_expected
-        is_usual = self.ended is None and not has_expectations
+        is_usual = self.ended is None and self.restarts is None and not has_expectations
         if (
             not is_usual
             or pod_state(replicas[0]) is not PodState.ACTIVE
@@ -250,6 +262,7 @@ class PodSet:
         after = pod_state(pod)
         self.creation_observed(name)
         self.pods[name] = pod
+        self._note_restarts(pod)
         if self._slots is None:  # else `by_slot` is built later, from all pods
             self._by_slot.setdefault(slot, {})[name] = None
         if self.deletions_expected.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
@@ -271,6 +284,8 @@ class PodSet:
             return None
         name = pod.metadata.name
         del self.pods[name]
+        if self.restarts is not None:
+            self.restarts.pop(name, None)
         self._deactivate(name)
         self.terminating -= before is PodState.TERMINATING
         is_ours = self.deletions_expected.pop(name, None) is not None
@@ -285,6 +300,27 @@ class PodSet:
     def update_slots(self, slots: Slots) -> None:
         """Use `slots` to determine the slot of every pod from now on."""
         self._slots, self._by_slot = slots, {}
+
+    def count_restarts(self) -> None:
+        """Count the restarts of all pods from now on."""
+        if self.restarts is None:
+            self.restarts = {}
+            for pod in self.pods.values():
+                self._note_restarts(pod)
+
+    def _note_restarts(self, pod: Pod) -> None:
+        if self.restarts is None:
+            return
+        found = 0 if is_terminal(pod) else container_restarts(pod)
+        if found:
+            self.restarts[pod.metadata.name] = found
+        else:
+            self.restarts.pop(pod.metadata.name, None)
+
+    @property
+    def restarts_counted(self) -> int:
+        """The number of container restarts in `restarts`; 0 if the rule does not use it."""
+        return sum((self.restarts or {}).values())
 
     def holds(self, name: str) -> bool:
         """Return whether a pod `name` exists or is being created."""

@@ -134,7 +134,10 @@ class PodSets(Struct):
                 found.load(replicas, self.rules[found.key])
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
-        """Store the newest version of `pod`; if its state has changed, run its owner's rule."""
+        """Store the newest version of `pod`; run its owner's rule if the rule needs to know.
+
+        That is the case if the state of the pod has changed, or the restarts that the rule uses.
+        """
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):
             self.mark_changed(set_key)
@@ -145,11 +148,12 @@ class PodSets(Struct):
             return commands
         slot, after = self.rules[pods.key].slot_of(pod), pod_state(pod)
         is_ours = pods.deletions_expected.get(pod.metadata.name) == pod.metadata.uid
+        restarts = pods.restarts_counted
         before = pods.put(pod, slot)
         self.mark_changed(pods.key)
-        if before is after:
+        if before is after and pods.restarts_counted == restarts:
             return commands
-        if before is PodState.ACTIVE:
+        if before is PodState.ACTIVE and after is not before:
             self._retry_soon(pods, now)
             if not is_ours:
                 self._request_replacement(pods, pod, after)

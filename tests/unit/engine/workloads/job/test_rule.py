@@ -118,6 +118,44 @@ def test_a_failed_pod_is_replaced_until_the_limit(world, build):
     assert world.pods() == {}
 
 
+@pytest.mark.parametrize(
+    ("policy", "limit", "restarts", "is_over"),
+    [
+        ("OnFailure", 3, [2], False),
+        ("OnFailure", 3, [2, 1], True),
+        ("OnFailure", 0, [1], True),
+        ("OnFailure", 0, [0], False),
+        ("OnFailure", None, [5], False),
+        ("OnFailure", None, [6], True),
+        ("Never", 1, [5], False),
+    ],
+)
+def test_a_job_fails_when_container_restarts_reach_its_limit(
+    world, build, *, policy, limit, restarts, is_over
+):
+    """Restarts of init containers count too; only with restartPolicy OnFailure."""
+    limits = {} if limit is None else {"backoffLimit": limit}
+    one = job(build, completions=1, **limits)
+    one["spec"]["template"]["spec"]["restartPolicy"] = policy
+    world.load(one)
+    (name,) = world.pods()
+    main, *initial = [{"name": f"c{i}", "restartCount": n} for i, n in enumerate(restarts)]
+    containers = {"containerStatuses": [main], "initContainerStatuses": initial}
+    world.patch_status("Pod", name, {"phase": "Running", **containers})
+    assert (world.pods() == {}) is is_over
+
+
+def test_restarts_of_finished_pods_do_not_count(world, build):
+    one = job(build, completions=2, parallelism=2, backoffLimit=2)
+    one["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    world.load(one)
+    first, second = world.pods()
+    restarted = {"containerStatuses": [{"name": "c", "restartCount": 1}]}
+    world.patch_status("Pod", first, {"phase": "Succeeded", **restarted})
+    world.patch_status("Pod", second, {"phase": "Running", **restarted})
+    assert second in world.pods()
+
+
 def test_success_is_counted_once(world, build):
     """The pod changes afterwards, and is finally deleted."""
     world.load(job(build, completions=2))
@@ -397,7 +435,7 @@ def test_failed_indexes_come_before_the_success_policy(build):
     rules = {"rules": [{"succeededIndexes": "0"}]}
     one = decode(job(build, **EACH, backoffLimitPerIndex=0, successPolicy=rules))
     progress = JobProgress(succeeded=1, completed={0: None}, failed_indexes={1: None})
-    found = finished_condition(one, progress, is_idle=True, now=0)
+    found = finished_condition(one, progress, restarts=0, is_idle=True, now=0)
     assert found is not None
     assert (found.reason, found.is_success) == ("FailedIndexes", False)
 
