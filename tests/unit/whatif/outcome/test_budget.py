@@ -70,13 +70,23 @@ HEALTH = "The lowest number of healthy pods of a budget includes pods of failed 
 
 
 @pytest.mark.parametrize(
-    ("lasts", "state", "healthy"),
-    [("2m", BudgetResult.UNMET, 1), ("20s", None, None)],
-    ids=["the node is marked not ready", "the node returns before that"],
+    ("lasts", "how", "state", "healthy"),
+    [
+        ("2m", "paused", BudgetResult.UNMET, 1),
+        ("20s", "paused", None, None),
+        ("20s", "stopped", BudgetResult.UNMET, 1),
+    ],
+    ids=[
+        "the node is marked not ready",
+        "the node returns before that",
+        "the containers start again when the node returns",
+    ],
 )
-def test_a_budget_can_be_unmet_although_no_pod_is_evicted(snapshot, web, lasts, state, healthy):
+def test_a_budget_can_be_unmet_although_no_pod_is_evicted(
+    snapshot, web, lasts, how, state, healthy
+):
     """Its pods are down on a failed node, which returns before they are evicted."""
-    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts=lasts)
+    change = ClusterChange(failures=Failures(fail_node=("a",), how=how), lasts=lasts)
     effect = what_if(snapshot(*web), change).effect
     assert not effect.difference.evicted
     assert [(one.state, one.lowest_healthy) for one in effect.budgets] == (
