@@ -85,7 +85,13 @@ class _LossExplainer(Struct, frozen=True):
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"
         if self._is_complete(workload := workload_of(lost.pod)):
-            return LossCause.NOT_NEEDED, f"{workload} has all its pods and no longer needs this one"
+            is_over = owner.kind == "Job" and not self.workloads[workload].wanted
+            why = (
+                "ended and needs no pods"
+                if is_over
+                else "all its pods and no longer needs this one"
+            )
+            return LossCause.NOT_NEEDED, f"{workload} has {why}"
         return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
 
     def _is_complete(self, workload: WorkloadRef) -> bool:

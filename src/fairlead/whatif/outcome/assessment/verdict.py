@@ -518,12 +518,24 @@ def _removed(effect: Effect) -> str | None:
     known = {pod.key for pod in never}
     deleted = [pod for pod in effect.difference.removed if pod.key not in known]
     if deleted:
-        sentences.append(f"{_pods_of(deleted)} {'is' if len(deleted) == 1 else 'are'} removed.")
+        verb = "is" if len(deleted) == 1 else "are"
+        sentences.append(f"{_pods_of(deleted)} {verb} removed{_by_failed_jobs(effect, deleted)}.")
     if never:
         verb = "is" if len(never) == 1 else "are"
         fewer = _pods_of(never, "fewer pod")
         sentences.append(f"At the end, there {verb} {fewer} than without the change.")
     return " ".join(sentences) or None
+
+
+def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
+    """Return a clause that states how many of the `deleted` pods belonged to Jobs that fail."""
+    failed = {one.workload for one in effect.lasting_errors if one.is_failed_job}
+    jobs = [pod.workload for pod in deleted if pod.workload in failed]
+    if not jobs:
+        return ""
+    which = "" if len(jobs) == len(deleted) else f" {len(jobs):,} of them"
+    whose = "its" if len(jobs) == 1 else "their"
+    return f",{which} because {whose} {'Job fails' if len(set(jobs)) == 1 else 'Jobs fail'}"
 
 
 def _moved(effect: Effect) -> str | None:

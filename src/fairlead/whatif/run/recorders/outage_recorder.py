@@ -19,7 +19,7 @@ from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviou
 from fairlead.api.late_dict import LateDict
 from fairlead.api.node_start import is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import container_restarts, is_terminal, is_terminating
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant, seconds
@@ -75,7 +75,8 @@ class FailedNode(Struct):
 class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
-    `back_at` is the time at which the pod was last up again; None if it was not.
+    `back_at` is the time at which the pod was last up again; None if it was not. `restarted_at` is
+    the time at which its containers last started again on their node.
     """
 
     pod: Pod
@@ -84,6 +85,7 @@ class AffectedPod(Struct):
     evicted_at: Instant | None = None
     is_replaced: bool = False
     back_at: Instant | None = None
+    restarted_at: Instant | None = None
 
 
 class OutageRecorder(Struct):
@@ -435,6 +437,7 @@ class OutageRecorder(Struct):
                 self._on_node[node][uid] = key
         self.pods[uid] = pod
         if before is not None and _relevant_fields(before) == _relevant_fields(pod):
+            self._record_restart(key, before, pod)
             return
         if node and not self._is_serving.get(node, True):
             self._mark_affected(key, pod)
@@ -443,10 +446,19 @@ class OutageRecorder(Struct):
         if self._is_sample_due:
             self._sample_pods()
 
+    def _record_restart(self, key: str, before: Pod, after: Pod) -> None:
+        """Record the restart of the containers of an affected pod, whose key is `key`."""
+        affected = self.affected.get(key) if self.affected else None
+        if affected is not None and container_restarts(before) != container_restarts(after):
+            affected.restarted_at = self.now
+
     def replace_pod(self, pod: Pod, now: Instant) -> None:
         """Record a new version of an existing pod whose node and state have not changed."""
         self.now = now
-        self.pods[pod.metadata.uid] = pod
+        uid = pod.metadata.uid
+        if self.affected:
+            self._record_restart(original_key(pod), self.pods[uid], pod)
+        self.pods[uid] = pod
 
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
@@ -489,19 +501,21 @@ class OutageRecorder(Struct):
         """Update the state of the affected pod `key`.
 
         A pod that is up again is updated here only at the instant of its return, because a pod with
-        restartPolicy Never fails when its node returns. `_mark_affected` tracks it again if its
+        restartPolicy Never fails when its node returns, and at the instant at which its containers
+        start again, because this restart may fail its Job. `_mark_affected` tracks it again if its
         node fails.
         """
         affected = self.affected.get(key)
         if affected is None:
             return
-        if affected.state is AffectedPodState.UP and affected.back_at != self.now:
+        is_up, back_at = affected.state is AffectedPodState.UP, affected.back_at
+        if is_up and self.now not in (back_at, affected.restarted_at):
             return
         state, running = self._state(key)
         if state is affected.state:
             return
-        if affected.state is AffectedPodState.UP:
-            self._backs[self.now] -= 1
+        if is_up and back_at is not None:
+            self._backs[back_at] -= 1
         self._set_state(affected, state)
         if state is AffectedPodState.UP:
             affected.back_at = self.now

@@ -496,3 +496,37 @@ def test_a_pod_that_its_workload_no_longer_needs_is_not_lost(snapshot, make, zon
     assert outage(answer).not_back == []
     assert answer.effect.lost == ()
     assert answer.difference.recovered_after is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "is_back"),
+    [("OnFailure", 6, True), ("OnFailure", 1, False), ("Never", 0, False)],
+)
+def test_a_pod_whose_restart_fails_its_job_is_not_back(
+    snapshot, make, zoned, *, policy, limit, is_back
+):
+    """The restart of its container reaches the backoffLimit, so that the Job deletes the pod."""
+    pod = make.pod("sum-a", node_name="a0", restartPolicy=policy)
+    template = {"spec": {"restartPolicy": policy, "containers": pod["spec"]["containers"]}}
+    version, identity = {"apiVersion": "batch/v1", "kind": "Job"}, {"name": "sum", "uid": "u-sum"}
+    job = {
+        **version,
+        "metadata": {**identity, "namespace": "default"},
+        "spec": {"backoffLimit": limit, "completions": 1, "parallelism": 1, "template": template},
+    }
+    pod["metadata"]["ownerReferences"] = [{**version, **identity, "controller": True}]
+    pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    failures = Failures(fail_zone=("a",))
+    change = ClusterChange(failures=failures, lasts="3m")
+    answer = what_if(snapshot(*zoned(a=1, b=1), job, pod), change)
+    found = outage(answer)
+    assert found.back_with_node == is_back
+    said = " ".join(one.sentence for one in answer.verdict.findings)
+    assert ("comes back" in said) is is_back
+    assert ("removed, because its Job fails" in said) is (policy == "OnFailure" and not is_back)
+    if not is_back:
+        [lost] = found.lost
+        assert (lost.cause, lost.why) == (
+            LossCause.NOT_NEEDED,
+            "job/default/sum has ended and needs no pods",
+        )
