@@ -417,6 +417,26 @@ def test_the_containers_of_an_evicted_pod_are_terminated(cluster):
     assert "Stopping container c" in {row["message"] for row in cluster.list("event")}
 
 
+@pytest.mark.parametrize("policy", ["Always", "Never"])
+def test_containers_are_lost_when_the_machine_of_their_node_was_down(cluster, policy):
+    """The status keeps its details, such as containerID and the times of the lost container."""
+    cluster.ask("POST", PODS, {**POD, "spec": {**POD["spec"], "restartPolicy": policy}})
+    cluster.pass_time(2)
+    pod = cluster.find("pod", "a")
+    [before], path = pod["status"]["containerStatuses"], f"/api/v1/nodes/{pod['spec']['nodeName']}"
+    for behaviour in ("stopped", None):
+        note = {"metadata": {"annotations": {"fairlead.dev/kubelet": behaviour}}}
+        cluster.ask("PATCH", path, note, content_type="application/merge-patch+json")
+        cluster.pass_time(2)
+    [after] = cluster.find("pod", "a")["status"]["containerStatuses"]
+    ended = after["lastState" if policy == "Always" else "state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (255, "Unknown")
+    assert ended["startedAt"] == before["state"]["running"]["startedAt"]
+    assert after["restartCount"] == (policy == "Always")
+    assert ("running" in after["state"]) is (policy == "Always")
+    assert after["containerID"].startswith(before["containerID"])
+
+
 def test_a_pod_stops_a_second_after_its_deletion_by_default(cluster):
     """The annotation fairlead.dev/stop-duration sets another time, up to the grace period."""
     slow = {"fairlead.dev/stop-duration": "20s"}

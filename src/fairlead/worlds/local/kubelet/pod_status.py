@@ -25,6 +25,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.pod_status import LOST_EXIT_CODE, LOST_REASON
 from fairlead.worlds.perform import condition_json
 
 _ANYWHERE: Final = "10.200.0.0/16"
@@ -122,9 +123,14 @@ class PodDetails:
         read = {**pod, "spec": inputs.spec}
         is_ready = _is_ready(command, pod)
         details |= container_statuses(
-            read, phase, is_ready=is_ready, is_resize_deferred=is_deferred, now=now
+            read,
+            phase,
+            _rows_of(command.fields),
+            is_ready=is_ready,
+            is_resize_deferred=is_deferred,
+            now=now,
         )
-        return replace(command, fields={**details, **command.fields}, conditions=())
+        return replace(command, fields={**command.fields, **details}, conditions=())
 
     def _addresses(self, pod: Json, store: Store, phase: str) -> Json:
         if pod["status"].get("podIP"):
@@ -264,26 +270,36 @@ def _reported(pod: Json) -> Json:
 
 
 def container_statuses(
-    pod: Json, phase: Any, *, is_ready: bool, is_resize_deferred: bool, now: Instant
+    pod: Json,
+    phase: Any,
+    lost: Mapping[str, Json],
+    *,
+    is_ready: bool,
+    is_resize_deferred: bool,
+    now: Instant,
 ) -> Json:
     """Return the container status lists of `pod` in `phase`.
 
-    `is_ready` means that its containers are ready, and `is_resize_deferred` that they keep their
-    present amounts.
+    `lost` contains the statuses of containers that were lost with their machine, keyed by container
+    name. `is_ready` means that its containers are ready, and `is_resize_deferred` that they keep
+    their present amounts.
     """
     timestamp = format_timestamp(now)
-    return _Report(pod, phase, is_ready, is_resize_deferred, timestamp, _known(pod)).lists()
+    before = _rows_of(pod["status"])
+    return _Report(pod, phase, is_ready, is_resize_deferred, timestamp, before, lost).lists()
 
 
-def _known(pod: Json) -> dict[str, Json]:
-    rows = (row for field in _LISTS for row in pod["status"].get(field) or ())
+def _rows_of(status: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the container statuses in `status`, keyed by container name."""
+    rows = (row for field in _LISTS for row in status.get(field) or ())
     return {row["name"]: row for row in rows}
 
 
 class _Report(Struct, frozen=True):
     """Builds the container statuses of `pod` at `timestamp`.
 
-    `before` contains the previous container statuses, keyed by container name.
+    `before` contains the previous container statuses, keyed by container name, and `lost` those of
+    containers that were lost with their machine.
     """
 
     pod: Json
@@ -292,6 +308,7 @@ class _Report(Struct, frozen=True):
     is_resize_deferred: bool
     timestamp: str
     before: Mapping[str, Json]
+    lost: Mapping[str, Json]
 
     def lists(self) -> Json:
         spec = self.pod["spec"]
@@ -324,7 +341,8 @@ class _Report(Struct, frozen=True):
             return self._status(container, state) | {"ready": False, "started": False}
         known = self.before.get(container["name"])
         if known is not None and "terminated" in known.get("state", {}):
-            return known
+            restarts = self.lost.get(container["name"], known).get("restartCount", 0)
+            return {**known, "restartCount": restarts}
         state = {"terminated": _ending(self.timestamp, self.timestamp, 0, _COMPLETED)}
         return self._status(container, state) | {"ready": True, "started": False}
 
@@ -348,6 +366,8 @@ class _Report(Struct, frozen=True):
             if "terminated" in known:
                 return dict(known)
             code, reason = (0, _COMPLETED) if self.phase == "Succeeded" else (137, "Error")
+            if container["name"] in self.lost:
+                code, reason = LOST_EXIT_CODE, LOST_REASON
             return {"terminated": _ending(started, self.timestamp, code, reason)}
         return {"waiting": {"reason": waiting}}
 
@@ -363,6 +383,12 @@ class _Report(Struct, frozen=True):
             started = before["state"]["running"].get("startedAt", self.timestamp)
             last = {"terminated": _ending(started, self.timestamp, 0, _COMPLETED)}
             restarts, state = restarts + 1, {"running": {"startedAt": self.timestamp}}
+        counted = self.lost.get(name, {}).get("restartCount", 0)
+        if counted > restarts and "running" in state:
+            started = before.get("state", {}).get("running", {}).get("startedAt", self.timestamp)
+            ended = _ending(started, self.timestamp, LOST_EXIT_CODE, LOST_REASON)
+            restarts, last = counted, {"terminated": ended}
+            state = {"running": {"startedAt": self.timestamp}}
         is_made = "waiting" not in state
         return {
             "name": name,
