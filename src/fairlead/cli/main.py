@@ -21,7 +21,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from cyclopts import App, Argument, CycloptsError, MissingArgumentError, UnusedCliTokensError
+from cyclopts import (
+    App,
+    Argument,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    UnusedCliTokensError,
+)
 
 from fairlead import __version__
 from fairlead.cli import exit_code
@@ -56,11 +63,11 @@ answers more exact.
 """
 
 EPILOGUE: Final = """\
-Exit codes: 0 success; 2 bad input; COMMAND --help lists the others of a command. With --debug,
-every error is printed with a traceback.
+Exit status: 0 success; 2 bad input; COMMAND --help lists further ones. Every command accepts
+--debug, which prints a traceback with each error.
 """
 
-USUAL_EXIT_CODES: Final = "Exit codes: 0 success; 2 bad input."
+USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +90,19 @@ COMMANDS: Final = (
         "simulate",
         "fairlead.cli.commands.simulate.command:simulate",
         "Run a scenario in virtual time.",
-        "Exit codes: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
+        "Exit status: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
         "sweep",
         "fairlead.cli.commands.sweep.command:sweep",
         "Run a scenario many times with varied fields or failures.",
-        "Exit codes: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
+        "Exit status: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
-        "Exit codes: 0 no difference; 1 difference, or a drain is refused or not completed; 2 bad "
+        "Exit status: 0 no difference; 1 difference, or a drain is refused or not completed; 2 bad "
         "input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
@@ -107,8 +114,8 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit codes: 0 success; 1 no further pod fits, or fewer pods fit than --max-limit states; "
-        "2 bad input.",
+        "Exit status: 0 success; 1 no further pod fits, or fewer pods fit than a given "
+        "--max-limit; 2 bad input.",
         "--like",
     ),
     CommandEntry(
@@ -121,22 +128,22 @@ COMMANDS: Final = (
         "size",
         "fairlead.cli.commands.size:size",
         "Find the cheapest nodes that run all pods.",
-        "Exit codes: 0 success; 1 a pod fits no node, or the failures of --survive cannot be "
+        "Exit status: 0 success; 1 a pod fits no node, or the failures of --survive cannot be "
         "survived; 2 bad input.",
     ),
     CommandEntry(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan a drain of nodes: blockers, order, pace and duration.",
-        "Exit codes: 0 all nodes can be drained safely; 1 a node is blocked, or no simulated drain "
-        "is safe; 2 bad input.",
+        "Exit status: 0 all nodes can be drained safely; 1 a node is blocked, or no simulated "
+        "drain is safe; 2 bad input.",
         "--nodes",
     ),
     CommandEntry(
         "upgrade-check",
         "fairlead.cli.commands.upgrade_check:upgrade_check",
         "Check whether all nodes can be drained and upgraded.",
-        "Exit codes: 0 the upgrade completes safely; 1 a node is blocked, or the upgrade does not "
+        "Exit status: 0 the upgrade completes safely; 1 a node is blocked, or the upgrade does not "
         "finish or is not safe; 2 bad input.",
         "--nodes",
     ),
@@ -159,7 +166,7 @@ COMMANDS: Final = (
         "conformance",
         "fairlead.cli.commands.conformance:conformance",
         "Replay decisions recorded from upstream binaries.",
-        "Exit codes: 0 all cases agree; 1 some cases differ; 2 bad input.",
+        "Exit status: 0 all cases agree; 1 some cases differ; 2 bad input.",
     ),
     CommandEntry(
         "up",
@@ -200,7 +207,7 @@ COMMANDS: Final = (
         "run",
         "fairlead.cli.commands.run.command:run",
         "Schedule the pods of a real cluster.",
-        "Exit codes: 0 stopped by a signal or at the end of --for, or --rbac printed the roles; "
+        "Exit status: 0 stopped by a signal or at the end of --for, or --rbac printed the roles; "
         "1 leadership or the cluster was lost; 2 bad input.",
     ),
     CommandEntry(
@@ -222,7 +229,7 @@ COMMANDS: Final = (
         "doctor",
         "fairlead.cli.commands.doctor:doctor",
         "Check that this machine meets Fairlead's requirements.",
-        "Exit codes: 0 all checks pass; 1 a check fails.",
+        "Exit status: 0 all checks pass; 1 a check fails.",
     ),
     CommandEntry(
         "completion",
@@ -233,13 +240,13 @@ COMMANDS: Final = (
         "bench",
         "fairlead.cli.commands.bench:bench",
         "Run kube-scheduler's benchmark workloads.",
-        "Exit codes: 0 all workloads ran; 1 a workload failed or got worse; 2 bad input.",
+        "Exit status: 0 all workloads ran; 1 a workload failed or got worse; 2 bad input.",
     ),
     CommandEntry(
         "torture",
         "fairlead.cli.commands.torture:torture",
         "Test Fairlead itself under random faults.",
-        "Exit codes: 0 every law held; 1 a law was broken; 2 bad input.",
+        "Exit status: 0 every law held; 1 a law was broken; 2 bad input.",
     ),
 )
 
@@ -381,6 +388,7 @@ def _app(requested: str) -> App:
         help_epilogue=EPILOGUE,
         help_format="markdown",
         version=__version__,
+        default_parameter=Parameter(show_default=_shown_default),
         suppress_keyboard_interrupt=False,
     )
     for order, command in enumerate(COMMANDS):
@@ -392,6 +400,11 @@ def _app(requested: str) -> App:
             sort_key=order,
         )
     return app
+
+
+def _shown_default(default: object) -> str | None:
+    """Return the text of a default in the help; None if the option is off by default."""
+    return None if default is None or default is False else str(default)
 
 
 def _report(cause: Exception, tokens: Sequence[str]) -> int:

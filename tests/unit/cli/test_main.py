@@ -53,6 +53,23 @@ def test_every_command_has_help_with_examples(fairlead, command):
     assert f"fairlead {command}".strip() in tried
 
 
+def test_the_help_states_which_options_can_be_repeated(fairlead):
+    _, out, _ = fairlead("drain-plan", "--help")
+    words = " ".join(out.replace("│", "").split())
+    nodes, others = words.partition("--nodes NODE ")[2].split("--max-unavailable N ")
+    assert nodes.endswith("Can be repeated. ")
+    assert "Can be repeated." not in others.partition("--for DURATION ")[0]
+
+
+@pytest.mark.parametrize(("command", "defaults"), [("torture", {"True"}), ("whatif", set())])
+def test_the_help_shows_the_default_of_a_flag_only_if_the_flag_is_on(fairlead, command, defaults):
+    _, out, _ = fairlead(command, "--help")
+    words = " ".join(out.replace("│", "").split())
+    assert {
+        default for default in ("True", "False") if f"[default: {default}]" in words
+    } == defaults
+
+
 def test_the_help_of_whatif_states_the_order_of_a_change(fairlead):
     """The order is that of `script_of_change`."""
     _, out, _ = fairlead("whatif", "--help")

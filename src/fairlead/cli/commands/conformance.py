@@ -29,9 +29,9 @@ def conformance(
     /,
     *files: Path,
     defects: Literal["upstream", "fixed"] = "upstream",
-    only: str = "*",
+    only: Annotated[str, Parameter(metavar="PATTERN")] = "*",
     show: Annotated[int, _COUNT] = 20,
-    server: str = "",
+    server: Annotated[str, Parameter(metavar="URL", show_default=False)] = "",
     tokens: Annotated[Path | None, _READ] = None,
     ca: Annotated[Path | None, _READ] = None,
 ) -> int:
@@ -64,8 +64,8 @@ def conformance(
         With `fixed`, it corrects them, as other commands do by default, and lists the cases that
         depend on a defect.
     only
-        Replay only cases with names that match this pattern. With kind `api` and a name without
-        wildcards, print all differences of the case instead of only the first difference.
+        Replay only cases with names that match this shell pattern. With kind `api` and a name
+        without wildcards, print all differences of the case instead of only the first difference.
     show
         Largest number of differences to print for each file.
     server

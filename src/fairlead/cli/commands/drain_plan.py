@@ -44,7 +44,7 @@ def drain_plan(
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The drain is simulated with 1
     node at a time, then with 2, 4 and so on. The answer is the fastest of these drains that is
     safe. A drain is safe if every node becomes empty, every evicted pod of a workload runs again,
-    no disruption budget is violated, and every workload with several replicas always has a ready
+    no disruption budget is breached, and every workload with several replicas always has a ready
     pod.
 
     Try:

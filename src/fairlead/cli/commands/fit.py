@@ -49,6 +49,7 @@ def fit(
             name=["--namespace", "-n"],
             help="Namespace of names and objects without a namespace (default: names are looked up "
             "in all namespaces, and objects in files get the namespace default).",
+            metavar="NAME",
             show_default=False,
         ),
     ] = "",

@@ -23,7 +23,7 @@ def replay(
         named(
             "DUMP",
             "The cluster at the start of the history: a file, a directory, - for standard "
-            "input, or openb's table of nodes.",
+            "input, or openb's table of nodes (default: only the objects in FILE).",
         ),
     ] = None,
     tolerance: Annotated[

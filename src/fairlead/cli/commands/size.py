@@ -54,8 +54,8 @@ def size(
         int,
         Parameter(
             help="How long to search for cheaper nodes: at most N scheduling cycles per pod on "
-            "average. Fewer than 100 pods count as 100 pods. A larger N never makes the answer "
-            "worse.",
+            "average, or 100 × N cycles if there are fewer than 100 pods. A larger N never makes "
+            "the answer worse.",
             metavar="N",
             converter=integer,
         ),

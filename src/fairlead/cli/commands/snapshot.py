@@ -89,7 +89,7 @@ def snapshot(
     Parameters
     ----------
     file
-        Where to write the snapshot.
+        Where to write the snapshot; required without --rbac.
     """
     from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised, write_texts
     from fairlead.cli.options.connection import kubeconfigs, read_cluster

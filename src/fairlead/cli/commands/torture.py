@@ -78,7 +78,8 @@ def torture(
     jobs
         The number of processes that run clusters in parallel.
     shrink
-        After a failure, search up to five minutes for a smaller scenario that breaks the same law.
+        After a failure, search for a smaller scenario that breaks the same law, for up to five
+        minutes.
     """
     if scenario is not None:
         return _replay(scenario)

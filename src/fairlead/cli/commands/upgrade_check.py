@@ -27,9 +27,9 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of surge nodes: nodes that are added before the nodes of a zone are "
-            "drained, and removed after that. Pools are upgraded one after another, and so are the "
-            "zones of a pool. With 0, no node is added, and zones are not upgraded separately.",
+            help="Number of surge nodes. Pools are upgraded one after another, and each pool zone "
+            "by zone: N nodes are added, the nodes of the zone are upgraded, and the N nodes are "
+            "removed. With 0, no node is added, and pools and zones are upgraded together.",
             metavar="N",
             converter=integer,
         ),

@@ -34,7 +34,9 @@ VERBOSITY_HELP: Final = (
 class DecisionLogOptions:
     """The options that choose which decisions are logged; by default, no decision is logged."""
 
-    log_level: Annotated[Level | None, Parameter(help=LOG_LEVEL_HELP, show_default=False)] = None
+    log_level: Annotated[
+        Level | None, Parameter(help=LOG_LEVEL_HELP, show_choices=False, show_default=False)
+    ] = None
     verbosity: Annotated[
         int | None,
         Parameter(name="-v", help=VERBOSITY_HELP, metavar="N", converter=integer),

@@ -20,6 +20,7 @@ AnswerOutput = Annotated[
         name=["--output", "-o"],
         help="Format of the answer: text (a summary on one screen), details (the full text), json "
         "or markdown.",
+        show_choices=False,
     ),
 ]
 TEXT_FORMATS: Final = ("text", "details")
@@ -38,8 +39,8 @@ Commands = Annotated[
     Path | None,
     named(
         "FILE",
-        "Write to FILE every command that the simulated scheduler and controllers issued, as one "
-        "JSON object per line.",
+        "Write to FILE every command (Bind, EvictPod, ...) of the simulated scheduler and "
+        "controllers, as one JSON object per line.",
     ),
 ]
 
@@ -96,8 +97,8 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE",
-            "Write to FILE every command that the scheduler and controllers issued in the "
-            "simulation with the change, as one JSON object per line.",
+            "Write to FILE every command (Bind, EvictPod, ...) of the scheduler and "
+            "controllers in the simulation with the change, as one JSON object per line.",
         ),
     ] = None
 

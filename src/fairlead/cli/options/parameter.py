@@ -31,10 +31,17 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
     """Return a parameter for an option that can be repeated, with the help text `text`.
 
-    `metavar` is the name of the option's value in the help. If `show` is False, the help does not
-    list the option.
+    The help adds that the option can be repeated. `metavar` is the name of the option's value in
+    the help. If `show` is False, the help does not list the option.
     """
-    return Parameter(help=text, metavar=metavar, negative=(), show_default=False, show=show)
+    return Parameter(
+        help=f"{text.rstrip()} Can be repeated.",
+        metavar=metavar,
+        negative=(),
+        show_choices=False,
+        show_default=False,
+        show=show,
+    )
 
 
 def named(metavar: str, text: str) -> Parameter:

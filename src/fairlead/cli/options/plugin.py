@@ -19,8 +19,8 @@ Plugins = Annotated[
 AllowExtenders = Annotated[
     bool,
     Parameter(
-        help="Call the extenders in scheduler configurations; they receive pods and nodes. Without"
-        " this option, a configuration with extenders is refused.",
+        help="Call the extenders of scheduler configurations, and send them pods and nodes. "
+        "Without this option, a configuration with extenders is refused.",
         negative=(),
     ),
 ]

@@ -19,7 +19,8 @@ class ProcessOptions:
         str | None,
         named(
             "URL",
-            "Ask a live scheduler, started with `fairlead run`, to explain the pod. URL is the "
+            "Let a live scheduler, started with `fairlead run`, explain the pod, without a "
+            "snapshot. URL is the "
             "address of that process, such as https://localhost:10259 with kubectl port-forward.",
         ),
     ] = None

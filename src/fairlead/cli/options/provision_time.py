@@ -11,7 +11,7 @@ ProvisionTimes = Annotated[
     repeatable(
         "[GROUP=]DURATION",
         "With --autoscale: time from the request for a node until it is Ready (default: 90s with "
-        "Cluster Autoscaler, 1m with Karpenter). It varies at random by up to 25% from "
-        "node to node. With GROUP=, it applies only to this node group or NodePool.",
+        "Cluster Autoscaler, 1m with Karpenter). The time varies at random by up to 25% from "
+        "node to node. With GROUP=, DURATION applies only to this node group or NodePool.",
     ),
 ]

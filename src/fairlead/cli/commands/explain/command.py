@@ -54,8 +54,8 @@ def explain(
         int,
         Parameter(
             help="Run N simulations to estimate when a waiting pod, workload or pod group starts. "
-            "Each simulation draws the run times of pods from the completed pods in the snapshot. "
-            "With 1 and without --runtimes, nothing is estimated.",
+            "Each simulation draws the run times of pods from --runtimes, or from the completed "
+            "pods in the snapshot. With neither option, no start is estimated.",
             metavar="N",
             converter=integer,
         ),
@@ -95,8 +95,7 @@ def explain(
     of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
     the number of allowed disruptions and the pods that the budget selects. For a
     HorizontalPodAutoscaler, it prints the number of replicas that each metric proposes, the reason
-    if the autoscaler does not scale, and how many of the pods that it can still add (up to
-    maxReplicas) would fit.
+    if the autoscaler does not scale, and how many more pods would fit, up to maxReplicas.
 
     With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
     place in the queue, its attempts and backoff, and the result for every node in the scheduler's

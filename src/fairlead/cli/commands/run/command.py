@@ -77,7 +77,9 @@ def run(
     flags: NodeFlags = NO_NODE_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
-    log_format: Annotated[Literal["text", "json"], Parameter(help=LOG_FORMAT_HELP)] = "text",
+    log_format: Annotated[
+        Literal["text", "json"], Parameter(help=LOG_FORMAT_HELP, show_choices=False)
+    ] = "text",
 ) -> int:
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
@@ -85,7 +87,7 @@ def run(
     --config, its only profile is default-scheduler, and the replicas of this command elect a leader
     through the Lease of kube-scheduler (kube-system/kube-scheduler). While kube-scheduler holds
     this Lease, Fairlead only waits. To run beside kube-scheduler, name other profiles and another
-    Lease in --config. Without the controller scheduler, the default Lease is
+    Lease in --config. If --controllers omits scheduler, the default Lease is
     kube-system/fairlead-NAME, where NAME is the first controller, such as node-lifecycle.
     docs/production.md describes the deployment and the permissions.
 

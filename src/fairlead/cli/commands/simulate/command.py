@@ -31,8 +31,8 @@ def simulate(
         Path | None,
         named(
             "FILE.json",
-            "Write the objects of the cluster at the end to FILE.json, as kubectl get -o json "
-            "prints them.",
+            "Write the cluster's objects at the end of the simulation to FILE.json, as kubectl get "
+            "-o json prints them.",
         ),
     ] = None,
     metrics: Annotated[

@@ -61,12 +61,12 @@ def sweep(
         ),
     ] = (),
     out: Annotated[
-        Path, named("FOLDER", "Directory to write the results to (default: fairlead-sweep).")
+        Path, named("DIR", "Directory to write the results to (default: fairlead-sweep).")
     ] = DEFAULT_FOLDER,
     parquet: Annotated[
         bool,
         Parameter(
-            help="Also write cases.parquet to the folder of --out; needs pyarrow.", negative=()
+            help="Also write cases.parquet to the directory of --out; needs pyarrow.", negative=()
         ),
     ] = False,
     on: Annotated[
@@ -82,11 +82,11 @@ def sweep(
     """Run a scenario many times with varied fields, seeds or failures, and compare the results.
 
     Every combination of the values of --vary and --lose is a case. By default, all cases run; with
-    --random, only a sample of them runs. The command writes these files to the folder of --out:
-    cases.csv (a row for each case), cases/ (the full result of each case), report.html, and
+    --random, only a sample of them runs. The command writes these files to the directory of
+    --out: cases.csv (a row for each case), cases/ (the full result of each case), report.html, and
     worst.html (the full report of the worst case). If a sweep was interrupted, give the same
-    command again: the result of a case in the folder is reused if the scenario, the files that it
-    names and the values of the case have not changed.
+    command again: it reuses the result of a case in the directory if the scenario, the files that
+    the scenario names and the values of the case have not changed.
 
     Try:
 

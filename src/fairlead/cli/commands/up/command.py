@@ -26,7 +26,7 @@ HOST_HELP: Final = (
 )
 USER_HELP: Final = (
     "Add a user, and its groups. RBAC decides what this user may do. The kubeconfig gets a user "
-    "and a context of the same name. Can be repeated."
+    "and a context of the same name."
 )
 CERTIFICATES_HELP: Final = (
     "Authenticate the users of the kubeconfig by client certificates of the cluster's own CA, "
@@ -38,8 +38,8 @@ COMMAND_HELP: Final = (
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
-    "for fairlead whatif. The cluster's nodes become simulated nodes, and its pods keep running "
-    "on them."
+    "for fairlead whatif. Its nodes become the simulated nodes, in place of those of --nodes and "
+    "--zones, and its pods keep running on them."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The first line of output contains a link"

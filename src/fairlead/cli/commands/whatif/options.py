@@ -151,8 +151,8 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time. Each node returns to service when it is empty, "
-            "or, with --for, when it has been empty for that time.",
+            help="Drain at most N nodes at a time (default: all). Each node returns to service when"
+            " it is empty, or, with --for, when it has been empty for that time.",
             metavar="N",
             converter=integer,
         ),
@@ -186,7 +186,7 @@ class ChangeOptions:
         str,
         Parameter(
             help="Unbind running pods at the start of both simulations, so that they are scheduled"
-            " again. PODS is all or a label selector (app=web).",
+            " again. PODS is the word all, or a label selector (app=web).",
             metavar="PODS",
             show_default=False,
         ),
@@ -197,6 +197,7 @@ class ChangeOptions:
             help="With --reschedule: schedule the pods by priority and age (priority), or one by "
             "one in the order in which the cluster scheduled them (scheduled). With scheduled, the "
             "only other changes allowed are --new-config, --new-plugin and --new-batch-config.",
+            show_choices=False,
         ),
     ] = "priority"
     descheduler: Annotated[
@@ -213,6 +214,7 @@ class ChangeOptions:
             name=["--namespace", "-n"],
             help="Namespace of names and objects without a namespace (default: names are looked up "
             "in all namespaces, and objects in files get the namespace default).",
+            metavar="NAME",
             show_default=False,
         ),
     ] = ""
@@ -257,8 +259,8 @@ class RunOptions:
         named(
             "FILE",
             "File (YAML or CSV) that states how long pods run, by workload, image or label. The "
-            "answer then contains the times at which waiting pods start. Without this option, "
-            "--seeds uses the run times of completed pods in the snapshot.",
+            "answer then contains the times at which waiting pods start. With --seeds alone, these "
+            "times follow from the run times of completed pods in the snapshot.",
         ),
     ] = None
     horizon: Annotated[
@@ -344,8 +346,7 @@ class ComparisonOptions:
         repeatable(
             "NAME:OPTIONS",
             "An alternative to compare: its name and the options of its change, such as "
-            "'b:--drain pool=old --max-unavailable 1'. Give this option once for each "
-            "alternative.",
+            "'b:--drain pool=old --max-unavailable 1'.",
         ),
     ] = ()
     against_snapshot: Annotated[
