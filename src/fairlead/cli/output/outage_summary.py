@@ -122,12 +122,13 @@ def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
 
 
 def _headline(found: OutageOutcome) -> str:
+    them, theirs = ("it", "the node") if len(found.nodes) == 1 else ("them", "their nodes")
     parts = [
         f"{_counted(len(found.nodes), 'node')} failed",
-        f"with {_counted(found.concerned, 'pod')} on {'it' if len(found.nodes) == 1 else 'them'}",
+        f"with {_counted(found.concerned, 'pod')} on {them}",
         f"{found.evicted:,} evicted",
-        f"{found.replaced:,} back as new pods",
-        f"{found.back_with_node:,} back with their nodes",
+        f"{found.replaced:,} back as {'a new pod' if found.replaced == 1 else 'new pods'}",
+        f"{found.back_with_node:,} back with {theirs}",
         f"{len(found.not_back):,} not back",
     ]
     if unneeded := len(found.lost) - len(found.not_back):
@@ -151,7 +152,7 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
         span = _span(start, line.first, line.last)
         yield (
             f"In {where}, {_tainted(len(line.nodes), line.count)} {span}; "
-            f"the eviction rate allows {line.allowed:,} in that time."
+            f"the eviction rate allows {_counted(line.allowed, 'taint')} in that time."
         )
 
 

@@ -58,7 +58,7 @@ _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 _GONE: Final = "yes, but it is gone for good: no controller creates it again"
 _BACK: Final = "yes; OpenShift creates it again when the node returns to service"
 _LIMITS: Final = (
-    "This checks disruption budgets and room. fairlead drain-plan --nodes {name} also simulates "
+    "This answer checks only budgets and room. fairlead drain-plan --nodes {name} also simulates "
     "what the controllers do with the evicted pods."
 )
 

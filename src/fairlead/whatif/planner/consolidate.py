@@ -430,13 +430,20 @@ def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
         found.needed,
         found.needed_anyway,
     )
-    parts = [f"{len(blocked):,} {'is' if len(blocked) == 1 else 'are'} blocked"] if blocked else []
+    groups: list[tuple[int, str]] = []
+    if blocked:
+        groups.append((len(blocked), f"{'is' if len(blocked) == 1 else 'are'} blocked"))
     if needed:
         their = "its" if len(needed) == 1 else "their"
-        parts.append(f"{len(needed):,} must stay, because {their} pods would not all run elsewhere")
+        why = f"must stay, because {their} pods would not all run elsewhere"
+        groups.append((len(needed), why))
+    others = found.total - len(found.going)
     if len(blocked) == found.total > 1:
         yield f"All {found.total:,} are blocked."
-    elif parts:
+    elif found.going and len(groups) == 1 and groups[0][0] == others:
+        yield f"The other {'node' if others == 1 else f'{others:,} nodes'} {groups[0][1]}."
+    elif groups:
+        parts = [f"{count:,} {what}" for count, what in groups]
         yield f"{'Of the others, ' if found.going else ''}{' and '.join(parts)}."
     if anyway:
         them, their = ("it", "its") if len(anyway) == 1 else ("them", "their")
@@ -451,7 +458,7 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
     for row in _cause_rows(found):
         rule = RULE_OF.get(BlockCause(row["cause"]))
         if rule is not None and row["alone"]:
-            keeps = f"Only this keeps {counted(row['alone'], 'node')}: {row['cause']}."
+            keeps = f"The only cause for {counted(row['alone'], 'node')}: {row['cause']}."
             yield f"{keeps} --ignore {rule.value} plans without the rule."
 
 
@@ -533,4 +540,4 @@ def _going(found: ConsolidationPlan, model: ClusterModel) -> ResultTable:
         ResultColumn("pods", "pods to move", NUMBER),
         *(gone if any(row["gone"] for row in rows) else ()),
     )
-    return ResultTable("going", "nodes that can go", columns, rows, 8)
+    return ResultTable("going", "nodes that can be removed", columns, rows, 8)

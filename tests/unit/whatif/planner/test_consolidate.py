@@ -166,8 +166,8 @@ def test_the_answer_names_the_rule_to_ignore_and_one_edit_for_all(planner, make)
     made = planner(*objects)
     answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
     assert (
-        "Only this keeps 1 node: the pod has local storage. --ignore local-storage plans without "
-        "the rule."
+        "The only cause for 1 node: the pod has local storage. --ignore local-storage plans "
+        "without the rule."
     ) in answer["findings"]
     [edit] = answer["edits"]
     assert edit["edit"] == (
@@ -355,6 +355,15 @@ def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
         f"Of the others, 1 is blocked and {stays}.",
         f"No plan can remove more than 2 nodes: {limit}.",
     ]
+
+
+def test_the_answer_says_that_all_other_nodes_must_stay(planner, make):
+    """One of three nodes can be removed: each of the two pods needs a whole node."""
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a", "b"], cpu="4"))
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert (
+        "The other 2 nodes must stay, because their pods would not all run elsewhere."
+    ) in answer["findings"]
 
 
 def test_the_answer_says_that_all_nodes_are_blocked(planner, make):

@@ -246,7 +246,11 @@ def _pending(effect: Effect) -> str | None:
     if not pods:
         return None
     reasons = Counter(short_reason(pod.reason) for pod in pods)
-    why = "; ".join(_glossed(reason) for reason, _ in reasons.most_common(REASONS_MAX))
+    shown = reasons.most_common(REASONS_MAX)
+    why = "; ".join(
+        _glossed(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
+        for reason, count in shown
+    )
     others = len(reasons) - REASONS_MAX
     more = f"; and {_counted(others, 'other reason')}" if others > 0 else ""
     stay = "stays" if len(pods) == 1 else "stay"

@@ -97,7 +97,7 @@ def size_answer(
 
 def _verdict(question: SizeQuestion, found: SizeResult) -> str:
     nodes = counted(len(found.nodes), "node")
-    kept = f" beside {counted(question.kept, 'kept node')}" if question.kept else ""
+    kept = f" and {counted(question.kept, 'kept node')}" if question.kept else ""
     also = _survived(question.survival, found)
     today = f"today {question.replaced:,}"
     money = ""
@@ -157,7 +157,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     yield from _virtual(question.virtual)
     if found.cost and found.bound.cost:
         share = floor(1000 * found.bound.cost / found.cost) / 10
-        limit = f"The cheapest possible set costs at least {share:.1f}% of this (proven)"
+        limit = f"The cheapest possible set costs at least {share:.1f}% of this set (proven)"
         more = f"; --effort {question.effort * 10} searches longer"
         yield (
             "No set of these types is cheaper (proven)." if found.is_proven else f"{limit}{more}."
@@ -256,7 +256,7 @@ def _obstacles(found: SizeResult) -> ResultTable:
         for reason, count in sorted(found.obstacles.items(), key=lambda item: (-item[1], item[0]))
     ]
     columns = (ResultColumn("nodes", "nodes", NUMBER), ResultColumn("reason", "because"))
-    return ResultTable("obstacles", "why no further node can go", columns, rows, 6)
+    return ResultTable("obstacles", "why no further node can be removed", columns, rows, 6)
 
 
 def _pods(name: str, title: str, pods: Iterable[tuple[str, str]], what: str) -> ResultTable:

@@ -409,10 +409,14 @@ def test_a_workload_that_is_displaced_often_is_not_said_to_displace_others():
 @pytest.mark.parametrize(
     ("reasons", "why"),
     [
-        (["B", "A", "B"], "B; A"),
-        (["A", "B", "C", "D", "E"], "A; B; C; and 2 other reasons"),
+        (["A", "A"], "A"),
+        (["B", "A", "B"], "B (2 pods); A (1 pod)"),
+        (
+            ["A", "B", "C", "D", "E"],
+            "A (1 pod); B (1 pod); C (1 pod); and 2 other reasons",
+        ),
     ],
-    ids=["most frequent first", "at most three"],
+    ids=["one reason", "most frequent first", "at most three"],
 )
 def test_the_sentence_about_pending_pods_lists_their_different_reasons(reasons, why):
     pods = [pod(f"w{n}", reason=f"0/2 nodes are available: 2 {r}.") for n, r in enumerate(reasons)]
