@@ -208,7 +208,7 @@ COMMANDS: Final = (
         "fairlead.cli.commands.run.command:run",
         "Schedule the pods of a real cluster.",
         "Exit status: 0 stopped by a signal or at the end of --for, or --rbac printed the roles; "
-        "1 leadership or the cluster was lost; 2 bad input.",
+        "1 the run ended early, for example because leadership was lost; 2 bad input.",
     ),
     CommandEntry(
         "watch",

@@ -13,7 +13,8 @@ Plugins = Annotated[
     repeatable(
         "MODULE:CLASS",
         "Add a scheduler plugin: MODULE:CLASS, FILE.py:CLASS or the name of an installed plugin. "
-        "Append =N to set the weight of its scores. The plugin's code runs with your permissions.",
+        "Append =N to set the weight of its scores (default: 1). The plugin's code runs with your "
+        "permissions.",
     ),
 ]
 AllowExtenders = Annotated[

@@ -164,6 +164,32 @@ GANG = {
 }
 
 
+def test_victims_against_a_budget_are_counted_not_budgets(tmp_path, capsys):
+    """One budget protects both victims, so preemption on the only node has two against it."""
+
+    def pod(name, priority, cpu, **spec):
+        requests = {"requests": {"cpu": cpu}}
+        containers = [{"name": "c", "image": "i", "resources": requests}]
+        meta = {"name": name, "namespace": "default", "labels": {"app": name[:3]}}
+        made = {"priority": priority, "containers": containers, **spec}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": made}
+
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "low", "namespace": "default"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "low"}}},
+    }
+    lows = [pod(f"low-{at}", 0, "2", nodeName="node-00") for at in (1, 2)]
+    items = [NODES[0], *lows, pod("high", 10, "4"), budget]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    main.run(["explain", str(dump), "pod/default/high"])
+    rows = capsys.readouterr().out.partition("candidates for preemption (1)")[2].splitlines()[1:3]
+    assert "victims against a budget" in rows[0]
+    assert rows[1].split()[:2] == ["node-00", "2"]
+
+
 def member(name):
     metadata = {"name": name, "namespace": "default"}
     metadata["annotations"] = {"scheduling.k8s.io/group-name": "g"}

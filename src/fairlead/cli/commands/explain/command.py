@@ -81,9 +81,10 @@ def explain(
     fits somewhere, the command lists the feasible nodes with their score from each plugin; the
     scheduler breaks ties at random. If the pod fits nowhere, the command says whether it would fit
     on an additional node like an existing one, and lists the nodes on which preemption would make
-    room. For each of these nodes, it shows the victims and the PDBs that would be violated. It also
-    shows the rule by which the scheduler picks one of these nodes. In large clusters, nodes with
-    the same reason share a row. A pod that is already bound is evaluated as if it were pending.
+    room. For each of these nodes, it shows the victims, and how many of them would be preempted
+    against a disruption budget. It also shows the rule by which the scheduler picks a node. In
+    large clusters, nodes with the same reason share a row. A pod that is already bound is evaluated
+    as if it were pending.
 
     For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
     command prints how much of the cluster the group's queue uses and deserves, the first pod that

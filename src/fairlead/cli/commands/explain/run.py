@@ -491,8 +491,10 @@ def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: i
     ]
     rows.sort(key=lambda row: row[-1] == "")  # chosen nodes first
     title = f"candidates for preemption ({len(rows):,})"
-    columns = ("node", "budgets violated", "victims (priority)", " ")
-    print_table(console, title, columns, rows, numbers=("budgets violated",), rows_max=rows_max)
+    columns = ("node", "victims against a budget", "victims (priority)", " ")
+    print_table(
+        console, title, columns, rows, numbers=("victims against a budget",), rows_max=rows_max
+    )
     if found.rule:
         print_line(console, f"Decided by: {found.rule}")
     rejected = [

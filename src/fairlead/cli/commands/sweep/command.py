@@ -57,7 +57,8 @@ def sweep(
         Names,
         repeatable(
             "CONDITION",
-            "Exit with status 3 if the condition holds in any case: 'pending>0', 'evicted>=10'.",
+            "Exit with status 3 if CONDITION, such as 'pending>0' or 'evicted>=10', holds for at "
+            "least one case.",
         ),
     ] = (),
     out: Annotated[

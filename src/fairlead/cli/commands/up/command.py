@@ -38,8 +38,8 @@ COMMAND_HELP: Final = (
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
-    "for fairlead whatif. Its nodes become the simulated nodes, in place of those of --nodes and "
-    "--zones, and its pods keep running on them."
+    "for fairlead whatif. Its nodes become the simulated nodes, so --nodes and --zones are "
+    "refused. Its pods keep running on them."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The first line of output contains a link"
