@@ -11,8 +11,8 @@ class of commands may be limited to some kinds of objects:
 
     interest = Interest(succeeded=(WritesTo(PatchStatus, ("PodDisruptionBudget",)),))
 
-If only the readiness of a pod changes, the stimulus is a ReadinessChanged, which few controllers
-need (see the field `readiness`).
+If only the readiness of a pod and the restarts of its containers change, the stimulus is a
+ReadinessChanged, which few controllers need (see the field `readiness`).
 
 The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
 controllers and all commands stay the same.
@@ -55,11 +55,11 @@ class Interest(Struct, frozen=True, kw_only=True):
 
     `changed` and `deleted` contain classes of objects, `succeeded` and `failed` classes of
     commands. None means all classes. If `readiness` is False, the controller does not need a
-    ReadinessChanged. Then the conditions Ready and ContainersReady may be outdated in the pods
-    that the controller has stored. Stimuli without a field here, such as ObjectsLoaded, go to
-    every controller. If `keeps_deadline` is set, the controller's `next_deadline` changes only in
-    its `handle` and `handle_deadline`, so the engine calls `next_deadline` only after one of these
-    two methods.
+    ReadinessChanged. Then the conditions Ready and ContainersReady and the container statuses may
+    be outdated in the pods that the controller has stored. Stimuli without a field here, such as
+    ObjectsLoaded, go to every controller. If `keeps_deadline` is set, the controller's
+    `next_deadline` changes only in its `handle` and `handle_deadline`, so the engine calls
+    `next_deadline` only after one of these two methods.
     """
 
     changed: Classes | None = None

@@ -31,10 +31,11 @@ class ObjectChanged(Struct, frozen=True):
 
 
 class ReadinessChanged(ObjectChanged, frozen=True):
-    """A pod differs from its last version only in its conditions Ready and ContainersReady.
+    """A pod differs from its last version only in its readiness and in its containers' restarts.
 
-    The pod is bound, has not ended, and is not being deleted. Most controllers do not need these
-    changes (`Interest.readiness`). A world may always report an ObjectChanged instead.
+    Its readiness is the conditions Ready and ContainersReady. The pod is bound, has not ended, and
+    is not being deleted. Most controllers do not need these changes (`Interest.readiness`). A world
+    may always report an ObjectChanged instead.
     """
 
 

@@ -157,15 +157,14 @@ def interrupted(ref: ObjectRef, pod: Pod) -> PatchStatus:
     return PatchStatus(ref, conditions=_not_ready(pod.spec.containers))
 
 
-def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None, *, was_ready: bool) -> PatchStatus:
+def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
     """Return the status patch of `pod` after its lost containers have started again.
 
-    `ready` are the readiness conditions if the containers are ready, otherwise None. If the pod was
-    not ready before (`was_ready`), its conditions stay.
+    `ready` are the readiness conditions of a pod that is ready again; None keeps the conditions of
+    a pod that was not ready before.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer
-    conditions = (ready or _not_ready(pod.spec.containers)) if was_ready else ()
-    return PatchStatus(ref, _container_lists(pod, is_restarted=True), conditions)
+    return PatchStatus(ref, _container_lists(pod, is_restarted=True), ready or ())
 
 
 def lost(ref: ObjectRef, pod: Pod) -> PatchStatus:

@@ -477,7 +477,9 @@ class PodWorkers(Struct):
             config=self.config,
         )
         if worker.is_lost and pod.status.phase == "Running" and not is_terminating(pod):
-            due = earlier(Due(Act.RESTART, worker.started_at), due)
+            # One write reports the restart and, if the pod was ready, that it is ready again.
+            at = worker.started_at if worker.ready_at is None else worker.ready_at
+            due = earlier(Due(Act.RESTART, at), due)
         if self._is_room_for_resize(worker):
             due = earlier(Due(Act.OBSERVE, worker.started_at), due)
         if worker.stopping is None or is_terminal(pod):
@@ -594,10 +596,8 @@ class PodWorkers(Struct):
                 return pod_status.running(worker.ref, worker.pod, worker.bound_at, shown)
             case Act.RESTART:
                 worker.is_lost = False
-                is_up = worker.ready_at is not None and worker.ready_at <= now
-                was_ready = worker.ready_at is not None
-                shown = ready if is_up else None
-                return pod_status.restarted(worker.ref, worker.pod, shown, was_ready=was_ready)
+                shown = None if worker.ready_at is None else ready
+                return pod_status.restarted(worker.ref, worker.pod, shown)
             case Act.READY:
                 return pod_status.made_ready(worker.ref, ready, worker.deferral)
             case Act.OBSERVE:

@@ -114,8 +114,8 @@ class Cluster:
         """Start with an empty cluster.
 
         DeviceTaintRules have an effect only if `device_taint_rules` is set. If `keeps_readiness` is
-        False, nothing reads the conditions Ready and ContainersReady of pods from the state. Then a
-        ReadinessChanged is not applied.
+        False, nothing reads the readiness of pods and the restarts of their containers from the
+        state. Then a ReadinessChanged is not applied.
         """
         self.keeps_readiness = keeps_readiness
         self._device_taint_rules = device_taint_rules

@@ -65,9 +65,9 @@ from fairlead.worlds.informer import net_changes
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.worlds.simulation.condition_write import ConditionWrites, is_of_readiness
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.lease_copy import LeaseCopies
+from fairlead.worlds.simulation.pod_status_write import PodStatusWrites, is_of_readiness
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -140,7 +140,7 @@ class SimulatedWorld:
         self._due: deque[Callable[[Instant], None]] = deque()
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
-        self._condition_writes = ConditionWrites(storage, self._pod_views, self._quotas)
+        self._pod_status_writes = PodStatusWrites(storage, self._pod_views, self._quotas)
         self._lease_copies = LeaseCopies(self.store)
         self._pending_stimuli: list[Stimulus] = []
         # The result of `judges_users` for the store; None if it must be determined again.
@@ -235,7 +235,7 @@ class SimulatedWorld:
             self._judges_users = judges_users(self.store.storage)
         command = issued.command
         if type(command) is PatchStatus and not self._judges_users:
-            pod = self._condition_writes.perform(command, now)
+            pod = self._pod_status_writes.perform(command, now)
             if pod is not None:
                 self.last_change = now
                 changed = ReadinessChanged if is_of_readiness(command, pod) else ObjectChanged

@@ -448,7 +448,7 @@ class OutageRecorder(Struct):
 
     def _record_restart(self, key: str, before: Pod, after: Pod) -> None:
         """Record the restart of the containers of an affected pod, whose key is `key`."""
-        affected = self.affected.get(key) if self.affected else None
+        affected = self.affected.get(key)
         if affected is not None and container_restarts(before) != container_restarts(after):
             affected.restarted_at = self.now
 
@@ -456,8 +456,9 @@ class OutageRecorder(Struct):
         """Record a new version of an existing pod whose node and state have not changed."""
         self.now = now
         uid = pod.metadata.uid
-        if self.affected:
-            self._record_restart(original_key(pod), self.pods[uid], pod)
+        before = self.pods[uid]
+        if before.status.container_statuses is not pod.status.container_statuses:
+            self._record_restart(original_key(pod), before, pod)
         self.pods[uid] = pod
 
     def _drop(self, pod: Pod) -> None:

@@ -1,17 +1,18 @@
-"""ConditionWrites: writes conditions of pods to their views, and makes the JSON values later.
+"""PodStatusWrites: writes parts of pods' status to their views, and makes the JSON values later.
 
-When a zone fails, tens of thousands of pods become unready, and ready again. Controllers read the
-views of these pods, but hardly anything reads their JSON values. So a write that only changes
-conditions makes the next view from the newest one, and stores a PatchedPod without a JSON value:
+When a zone fails, tens of thousands of pods become unready; later they restart and become ready
+again. Controllers read the views of these pods, but hardly anything reads their JSON values. So a
+write that only changes conditions and container statuses makes the next view from the newest one,
+and stores a PatchedPod without a JSON value:
 
     stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
     view     v7 (M, S, A)               v8 (M', S, A')
 
 M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`base`) and the
 writes since then. The JSON value is made when the storage reads it, by the rules of
-`Store.patch_status`. The store performs all other writes. It also performs a write of conditions if
-the write could fail or change nothing, if a quota counts the pod, or if the views lack a field that
-is written.
+`Store.patch_status`. The store performs all other writes. It also performs such a write if the
+write could fail or change nothing, if a quota counts the pod, or if the views lack a member of a
+condition that is written.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import force_setattr
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod, PodCondition
+from fairlead.api.objects import Pod, PodCondition, PodStatus
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
@@ -41,11 +43,14 @@ from fairlead.worlds.pod_views import PodViews
 WRITES_MAX: Final = 8
 _READINESS: Final = ("Ready", "ContainersReady")
 
-_Write = tuple[tuple[Condition, ...], str]  # the conditions, and the time of the write
+_CONTAINER_LISTS: Final = frozenset(("containerStatuses", "initContainerStatuses"))
+
+# The container status lists by their JSON names, the conditions, and the time of the write.
+_Write = tuple[Mapping[str, Any], tuple[Condition, ...], str]
 
 
 class PatchedPod(msgspec.Struct, frozen=True, gc=False):
-    """The stored pod `base` after `writes` to its conditions; `view` is its typed view."""
+    """The stored pod `base` after `writes` to its status; `view` is its typed view."""
 
     base: DumpedObject | Json
     writes: tuple[_Write, ...]
@@ -66,20 +71,20 @@ class PatchedPod(msgspec.Struct, frozen=True, gc=False):
         """The pod as JSON. Each access makes the JSON again; callers must not mutate the result."""
         base = self.base
         before: Json = base.value if isinstance(base, DumpedObject) else base
-        status: Mapping[str, Any] = before.get("status", {})
-        conditions = status.get("conditions", ())
-        for written, timestamp in self.writes:
-            conditions = with_conditions(conditions, map(condition_json, written), timestamp)
+        status: Json = {**before.get("status", {})}
+        for fields, conditions, timestamp in self.writes:
+            status |= fields
+            if conditions:
+                known = status.get("conditions", ())
+                written = map(condition_json, conditions)
+                status["conditions"] = with_conditions(known, written, timestamp)
         version = self.view.metadata.resource_version
-        return {
-            **before,
-            "status": {**status, "conditions": conditions},
-            "metadata": {**before["metadata"], "resourceVersion": version},
-        }
+        metadata = {**before["metadata"], "resourceVersion": version}
+        return {**before, "status": status, "metadata": metadata}
 
 
-class ConditionWrites:
-    """Performs commands that only change conditions of pods."""
+class PodStatusWrites:
+    """Performs commands that only change conditions and container statuses of pods."""
 
     def __init__(self, storage: DeferredStorage, views: PodViews, quotas: QuotaLedgers) -> None:
         """`views` are the newest views of the pods in `storage`; `quotas` counts these pods."""
@@ -93,7 +98,9 @@ class ConditionWrites:
         The caller passes only commands whose sender needs no admission.
         """
         target = command.target
-        if target.kind != POD.kind or command.fields or command.resource_version:
+        if target.kind != POD.kind or command.resource_version:
+            return None
+        if not command.fields.keys() <= _CONTAINER_LISTS:
             return None
         before = self._views.newest(target.uid)
         if before is None:
@@ -106,18 +113,18 @@ class ConditionWrites:
         if base is None or len(writes) >= WRITES_MAX:
             return None
         timestamp = format_timestamp(now)
-        conditions = _next_conditions(before.status.conditions, command.conditions, timestamp)
-        if conditions is None:
+        status = _next_status(before.status, command, timestamp)
+        if status is None:
             return None
-        view = _with_conditions(before, conditions, str(self._storage.version + 1))
-        writes = (*writes, (command.conditions, timestamp))
+        view = _with_status(before, status, str(self._storage.version + 1))
+        writes = (*writes, (command.fields, command.conditions, timestamp))
         if not self._storage.replace_deferred(PatchedPod(base, writes, view)):
             return None
         self._views.put(view)
         return view
 
     def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
-        """Return (stored object, later writes to its conditions) of the pod with the view `view`.
+        """Return (stored object, later writes to its status) of the pod with the view `view`.
 
         The object is None if `view` is not known to be the view of the version under `key`.
         """
@@ -136,12 +143,32 @@ class ConditionWrites:
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
     """Return whether ReadinessChanged can report the effect of `command`.
 
-    That is, the command changes only readiness conditions, and `pod` is bound, has not ended and
-    is not terminating.
+    That is, `pod` is bound, has not ended and is not terminating, and the command changes only
+    readiness conditions and container statuses. Simulated kubelets write container statuses only
+    after restarts.
     """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False
     return all(one.type in _READINESS for one in command.conditions)
+
+
+def _next_status(before: PodStatus, command: PatchStatus, timestamp: str) -> PodStatus | None:
+    """Return the view of the status after `command`.
+
+    Returns None if `command` changes nothing, or writes a member of a condition that views lack.
+    """
+    conditions = _next_conditions(before.conditions, command.conditions, timestamp)
+    if conditions is None:
+        return None
+    status: PodStatus = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
+    force_setattr(status, "conditions", conditions)
+    if command.fields:
+        written = decode_as(PodStatus, command.fields)
+        if written.container_statuses:
+            force_setattr(status, "container_statuses", written.container_statuses)
+        if written.init_container_statuses:
+            force_setattr(status, "init_container_statuses", written.init_container_statuses)
+    return None if status == before else status
 
 
 def _next_conditions(
@@ -149,8 +176,8 @@ def _next_conditions(
 ) -> tuple[PodCondition, ...] | None:
     """Return the views of the conditions after `changes`.
 
-    Returns None if the result would equal `before`, or if a change has no status or has a
-    heartbeat time. An observedGeneration in `changes` is ignored, because views do not contain it.
+    Returns None if a change has no status or has a heartbeat time. An observedGeneration in
+    `changes` is ignored, because views do not contain it.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions
     merged = list(before)
@@ -170,13 +197,10 @@ def _next_conditions(
             last_transition_time=since,
         )
         merged[place : place + 1] = [after]
-    conditions = tuple(merged)
-    return None if conditions == before else conditions
+    return tuple(merged)
 
 
-def _with_conditions(before: Pod, conditions: tuple[PodCondition, ...], version: str) -> Pod:
-    meta = before.metadata.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it
+def _with_status(before: Pod, status: PodStatus, version: str) -> Pod:
+    meta = before.metadata.__copy__()  # type: ignore[attr-defined]
     force_setattr(meta, "resource_version", version)
-    status = before.status.__copy__()  # type: ignore[attr-defined]
-    force_setattr(status, "conditions", conditions)
     return Pod(metadata=meta, spec=before.spec, status=status)

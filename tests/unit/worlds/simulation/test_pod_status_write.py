@@ -1,4 +1,4 @@
-"""Condition writes to the views of pods have the effects of writes to the store."""
+"""Writes to the status in views of pods have the effects of writes to the store."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fairlead.engine.core.stimulus import CommandFailed
 from fairlead.worlds.perform import perform
 from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
-from fairlead.worlds.simulation.condition_write import WRITES_MAX, ConditionWrites
+from fairlead.worlds.simulation.pod_status_write import WRITES_MAX, PodStatusWrites
 
 START = seconds(1_000_000)
 NAMES = ("a", "b")
@@ -83,7 +83,7 @@ class FastWorld(PlainWorld):
 
     def __init__(self):
         super().__init__(DeferredStorage(0))
-        self.writes = ConditionWrites(self.storage, self.views, self.quotas)
+        self.writes = PodStatusWrites(self.storage, self.views, self.quotas)
         self.on_views = 0
 
     def perform(self, command, now):
@@ -108,11 +108,16 @@ conditions = st.builds(
 )
 targets = st.builds(ref, st.sampled_from(NAMES), st.sampled_from([None, None, "", "a"]))
 lists = st.lists(conditions, max_size=3).map(tuple)
+container_lists = st.dictionaries(
+    st.sampled_from(["containerStatuses", "initContainerStatuses"]),
+    st.integers(0, 2).map(lambda restarts: [{"name": "main", "restartCount": restarts}]),
+)
 commands = st.one_of(
     st.builds(PatchStatus, targets, conditions=lists),
     st.builds(PatchStatus, targets, conditions=lists),
     st.builds(PatchStatus, targets, conditions=lists, resource_version=st.sampled_from(["1", "9"])),
     st.builds(PatchStatus, targets, st.just({"phase": "Failed"}), conditions=lists),
+    st.builds(PatchStatus, targets, container_lists, conditions=lists),
     st.builds(
         PatchStatus,
         targets,
@@ -155,7 +160,7 @@ def ready(status):
 
 
 @pytest.mark.parametrize("writes", [1, WRITES_MAX, WRITES_MAX + 1, 2 * WRITES_MAX + 3])
-def test_no_value_is_created_for_few_condition_writes(writes):
+def test_no_value_is_created_for_few_pod_status_writes(writes):
     """The number of condition writes that are kept for a pod is limited."""
     world = FastWorld()
     for number in range(writes):
