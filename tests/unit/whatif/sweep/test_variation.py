@@ -64,7 +64,9 @@ def test_a_path_that_does_not_exist_is_refused(path, problem) -> None:
 def test_a_loss_adds_an_event_and_no_loss_adds_none() -> None:
     losses = LossVariation("lost-zone", "fail-zone", (None, "a"), "10m", lambda _: ["a"])
     assert losses.apply(SCENARIO, None) is SCENARIO
-    assert losses.apply(SCENARIO, "a")["events"][-1] == {"at": "10m", "fail-zone": "a"}
+    changed = losses.apply(SCENARIO, "a")
+    assert changed is not None
+    assert changed["events"][-1] == {"at": "10m", "fail-zone": "a"}
 
 
 def test_combinations_with_the_loss_of_a_node_that_does_not_exist_are_left_out() -> None:
