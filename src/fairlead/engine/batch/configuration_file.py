@@ -32,11 +32,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-import yaml
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.yaml_documents import YamlError, documents
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.batch.defect import DEFECTS, FIXED, BatchDefects
 from fairlead.engine.batch.extension import Extensions
@@ -160,9 +160,12 @@ def read_configuration(text: str) -> BatchConfig:
     Raises BatchConfigurationError if the configuration cannot be used.
     """
     try:
-        raw = yaml.CSafeLoader(text).get_single_data()
-    except yaml.YAMLError as cause:
-        raise BatchConfigurationError(f"not YAML: {' '.join(str(cause).split())}") from None
+        found = list(documents(text))
+    except YamlError as cause:
+        raise BatchConfigurationError(f"not YAML: {cause}") from None
+    if len(found) > 1:
+        raise BatchConfigurationError(f"contains {len(found)} documents; expected one")
+    raw = found[0] if found else None
     return configuration_from(raw) if raw is not None else read_configuration(KUBE_BATCH_DEFAULT)
 
 

@@ -81,6 +81,9 @@ def test_the_configuration_of_fairlead_uses_all_actions_and_its_own_rules():
     ("text", "complaint"),
     [
         ("a: [", "not YAML: "),
+        pytest.param("[" * 100_000, "not YAML: line 1: is nested more than", id="deep nesting"),
+        ("actions: a\nactions: b", "not YAML: line 2: "),
+        ("a: 1\n---\na: 1", "contains 2 documents; expected one"),
         ("[]", "configuration: expected a mapping, found []"),
         ("actions: 3", "actions: expected a string of names separated by commas, found 3"),
         ("action: allocate", "configuration: no field 'action'; known: actions, "),
