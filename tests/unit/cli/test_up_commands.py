@@ -38,8 +38,10 @@ def test_the_status_is_that_of_the_command(fairlead):
     assert fairlead("up", "--", sys.executable, "-c", "raise SystemExit(7)").returncode == 7
 
 
-def test_a_missing_command_is_refused_before_the_cluster_starts(fairlead):
-    done = fairlead("up", "--", "no-such-command")
+def test_a_missing_command_is_refused_before_the_cluster_starts(fairlead, tmp_path):
+    files = ("--data-dir", str(tmp_path / "data"), "--audit", str(tmp_path / "audit"))
+    done = fairlead("up", *files, "--", "no-such-command")
+    assert list(tmp_path.iterdir()) == []
     assert (done.returncode, done.stderr) == (
         2,
         "fairlead: --: there is no command no-such-command\n",

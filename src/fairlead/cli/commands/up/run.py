@@ -74,6 +74,7 @@ def serve(options: UpOptions) -> int:
     Raises InputError.
     """
     options.check()
+    child = ChildCommand(options.command)
     remove_abandoned()
     with ExitStack() as opened:
         listening = opened.enter_context(open_socket(options.host, options.port))
@@ -118,7 +119,7 @@ def serve(options: UpOptions) -> int:
             data_dir=options.data_dir,
             companion=dashboard,
         )
-        child = opened.enter_context(closing(ChildCommand(options.command)))
+        opened.enter_context(closing(child))
         serve_cluster(cluster, serve_options, say_ready)
     return child.exit_code
 
