@@ -146,11 +146,14 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError, with `field` as its field, if a value is neither true nor false.
+    Raises ConfigurationError, with `field` as its field, for an entry without a value and for a
+    value that is neither true nor false.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
-        name, _, value = entry.partition("=")
+        name, is_joined, value = entry.partition("=")
+        if not is_joined:
+            raise ConfigurationError(field, f"{entry!r} is not GATE=true or GATE=false")
         if value.lower() not in ("true", "false"):
             raise ConfigurationError(field, f"{name}: {value!r} is neither true nor false")
         gates[name] = value.lower() == "true"

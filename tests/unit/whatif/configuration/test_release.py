@@ -84,7 +84,7 @@ def test_the_node_controllers_may_have_a_version_of_their_own(experiment):
             "X=true",
             "--feature-gates: X: Fairlead has no such gate for Kubernetes 1.16",
         ),
-        ("behave-like: 1.16", "X", "--feature-gates: X: '' is neither true nor false"),
+        ("behave-like: 1.16", "X", "--feature-gates: 'X' is not GATE=true or GATE=false"),
     ],
 )
 def test_an_invalid_version_or_gate_is_refused_with_its_field(experiment, settings, gates, line):
