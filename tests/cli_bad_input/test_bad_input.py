@@ -28,6 +28,7 @@ kind: Pod
 metadata: {name: web, namespace: shop}
 spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
 """
+OTHER_POD = POD.replace("name: web", "name: new")
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -930,6 +931,15 @@ CASES = [
          ("--seeds: 0 is not from 1 to 1000",), (("dump.yaml", NODE), ("pod.yaml", POD))),
     Case("seeds of an applied pod", "explain dump.yaml --apply pod.yaml --seeds 3",
          ("--seeds: cannot be combined with --apply",), (("dump.yaml", NODE), ("pod.yaml", POD))),
+    plan("explain a pod with a wrong type", "explain dump.yaml --apply p.yaml",
+         "p.yaml: Pod shop/new: spec: Expected `object`, got `array`",
+         files=(("p.yaml", OTHER_POD.partition("spec")[0] + "spec: [c]\n"),)),
+    plan("explain a workload with a wrong type", "explain dump.yaml --apply d.yaml",
+         "d.yaml: Deployment shop/web: spec.template.metadata",
+         files=(("d.yaml", DEPLOYMENT.replace("metadata: {labels: {app: web}}", "metadata: x")),)),
+    plan("apply a wrong type to a workload", "whatif dump.yaml --apply d.yaml",
+         "d.yaml: Deployment shop/web: spec: Expected `object`, got `str`",
+         files=(("d.yaml", DEPLOYMENT.partition("spec")[0] + "spec: x\n"),)),
     Case("an object before its snapshot", "explain pod/shop/web dump.yaml",
          ("arguments: the snapshot comes first: fairlead explain dump.yaml pod/shop/web",),
          (("dump.yaml", POD),)),

@@ -464,11 +464,12 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
     """
     from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
 
+    changed = replace(existing, content=result, source=source)
+    changed.require_right_types()
+    refuse_invalid_annotations(changed)
     note = held_rollout(existing, result)
     if note and note not in collected.notes:
         collected.notes.append(note)
-    changed = replace(existing, content=result, source=source)
-    refuse_invalid_annotations(changed)
     collected.written[changed.ref] = changed
     collected.inventory.add(replace(changed, source=existing.source))
     return changed

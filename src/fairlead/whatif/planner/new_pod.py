@@ -177,8 +177,10 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
     """Return a template for pods of `written`, a pod or workload in a file.
 
     The first pod of a StatefulSet that `inventory` lacks has the first ordinal. `revisions` has the
-    ReplicaSets of Deployments. Raises InputError as `new_pods_of` does.
+    ReplicaSets of Deployments. Raises InputError for a field of the wrong type, and as
+    `new_pods_of` does.
     """
+    written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref
     if new.stateful_set is None or inventory.get(STATEFUL_SET, ref.namespace, ref.name):
         return new
