@@ -1054,6 +1054,21 @@ def test_hostile_names_cannot_break_the_error_line(meet):
     assert "\r" not in err
 
 
+def test_hostile_names_cannot_break_the_lines_of_an_answer(meet):
+    """Control characters in the name of an owner do not reach the terminal."""
+    owner = (
+        r'{apiVersion: x/v1, kind: Foo, name: "o\n\e[31m\x9b1m\u202e1", uid: u, controller: true}'
+    )
+    owned = POD.replace("namespace: shop", f"namespace: shop, ownerReferences: [{owner}]")
+    case = Case("hostile", "whatif dump.yaml --no-report --drain n1", (), (
+        ("dump.yaml", documents(NODE, owned.replace("spec: {", "spec: {nodeName: n1, "))),
+    ))  # fmt: skip
+    code, out, err, _ = meet(case)
+    assert (code, err) == (1, "")
+    assert "o [31m 1m 1" in out
+    assert not {"\x1b", "\x9b", "\u202e"} & set(out)
+
+
 def test_input_is_never_changed(meet, tmp_path):
     case = snapshot("good", documents(NODE, POD), arguments="whatif dump.yaml --no-report")
     code, _, err, made = meet(case)

@@ -162,8 +162,8 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
 
 
 def _print_words(console: Console, text: str, style: str = "") -> None:
-    """Print the sentence `text`, wrapped between words."""
-    console.print(Text(text, style=style), soft_wrap=False)
+    """Print the sentence `text`, wrapped between words and without control characters."""
+    console.print(Text(one_line(text, len(text)), style=style), soft_wrap=False)
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
