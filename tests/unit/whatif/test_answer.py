@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
-from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
+from fairlead.whatif.outcome.assessment.fail_on import ConditionResult, check, parse_fail_on
 from fairlead.whatif.outcome.run_outcome import UNSTOPPED
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.question import what_if
@@ -234,6 +234,13 @@ def test_markdown_has_the_amounts_of_the_text(drained):
     assert share.endswith("%")
     assert f"  {share}" in text_of(drained)
     assert "| cpu | 48 | 48 |" in markdown
+
+
+def test_markdown_counts_the_evidence_that_it_does_not_name(drained):
+    """A condition of --fail-on names three pods or workloads, and the number of the others."""
+    results = [ConditionResult("displaced>0", ("a/p", "a/q", "a/r", "a/s", "a/t"))]
+    line = "- :x: `--fail-on displaced>0`: a/p, a/q, a/r and 2 more\n"
+    assert line in markdown_answer(drained, results, "")
 
 
 def test_markdown_says_when_the_change_is_made(crowded):

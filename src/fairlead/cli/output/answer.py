@@ -50,7 +50,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.rest import Rest
-from fairlead.whatif.result.tabular_answer import counted
+from fairlead.whatif.result.tabular_answer import counted, listed
 
 ROWS_MAX: Final = 6
 WORKLOADS_MAX: Final = 14
@@ -184,10 +184,8 @@ def _print_rest(console: Console, rest: Rest) -> None:
 def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -> None:
     for one in conditions:
         if one.holds:
-            evidence = ", ".join(one.evidence[:NAMES_MAX])
-            more = len(one.evidence) - NAMES_MAX
-            rest = f" and {more:,} more" if more > 0 else ""
-            _print_words(console, f"--fail-on {one.text}: {evidence}{rest}", "bold red")
+            evidence = listed(one.evidence, NAMES_MAX)
+            _print_words(console, f"--fail-on {one.text}: {evidence}", "bold red")
 
 
 def _packing(answer: WhatIfAnswer) -> Section:

@@ -17,6 +17,7 @@ from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
+from fairlead.whatif.result.tabular_answer import listed
 
 ROWS_MAX: Final = 100  # A comment on GitHub can have at most 65,536 characters.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -40,7 +41,7 @@ def _head(result: Json) -> Iterator[str]:
     yield ""
     yield from (f"- {_escaped(one['sentence'])}" for one in others)
     yield from (
-        f"- :x: `--fail-on {one['condition']}`: {_escaped(', '.join(one['evidence'][:3]))}"
+        f"- :x: `--fail-on {one['condition']}`: {_escaped(listed(one['evidence']))}"
         for one in result["fail_on"]
         if one["holds"]
     )
