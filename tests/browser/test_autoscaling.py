@@ -31,6 +31,12 @@ def test_figures_are_shown_beside_those_without_the_change(page, reports):
     assert page.text("#autoscaling .lead").startswith("Karpenter added 42 nodes and removed 0.")
 
 
+def test_the_navigation_counts_the_nodes_at_the_end(page, reports):
+    """The node map also has nodes that an autoscaler removed, but the count leaves them out."""
+    page.open(reports / "autoscaling.html")
+    assert page.text('nav a[href="#nodes"] .amount') == "1"
+
+
 def test_nodes_are_divided_by_group_or_by_type(page, reports):
     page.open(reports / "autoscaling.html")
     assert "group-0 7" in page.lines("#autoscaling .outage-legend")[0]

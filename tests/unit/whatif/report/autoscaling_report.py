@@ -23,7 +23,7 @@ def autoscaling_report() -> ReportData:
         "kind": "whatif",
         "title": "an hour of growth",
         "virtual_seconds": 60.0 * MINUTES,
-        "summary": {"nodes": 2, "pods": 41, "placed": 40, "pending": 1},
+        "summary": {"nodes": 1, "pods": 41, "placed": 40, "pending": 1},
         "nodes": [{"name": "n1"}, {"name": "n2"}],
         "autoscaling": {
             "autoscaler": "karpenter",

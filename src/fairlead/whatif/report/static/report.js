@@ -26,7 +26,7 @@ function navigation(report) {
     ...(report.autoscaling ? [["autoscaling", "Autoscaler", null]] : []),
     ...(report.queues || report.waiting_groups.length ? [["queues", "Queues", null]] : []),
     ["timeline", "Time line", null],
-    ["nodes", "Nodes", report.nodes.length],
+    ["nodes", "Nodes", report.summary.nodes ?? report.nodes.length], // without removed nodes
     ["changes", "Displaced", displacedPods(report).size],
     ["pending", "Pending", report.pending.length],
   ];
