@@ -25,8 +25,8 @@ def test_the_figures_are_those_of_gangs(page, reports):
         "Gangs 460 of more than one member",
         "Finished 298 all members ran at the same time",
         "Broken 0 members were preempted, and too few kept running",
-        "Lost gpu hours 812 used by members that were preempted",
-        "Idle gpu hours 0 held by gangs with too few running members",
+        "Lost GPU hours 812 used by members that were preempted",
+        "Idle GPU hours 0 held by gangs with too few running members",
     ]
 
 

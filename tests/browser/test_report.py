@@ -167,6 +167,23 @@ def test_the_time_line_displays_the_values_at_the_mouse(page, reports):
     assert page.text(".readout caption") == "At the end, 0:10:00"
 
 
+@pytest.mark.parametrize("section", ["timeline", "outage"])
+def test_the_last_label_of_a_time_axis_is_whole(page, reports, section):
+    """A label is centred at its time, so the canvas continues for half a label after the end."""
+    page.open(reports / "outage.html")
+    longest = page.js("""(() => {
+        const context = document.createElement("canvas").getContext("2d");
+        context.font = "11px system-ui, sans-serif";
+        return context.measureText("23 h 45 min").width;
+    })()""")
+    after_end = page.js(f"""(() => {{
+        const right = (name) =>
+            document.querySelector("#{section} " + name).getBoundingClientRect().right;
+        return right(".plot canvas") - right(".u-over");
+    }})()""")
+    assert after_end >= longest / 2
+
+
 def test_the_time_line_can_be_used_by_keyboard(page, reports):
     """Arrow keys move the cursor if the charts have the focus."""
     page.open(reports / "small.html")

@@ -44,7 +44,8 @@ function lead({ lines, left_out: leftOut, resource }) {
 
 function gangTiles({ gangs, resource }) {
   if (!gangs.gangs) return null;
-  const unit = resource.slice(resource.lastIndexOf("/") + 1).replace(/-milli$/, "");
+  const plain = resource.slice(resource.lastIndexOf("/") + 1).replace(/-milli$/, "");
+  const unit = plain.replace(/^[cg]pu$/, (name) => name.toUpperCase());
   const tiles = [
     ["Gangs", gangs.gangs, "of more than one member"],
     ["Finished", gangs.finished, "all members ran at the same time"],

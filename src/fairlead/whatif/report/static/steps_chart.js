@@ -4,7 +4,15 @@
 import { clock, count, duration } from "./format.js";
 import { h, onWidth } from "./dom.js";
 import { cssColour, mixed, resolvedColour, swatch } from "./palette.js";
-import { cursorTime, lastUpTo, timeMark, timeTicks, wholeRange, wholeSteps } from "./timeline_chart.js";
+import {
+  LABEL_PX,
+  cursorTime,
+  lastUpTo,
+  timeMark,
+  timeTicks,
+  wholeRange,
+  wholeSteps,
+} from "./timeline_chart.js";
 import { onThemeChange } from "./theme.js";
 import { onTime, showTime } from "./time.js";
 
@@ -125,7 +133,7 @@ function outageOptions(model, size, sync, onCursor) {
   return {
     width: size.width,
     height: size.height,
-    padding: [6, 24, 0, 0],
+    padding: [6, LABEL_PX, 0, 0],
     legend: { show: false },
     cursor: {
       y: false,

@@ -12,6 +12,8 @@ const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 ).flat();
 const AXIS_PX = 26;
+/** Space for the right half of the last label of an axis of time, such as "23 h 45 min". */
+export const LABEL_PX = 36;
 const DRAG_PX = 4;
 
 /**
@@ -75,7 +77,7 @@ function options(model, rows, size, zoom, on) {
   return {
     width: size.width,
     height: size.height + (size.axis ? AXIS_PX : 0),
-    padding: [6, 24, size.axis ? 0 : 6, 0],
+    padding: [6, LABEL_PX, size.axis ? 0 : 6, 0],
     legend: { show: false },
     cursor: {
       y: false,
