@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from fairlead.api.objects import Pod
@@ -145,7 +146,8 @@ class Inventory:
             where = ", ".join(sorted(manifest.ref.namespace for manifest in found))
             raise InputError(source, f"{text} is in several namespaces ({where}); name one of them")
         full_name = f"{namespace}/{name}" if namespace else name
-        problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name)}"
+        others = self._namesakes(namespace, name, expected)
+        problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
         raise InputError(source, problem)
 
     def select(self, source: str, text: str, namespace: str = "") -> list[Manifest]:
@@ -230,7 +232,9 @@ class Inventory:
     ) -> tuple[Kind, str, str]:
         parts = text.split("/")
         if len(parts) not in (2, 3) or not all(parts):
-            raise InputError(source, f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME")
+            others = self._namesakes(namespace, text, expected)
+            hint = f"; did you mean {', '.join(others)}?" if others else ""
+            raise InputError(source, f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME{hint}")
         if len(parts) == 3:
             namespace = parts[1]
         kind = self._kind(parts[0])
@@ -262,13 +266,32 @@ class Inventory:
             return f"{known}; such as {expected[0].kind.lower()}/{text}"
         return known
 
-    def _similar(self, kind: Kind, name: str) -> str:
-        """Return a hint with the most similar names, and with all names if they are few."""
+    def _namesakes(self, namespace: str, name: str, expected: Sequence[Kind]) -> list[str]:
+        """Return the objects called `name` as KIND/NAMESPACE/NAME or KIND/NAME, a few at most.
+
+        `expected` limits the kinds. If `namespace` is "", all namespaces are searched.
+        """
+        found = (
+            f"{kind.kind.lower()}/{object_namespace and f'{object_namespace}/'}{name}"
+            for kind in expected or self._kinds.values()
+            for object_namespace, object_name in self._objects(kind)
+            if object_name == name and namespace in ("", object_namespace)
+        )
+        return list(islice(found, _NEAREST_MAX))
+
+    def _similar(self, kind: Kind, name: str, others: Sequence[str] = ()) -> str:
+        """Return a hint with the most similar names, and with all names if they are few.
+
+        `others` are objects of other kinds with this name; they are the better suggestion.
+        """
         if (kind.resource, name) in self._deleted:
             return "; it is deleted first"
         objects = self.of_kind(kind)
+        meant = f"; did you mean {', '.join(others)}?" if others else ""
         if not objects:
-            return f" ({self.absence(kind)})"
+            return f" ({self.absence(kind)}){meant}"
+        if others:
+            return meant
         known = sorted(manifest.ref.key for manifest in objects)
         names = sorted({manifest.ref.name for manifest in objects})
         similar = difflib.get_close_matches(name, names, n=_NEAREST_MAX)
