@@ -81,6 +81,14 @@ def test_a_condition_fails_the_job_after_the_comment(runner: Runner) -> None:
     assert decided.stdout.startswith("::error::sts/store/orders-db has no ready pod to the end")
 
 
+def test_the_errors_of_the_job_name_the_condition_that_holds(runner: Runner) -> None:
+    """The verdict alone does not show why the job failed."""
+    assert runner.ask("--drain worker-03", "pending>0\ndisplaced>1\n") == 0
+    verdict, condition = runner.decide().stdout.splitlines()
+    assert verdict == "::error::2 pods of 2 workloads are displaced and all run again after 1s."
+    assert condition.startswith("::error::--fail-on displaced>1: store/frontend-6d58cd5f89-gwqtk, ")
+
+
 def test_an_invalid_question_fails_the_job(runner: Runner) -> None:
     assert runner.ask("--drain no-such-node") == 2
 
