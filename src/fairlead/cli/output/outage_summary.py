@@ -164,7 +164,7 @@ def _tainted(nodes: int, taints: int) -> str:
 
 def _evictions(found: OutageOutcome, start: Instant) -> str:
     if found.first_eviction_at is None or found.last_eviction_at is None:
-        return "No pods were evicted."
+        return "No pods were evicted because of taints."  # A drain may have evicted some.
     return f"Evicted {_span(start, found.first_eviction_at, found.last_eviction_at)}."
 
 
