@@ -118,7 +118,7 @@ function named(resources) {
     if (name === "cpu") return "CPU";
     const last = name.slice(name.lastIndexOf("/") + 1) || name;
     const plain = scale === "milli" ? last.replace(/-milli$/, "") : last;
-    return plain === "gpu" ? "GPU" : plain.charAt(0).toUpperCase() + plain.slice(1);
+    return plain.replace(/^gpu\b/, "GPU").replace(/^./, (first) => first.toUpperCase());
   };
   const labels = resources.map(short);
   return resources.map((resource, at) => {
