@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN
 from fairlead.api.objects import (
     Container,
     Node,
@@ -129,6 +130,15 @@ def is_guard(pod: Pod) -> bool:
 def belongs_to_node(pod: Pod) -> bool:
     """Return True if the pod runs on no other node: a DaemonSet's pod, a static or a guard pod."""
     return is_daemon_pod(pod) or is_static(pod) or is_guard(pod)
+
+
+def foreign_finalizers(pod: Pod) -> tuple[str, ...]:
+    """Return the finalizers of `pod` that no controller of Kubernetes removes.
+
+    A pod with such a finalizer stays in the API, and on its node, after its containers have ended.
+    """
+    own = (FOREGROUND, ORPHAN, JOB_TRACKING)
+    return tuple(one for one in pod.metadata.finalizers if one not in own)
 
 
 def is_sidecar(container: Container) -> bool:

@@ -21,6 +21,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.json import Json
 from fairlead.api.timestamp import (
     LAST_INSTANT,
@@ -32,8 +33,6 @@ from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.strategy import GarbageCollection, ResourceStrategy
 
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
 _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 

@@ -14,16 +14,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
-from fairlead.api.finalizer import TERMINATION
+from fairlead.api.finalizer import FOREGROUND, JOB_TRACKING, ORPHAN, TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.core.command import Command, PatchObject
-from fairlead.engine.workloads.deletion.garbage_collector import FOREGROUND, ORPHAN
 from fairlead.engine.workloads.deletion.in_use_protection import BOUND, FINALIZERS
-from fairlead.engine.workloads.job.progress import TRACKING
 from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -32,7 +30,7 @@ from fairlead.whatif.snapshot.manifest import Manifest
 # upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: NewLifecycle
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _SIMULATED_FINALIZERS: Final = frozenset(
-    (*FINALIZERS.values(), TERMINATION, TRACKING, FOREGROUND, ORPHAN)
+    (*FINALIZERS.values(), TERMINATION, JOB_TRACKING, FOREGROUND, ORPHAN)
 )
 
 

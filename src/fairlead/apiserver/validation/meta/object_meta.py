@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import ObjectMeta
@@ -64,7 +65,7 @@ def check_timestamp(field: str, text: str) -> Causes:
 
 
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
-STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
+STANDARD_FINALIZERS: Final = ("kubernetes", ORPHAN, FOREGROUND)
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
 _IMMUTABLE_KEYS: Final = (
     "name",
@@ -114,7 +115,7 @@ def _check_finalizers(finalizers: list[str]) -> Causes:
     for name in finalizers:
         for problem in label_key_problems(name):
             yield invalid("metadata.finalizers", name, problem)
-    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
         why = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid("metadata.finalizers", finalizers, why)
 

@@ -32,6 +32,7 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
+from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, Unstructured
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
@@ -54,8 +55,6 @@ from fairlead.engine.workloads.deletion.foreign_owner import foreign_owner_event
 from fairlead.engine.workloads.identity import owner_key, owner_kind
 
 AT_ONCE: Final[Instant] = 0
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
 WHY_OWNER_DELETED: Final = "its owner was deleted"
 
 # The size of upstream's cache of absent owners (garbagecollector.go:NewGarbageCollector). Upstream

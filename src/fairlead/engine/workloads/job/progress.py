@@ -27,6 +27,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fairlead.api.finalizer import JOB_TRACKING
 from fairlead.api.objects import Job, Pod
 from fairlead.api.text.integer import parse_int64
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -37,7 +38,6 @@ from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodS
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
 FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
-TRACKING: Final = "batch.kubernetes.io/job-tracking"
 BACKOFF_LIMIT_DEFAULT: Final = 6
 BACKOFF_INITIAL: Final[DurationNs] = seconds(10)
 BACKOFF_MAX: Final[DurationNs] = seconds(600)
@@ -316,7 +316,7 @@ def _number(text: str) -> int:
 
 def is_held(pod: Pod) -> bool:
     """Return whether `pod` has the tracking finalizer."""
-    return TRACKING in pod.metadata.finalizers
+    return JOB_TRACKING in pod.metadata.finalizers
 
 
 def is_indexed(job: Job) -> bool:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Final
 
+from fairlead.api.finalizer import JOB_TRACKING
 from fairlead.api.json import Json
 from fairlead.api.objects import Job, JobSpec, Pod
 from fairlead.api.pods.replicas import Replicas
@@ -36,7 +37,6 @@ from fairlead.engine.workloads.job.progress import (
     FAILURES,
     IGNORED_FAILURES,
     INDEX,
-    TRACKING,
     JobProgress,
     index_of,
     is_indexed,
@@ -247,7 +247,7 @@ class JobRule:
         missing = min(missing, pods.creations_allowed)
         template = job_template(self.job)
         if self.progress.is_tracked:
-            template = with_finalizer(template, TRACKING)
+            template = with_finalizer(template, JOB_TRACKING)
         if not is_indexed(self.job):
             return Plan(create=(DesiredPod(template),) * missing, again_at=self.deadline)
         # An index in backoff keeps its place, so that a later index does not start earlier.

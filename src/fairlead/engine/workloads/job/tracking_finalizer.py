@@ -20,6 +20,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
+from fairlead.api.finalizer import JOB_TRACKING
 from fairlead.api.objects import Job, Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.command import Command, PatchObject
@@ -36,7 +37,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import JOB_BATCH_PERIOD
 from fairlead.engine.workloads.identity import pod_ref
-from fairlead.engine.workloads.job.progress import TRACKING, JobProgress, is_held
+from fairlead.engine.workloads.job.progress import JobProgress, is_held
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)  # upstream: job_controller.go: DefaultJobApiBackOff
@@ -97,7 +98,7 @@ def releases(job: Job, progress: JobProgress, pods: PodSet) -> Iterator[Command]
 
 def released(pod: Pod) -> Command:
     """Return the command that removes the tracking finalizer of `pod`."""
-    kept = [one for one in pod.metadata.finalizers if one != TRACKING]
+    kept = [one for one in pod.metadata.finalizers if one != JOB_TRACKING]
     return PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})
 
 

@@ -28,7 +28,14 @@ import numpy as np
 from msgspec import Struct, field
 
 from fairlead.api.objects import Pod, PodSpec
-from fairlead.api.pods.facts import is_daemon_pod, is_guard, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import (
+    foreign_finalizers,
+    is_daemon_pod,
+    is_guard,
+    is_static,
+    is_terminal,
+    is_terminating,
+)
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
@@ -36,7 +43,6 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
-from fairlead.engine.workloads.pod_finalizer import foreign_finalizers
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import (

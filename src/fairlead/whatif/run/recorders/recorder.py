@@ -27,6 +27,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import (
+    foreign_finalizers,
     is_daemon_pod,
     is_static,
     is_terminal,
@@ -61,7 +62,6 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import is_drain_requested, original_key
-from fairlead.engine.workloads.pod_finalizer import foreign_finalizers
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.eviction_reason import ASKS_BUDGETS, EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import (

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.whatif.snapshot.anonymization.pseudonym import (
@@ -191,7 +192,7 @@ _PLAIN_VALUE: Final = re.compile(r"-?[0-9]+|true|false|yes|no|")
 # Published labels whose values are names or hashes, even if they look like a number.
 _NAMING_KEY: Final = re.compile(r".*(name|hash|uid|nodepool|nodegroup|queue)")
 _ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
-_FINALIZERS: Final = ("kubernetes", "foregroundDeletion", "orphan")
+_FINALIZERS: Final = ("kubernetes", FOREGROUND, ORPHAN)
 _COMPARING: Final = ("Gt", "Lt")
 
 _READ_KINDS: Final = frozenset(

@@ -6,13 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from fairlead.api.finalizer import FOREGROUND, ORPHAN
 from fairlead.api.objects import OwnerReference
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
-from fairlead.engine.workloads.deletion.garbage_collector import (
-    FOREGROUND,
-    ORPHAN,
-    GarbageCollector,
-)
+from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.testing.builders import make_pod
 
 NAMES = ("a", "b", "c", "d", "e")
