@@ -244,11 +244,8 @@ def _one_more(
             pod = model.pod_info(create_pod(model, new, 0).pod)
         except ApiError as refused:
             return None, refused.message, []
-        if missing := model.missing_scheduler(pod):
-            return None, missing, []
-        gate = model.profile_of(pod).framework.run_pre_enqueue(pod)
-        if gate is not None:
-            return None, gate.message, []
+        if (why := model.kept_out(pod)) is not None:
+            return None, why, []
         refusals = refusals_of(model, pod)
         decision = model.schedule(pod)
     if isinstance(decision, Placement):
@@ -269,11 +266,8 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
     """Return the scheduler's message about the pending `pod` in the cluster's current state."""
     model = planner.model
-    if missing := model.missing_scheduler(pod):
-        return missing
-    gate = model.profile_of(pod).framework.run_pre_enqueue(pod)
-    if gate is not None:
-        return gate.message
+    if (why := model.kept_out(pod)) is not None:
+        return why
     with model.hypothesis():
         model.remove(pod)
         decision = model.schedule(model.replacement(pod))

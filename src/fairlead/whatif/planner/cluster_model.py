@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from msgspec import Struct
@@ -237,10 +237,23 @@ class ClusterModel:
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
             return ""
-        bound = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
-        if any(one.spec.scheduler_name == name and not is_static(one) for one in bound):
-            return ""
-        return no_scheduler(name)
+        return "" if name in self._other_schedulers else no_scheduler(name)
+
+    @cached_property
+    def _other_schedulers(self) -> frozenset[str]:
+        """The schedulerNames of the pods that have a node in the snapshot, without static pods."""
+        pods = (one for one in self.objects if isinstance(one, Pod) and one.spec.node_name)
+        return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
+
+    def kept_out(self, pod: PodInfo) -> str | None:
+        """Return why `pod` does not enter the scheduling queue; None if it does.
+
+        No scheduler has its schedulerName (`missing_scheduler`), or a PreEnqueue plugin rejects it.
+        """
+        if missing := self.missing_scheduler(pod):
+            return missing
+        gate = self.profile_of(pod).framework.run_pre_enqueue(pod)
+        return None if gate is None else gate.message
 
     def node(self, name: str) -> NodeInfo:
         """Return the node `name`, which must exist."""
