@@ -12,7 +12,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome
+from fairlead.whatif.outcome.run_outcome import BudgetHistory, PdbBreach, RunOutcome, UndrainedCause
 
 
 class BudgetResult(StrEnum):
@@ -120,7 +120,7 @@ def budget_outcomes(
     shortage. `breaches` are the violations that only the change causes.
     """
     known = {history.pdb: history for history in without.budgets}
-    undrained = {one.pod.key for one in changed.undrained if one.is_refused}
+    undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}
     found = [
         _outcome(history, known.get(history.pdb), undrained, breaches)
         for history in changed.budgets

@@ -6,8 +6,9 @@ one moved pod.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -270,34 +271,26 @@ def unit_of(resource: str) -> str:
     return "bytes" if resource.startswith(_BYTES) else ""
 
 
+class UndrainedCause(StrEnum):
+    """Why a drain did not remove a pod."""
+
+    REFUSED = "refused"  # the API server refuses the eviction
+    UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
+    KEPT = "kept"  # the pod is being deleted and has ended, but a finalizer keeps it
+
+
 UNSTOPPED: Final = "the kubelet of the node does not answer"
-_KEPT: Final = "is not removed in the simulation"
-
-
-def kept_by(finalizers: Sequence[str]) -> str:
-    """Return why a pod that is being deleted stays: its `finalizers`."""
-    return f"finalizer {finalizers[0]} {_KEPT}"
 
 
 class Undrained(Struct, frozen=True, kw_only=True):
-    """A pod that a drain did not remove, and the reason.
+    """A pod that a drain did not remove, the cause, and a text about it.
 
-    The reason is the API server's refusal of the eviction. For a pod that is being deleted, it is
-    UNSTOPPED or `kept_by` of its finalizers.
+    The text is the API server's refusal, UNSTOPPED, or the name of the finalizer.
     """
 
     pod: PodEnd
+    cause: UndrainedCause
     why: str
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether the eviction of the pod was refused."""
-        return self.why != UNSTOPPED and not self.is_kept
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether a finalizer keeps the pod, which has ended."""
-        return self.why.endswith(_KEPT)
 
 
 class Skipped(Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     RunOutcome,
     Undrained,
+    UndrainedCause,
 )
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
@@ -202,17 +203,20 @@ def _undrained(effect: Effect) -> str | None:
 
 def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
     """Yield what keeps pods on their nodes; `why` is the reason for refused evictions."""
-    refused = [one.pod for one in undrained if one.is_refused]
-    unstopped = [one.pod for one in undrained if one.why == UNSTOPPED]
-    stay = f"never stop{'s' if len(unstopped) == 1 else ''} ({UNSTOPPED})"
-    kept = [one for one in undrained if one.is_kept]
-    kept_pods = [one.pod for one in kept]
-    held = f"stay{'s' if len(kept) == 1 else ''}: {kept[0].why}" if kept else ""
-    groups = (refused, f"cannot be evicted{why}"), (unstopped, stay), (kept_pods, held)
-    for pods, what in groups:
-        if pods:
-            nodes = _counted(len({pod.node for pod in pods}), "node")
-            yield f"{_pods(len(pods))} on {nodes} {what}"
+    for cause in UndrainedCause:
+        found = [one for one in undrained if one.cause is cause]
+        if not found:
+            continue
+        ending = "s" if len(found) == 1 else ""
+        match cause:
+            case UndrainedCause.REFUSED:
+                what = f"cannot be evicted{why}"
+            case UndrainedCause.UNSTOPPED:
+                what = f"never stop{ending} ({UNSTOPPED})"
+            case UndrainedCause.KEPT:
+                what = f"stay{ending}: {found[0].why}"
+        nodes = _counted(len({one.pod.node for one in found}), "node")
+        yield f"{_pods(len(found))} on {nodes} {what}"
 
 
 def _data_deleted(effect: Effect) -> str | None:

@@ -31,7 +31,7 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
-from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
+from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome, UndrainedCause
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
@@ -404,7 +404,7 @@ def _drain_run(
     )
     refused = {pod for budget in outcome.budgets for pod in budget.refused}
     begun = {one.node for one in outcome.drains if one.begun_at is not None}
-    refusals = {one.pod.key for one in outcome.undrained if one.is_refused}
+    refusals = {one.pod.key for one in outcome.undrained if one.cause is UndrainedCause.REFUSED}
     return DrainRun(
         pace,
         took,
@@ -421,7 +421,7 @@ def _drain_run(
         {one.pdb: one.refused for one in outcome.budgets if one.refused},
         tuple(name for name in unfinished if name not in begun),
         tuple(one.pdb for one in outcome.budgets if refusals.intersection(one.refused)),
-        {one.pod.key: one.why for one in outcome.undrained if one.is_kept},
+        {one.pod.key: one.why for one in outcome.undrained if one.cause is UndrainedCause.KEPT},
     )
 
 

@@ -72,7 +72,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     Recurrence,
     Undrained,
-    kept_by,
+    UndrainedCause,
 )
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
@@ -626,7 +626,9 @@ class Recorder(Struct):
     def undrained(self) -> list[Undrained]:
         """Return the pods whose eviction is still refused, or that do not stop, sorted by name."""
         refused = [
-            Undrained(pod=self._end_of(track), why=self._refusal(track))
+            Undrained(
+                pod=self._end_of(track), cause=UndrainedCause.REFUSED, why=self._refusal(track)
+            )
             for key, track in self._refused.items()
             if self._tracks.get(key) is track
             and not is_terminating(track.pod)
@@ -646,10 +648,14 @@ class Recorder(Struct):
             for pod in self.outage.pods_on(name):
                 if not is_terminating(pod) or is_daemon_pod(pod) or is_static(pod):
                     continue
-                finalizers = foreign_finalizers(pod)
-                if finalizers or (is_silent and not is_terminal(pod)):
-                    why = kept_by(finalizers) if finalizers else UNSTOPPED
-                    yield Undrained(pod=self._end_of(self._tracks[pod.key]), why=why)
+                if finalizers := foreign_finalizers(pod):
+                    why = f"finalizer {finalizers[0]} is not removed in the simulation"
+                    yield self._undrained(pod, UndrainedCause.KEPT, why)
+                elif is_silent and not is_terminal(pod):
+                    yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)
+
+    def _undrained(self, pod: Pod, cause: UndrainedCause, why: str) -> Undrained:
+        return Undrained(pod=self._end_of(self._tracks[pod.key]), cause=cause, why=why)
 
     def _refusal(self, track: PodTrack) -> str:
         """Return the API server's refusal, followed by the names of the budgets."""

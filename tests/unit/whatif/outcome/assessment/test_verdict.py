@@ -33,6 +33,7 @@ from fairlead.whatif.outcome.run_outcome import (
     ResourceAllocation,
     RunOutcome,
     Undrained,
+    UndrainedCause,
 )
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 
@@ -133,7 +134,7 @@ ROWS = {
         "kubectl drain refuses a: it needs --force.",
     ),
     OutcomeKind.UNDRAINED: (
-        outcome(HERE, undrained=(Undrained(pod=HERE, why="no"),)),
+        outcome(HERE, undrained=(Undrained(pod=HERE, cause=UndrainedCause.REFUSED, why="no"),)),
         "The drain does not complete: 1 pod on 1 node cannot be evicted.",
     ),
     OutcomeKind.DATA_DELETED: (
