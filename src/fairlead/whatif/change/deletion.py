@@ -46,7 +46,7 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
     held = inventory.in_namespace(target.ref.name)
     names = {(manifest.ref.kind, manifest.ref.name) for manifest in held}
     for manifest in held:
-        if manifest.kind is POD and (owner := _controller(manifest)):
+        if manifest.kind is POD and (owner := manifest.controller):
             _refuse_unknown(source, manifest, owner, names)
     return [*held, target]
 
@@ -166,12 +166,3 @@ def _refuse_unknown(
     if (kind, name) not in names and kind != NODE.kind:
         problem = f"its {kind} {name} is not in the snapshot, and would create it again"
         raise InputError(source, problem, object_name=pod.title)
-
-
-def _controller(manifest: Manifest) -> Json | None:
-    return next((owner for owner in _owners(manifest) if owner.get("controller")), None)
-
-
-def _owners(manifest: Manifest) -> list[Json]:
-    owners: list[Json] = manifest.value["metadata"].get("ownerReferences", [])
-    return owners

@@ -50,15 +50,6 @@ def held_scaling(workload: Manifest, inventory: Inventory) -> str:
     spec = workload.value.get("spec") or {}
     if workload.kind is not DEPLOYMENT or not spec.get("paused"):
         return ""
-    if any(_is_owned(one, workload) for one in inventory.of_kind(REPLICA_SET)):
+    if any(one.is_controlled_by(workload) for one in inventory.of_kind(REPLICA_SET)):
         return ""
     return f"{workload.title} is paused and has no ReplicaSet, so it creates no pods."
-
-
-def _is_owned(manifest: Manifest, owner: Manifest) -> bool:
-    references = manifest.value["metadata"].get("ownerReferences") or ()
-    return manifest.ref.namespace == owner.ref.namespace and any(
-        one.get("controller")
-        and (one.get("kind"), one.get("name")) == (owner.ref.kind, owner.ref.name)
-        for one in references
-    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.json import Json
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
@@ -58,7 +57,7 @@ def owned_hint(owner: Manifest, inventory: Inventory) -> str:
     A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through this workload.
     """
     owned = [
-        one for kind in _SCALABLE for one in inventory.of_kind(kind) if _is_controlled(one, owner)
+        one for kind in _SCALABLE for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
     ]
     largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
     return "" if largest is None else f"; name its {largest.title}"
@@ -72,8 +71,10 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     without such an owner does nothing.
     """
     autoscaler = autoscaler_of(workload, inventory)
-    above = {} if autoscaler is None else _controller(autoscaler)
-    if autoscaler is not None and above:  # a ScaledObject of KEDA also scales from and to 0
+    above = None if autoscaler is None else autoscaler.controller
+    if (
+        autoscaler is not None and above is not None
+    ):  # a ScaledObject of KEDA also scales from and to 0
         name = f"{above['kind']} {autoscaler.ref.namespace}/{above['name']}"
         return (
             f"{name} and its {autoscaler.title} scale {workload.title} again; their triggers and "
@@ -85,8 +86,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
             f"{autoscaler.title} scales {workload.title} again by its metrics. "
             f"{_LOAD_ONLY if _follows_load(autoscaler) else _NOT_SIMULATED}"
         )
-    owner = _controller(workload)
-    if owner and is_custom(str(owner.get("apiVersion"))):
+    owner = workload.controller
+    if owner is not None and is_custom(str(owner.get("apiVersion"))):
         return (
             f"{owner['kind']} {workload.ref.namespace}/{owner['name']} owns {workload.title} and "
             "may set its replicas again; its controller is not simulated."
@@ -111,17 +112,6 @@ def _follows_load(autoscaler: Manifest) -> bool:
     """
     metrics = (autoscaler.value.get("spec") or {}).get("metrics") or ({"type": "Resource"},)
     return any(one.get("type") in _METRICS_OF_LOAD for one in metrics)
-
-
-def _controller(found: Manifest) -> Json:
-    references = found.value["metadata"].get("ownerReferences") or ()
-    return next((one for one in references if one.get("controller")), {})
-
-
-def _is_controlled(found: Manifest, owner: Manifest) -> bool:
-    reference, ref = _controller(found), owner.ref
-    is_owner = (reference.get("kind"), reference.get("name")) == (ref.kind, ref.name)
-    return is_owner and found.ref.namespace == ref.namespace
 
 
 def _wanted(found: Manifest) -> int:

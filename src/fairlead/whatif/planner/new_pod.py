@@ -196,7 +196,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     value, ref = manifest.value, manifest.ref
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
     if manifest.kind is POD:
-        return NewPods(source, title, ref.namespace, ref.name, value, _controller(value))
+        return NewPods(source, title, ref.namespace, ref.name, value, manifest.controller)
     if manifest.kind is DAEMON_SET:
         raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
     if manifest.kind not in _WORKLOADS:
@@ -249,28 +249,10 @@ def _reference(found: Manifest) -> Json:
     }
 
 
-def _controller(value: Json) -> Json | None:
-    owners = value["metadata"].get("ownerReferences") or ()
-    return next((one for one in owners if one.get("controller")), None)
-
-
 def _newest_replica_set(deployment: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the ReplicaSet of `deployment` with the highest revision; None if it has none."""
-    owned = [
-        one
-        for one in inventory.of_kind(REPLICA_SET)
-        if one.ref.namespace == deployment.ref.namespace and _is_owned(one, deployment)
-    ]
+    owned = [one for one in inventory.of_kind(REPLICA_SET) if one.is_controlled_by(deployment)]
     return max(owned, key=_revision, default=None)
-
-
-def _is_owned(replica_set: Manifest, deployment: Manifest) -> bool:
-    owner = _controller(replica_set.value)
-    return (
-        owner is not None
-        and owner.get("kind") == deployment.ref.kind
-        and owner.get("name") == deployment.ref.name
-    )
 
 
 def _revision(replica_set: Manifest) -> tuple[int, str]:

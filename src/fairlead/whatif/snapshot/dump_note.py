@@ -264,7 +264,11 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
 
     upstream: sigs.k8s.io/lws pkg/controllers/pod_controller.go: Reconcile
     """
-    owned = [one for one in manifests if one.kind is STATEFUL_SET and _is_owned_by_pod(one)]
+    owned = [
+        one
+        for one in manifests
+        if one.kind is STATEFUL_SET and (one.controller or {}).get("kind") == POD.kind
+    ]
     if owned:
         first = owned[0].title
         more = f" and {len(owned) - 1:,} more" if len(owned) > 1 else ""
@@ -273,11 +277,6 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
             f"{first}{more} {verb}. The controller that would create the StatefulSet again for the "
             "new pod, such as that of LeaderWorkerSets, is not simulated."
         )
-
-
-def _is_owned_by_pod(workload: Manifest) -> bool:
-    references = workload.value["metadata"].get("ownerReferences") or ()
-    return any(one.get("controller") and one.get("kind") == POD.kind for one in references)
 
 
 def _is_out(node: Manifest) -> bool:

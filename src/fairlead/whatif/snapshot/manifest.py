@@ -142,6 +142,21 @@ class Manifest(Struct, frozen=True):
         content = self.content
         return None if isinstance(content, dict) else content.view
 
+    @property
+    def controller(self) -> Json | None:
+        """The owner reference of the object's controller; None without a controller."""
+        owners = self.value["metadata"].get("ownerReferences") or ()
+        return next((one for one in owners if one.get("controller")), None)
+
+    def is_controlled_by(self, owner: Manifest) -> bool:
+        """Return whether `owner` is the object's controller. Uids are not compared."""
+        reference, ref = self.controller, owner.ref
+        return (
+            reference is not None
+            and (reference.get("kind"), reference.get("name")) == (ref.kind, ref.name)
+            and self.ref.namespace == ref.namespace
+        )
+
     def is_replica_of(self, other: Manifest) -> bool:
         """Return whether this object and `other` are known to be replicas of each other.
 
