@@ -290,6 +290,8 @@ REPLICATION_CONTROLLER: Final = _BY_NAME["replicationcontroller"]
 DEPLOYMENT: Final = _BY_NAME["deployment"]
 REPLICA_SET: Final = _BY_NAME["replicaset"]
 STATEFUL_SET: Final = _BY_NAME["statefulset"]
+# The built-in kinds with the subresource `scale`.
+SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 DAEMON_SET: Final = _BY_NAME["daemonset"]
 JOB: Final = _BY_NAME["job"]
 CRON_JOB: Final = _BY_NAME["cronjob"]

@@ -8,11 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.kind import (
-    DEPLOYMENT,
     HORIZONTAL_POD_AUTOSCALER,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    STATEFUL_SET,
+    SCALABLE,
 )
 from fairlead.engine.core.command import PatchObject
 from fairlead.whatif.change import commands
@@ -31,7 +28,6 @@ _NOT_SIMULATED: Final = (
     "Its metrics are not simulated, so here it only enforces minReplicas and maxReplicas."
 )
 _METRICS_OF_LOAD: Final = ("Resource", "ContainerResource")
-_SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 
 
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> PatchObject:
@@ -43,9 +39,9 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     target, sign, count = text.rpartition("=")
     if not sign:
         raise InputError(source, f"{text!r} is not WORKLOAD/NAME=REPLICAS, such as deploy/web=20")
-    workload = inventory.find(source, target, namespace, _SCALABLE)
-    if workload.kind not in _SCALABLE:
-        known = ", ".join(kind.kind for kind in _SCALABLE)
+    workload = inventory.find(source, target, namespace, SCALABLE)
+    if workload.kind not in SCALABLE:
+        known = ", ".join(kind.kind for kind in SCALABLE)
         hint = owned_hint(workload, inventory) or f"; only {known}"
         raise InputError(source, f"a {workload.kind.kind} cannot be scaled{hint}")
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
@@ -57,7 +53,7 @@ def owned_hint(owner: Manifest, inventory: Inventory) -> str:
     A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through this workload.
     """
     owned = [
-        one for kind in _SCALABLE for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
+        one for kind in SCALABLE for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
     ]
     largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
     return "" if largest is None else f"; name its {largest.title}"

@@ -31,10 +31,8 @@ from fairlead.api.pods.facts import is_sidecar
 from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 from fairlead.api.selector import format_selector, selector_matches
 from fairlead.apiserver.kind import (
-    DEPLOYMENT,
-    REPLICA_SET,
     REPLICATION_CONTROLLER,
-    STATEFUL_SET,
+    SCALABLE,
 )
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.replica_calculator import Tolerances
@@ -57,7 +55,6 @@ from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _DISABLED: Final = "Disabled"
 _TOLERANCE: Final = 0.1  # --horizontal-pod-autoscaler-tolerance
 _METRIC_COLUMNS: Final = (
@@ -462,7 +459,7 @@ def _has_amount(resources: ResourceRequirements, name: str) -> bool:
 def _target(found: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the workload that the autoscaler scales; None if it is not in the snapshot."""
     reference = _object(_object(found.value.get("spec")).get("scaleTargetRef"))
-    for kind in _SCALABLE:
+    for kind in SCALABLE:
         if kind.kind == reference.get("kind") and not _has_custom_group(reference):
             return inventory.get(kind, found.ref.namespace, str(reference.get("name", "")))
     return None

@@ -23,6 +23,7 @@ from fairlead.apiserver.kind import (
     POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
+    SCALABLE,
     STATEFUL_SET,
     STORAGE_CLASS,
 )
@@ -38,7 +39,6 @@ from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
-_SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _SHORT: Final = {"Deployment": "deploy", "StatefulSet": "sts", "ReplicaSet": "rs"}
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _COPIED: Final = ("labels", "annotations")
@@ -223,7 +223,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
 
 def _replicas(found: Manifest) -> int | None:
     """Return the replicas of a scalable workload (default 1); None for other workloads."""
-    if found.kind not in _SCALABLE:
+    if found.kind not in SCALABLE:
         return None
     wanted = (found.value.get("spec") or {}).get("replicas", 1)
     return wanted if isinstance(wanted, int) else 1

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.taint import OUT_OF_SERVICE
-from fairlead.apiserver.kind import POD, STATEFUL_SET
+from fairlead.apiserver.kind import POD, SCALABLE, STATEFUL_SET
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
@@ -40,7 +40,7 @@ SEEDS: Final = 20
 _SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 _MINIMUM: Final = "minAvailable"
 _FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
-_SCALABLE: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
+_SCALABLE: Final = frozenset(kind.kind for kind in SCALABLE)
 
 
 class _Case(Struct, frozen=True):

@@ -11,19 +11,14 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.kind import (
     DAEMON_SET,
-    DEPLOYMENT,
     JOB,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
-    STATEFUL_SET,
+    SCALABLE,
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 
-SCALED: Final = {
-    kind.kind: kind for kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
-}
+SCALED: Final = {kind.kind: kind for kind in (*SCALABLE, JOB)}
 """The kinds that state the number of their pods."""
 _ENDS: Final = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
 

@@ -39,14 +39,12 @@ from fairlead.apiserver.error import ApiError, not_found
 from fairlead.apiserver.kind import (
     API_SERVICE,
     CLUSTER_ROLE,
-    DEPLOYMENT,
     NODE,
     NODE_METRICS,
     POD,
     POD_METRICS,
-    REPLICA_SET,
     REPLICATION_CONTROLLER,
-    STATEFUL_SET,
+    SCALABLE,
     Kind,
 )
 from fairlead.apiserver.storage.storage import Storage
@@ -91,7 +89,6 @@ _SERVICE: Final[Json] = {
 # the objects that a metrics server adds to a new cluster
 MEASUREMENTS: Final = (_READER, _SERVICE)
 _MEASURED: Final = (CPU, MEMORY)
-_LOADED: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
 _READ: Final = {CPU: milli_value, MEMORY: whole_value}
 _FIELDS: Final = (
     ("containers", "containerStatuses"),
@@ -189,7 +186,7 @@ def container_usage(pod: Json, load: Usage = NOTHING) -> dict[str, Amounts]:
 def _shared_loads(storage: Storage, namespace: str | None) -> dict[str, Usage]:
     """Return each pod's share of the load of its workload, keyed by the pod's uid."""
     shares: dict[str, dict[str, int]] = {}
-    for kind in _LOADED:
+    for kind in SCALABLE:
         for workload in storage.items(kind, namespace):
             meta = workload["metadata"]
             load = annotated_load(meta.get("annotations") or {})

@@ -12,9 +12,7 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from fairlead.apiserver.kind import (
-    DEPLOYMENT,
-    REPLICA_SET,
-    REPLICATION_CONTROLLER,
+    SCALABLE,
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs
@@ -30,9 +28,7 @@ from fairlead.whatif.outcome.run_outcome import (
 )
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
-_WITH_REPLICAS: Final = frozenset(
-    kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
-)
+_WITH_REPLICAS: Final = frozenset(kind.kind for kind in SCALABLE)
 
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
