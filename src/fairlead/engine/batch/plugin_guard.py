@@ -27,7 +27,15 @@ from fairlead.engine.framework.fault import PluginFault, describe, fault_in
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
 from fairlead.engine.framework.interface import Scores
 from fairlead.engine.framework.user_plugin.answer_check import Check, refuse
-from fairlead.engine.framework.user_plugin.guard import INSTEAD, checked, guarded, substituted
+from fairlead.engine.framework.user_plugin.guard import (
+    INSTEAD,
+    checked,
+    guarded,
+    no,
+    nothing,
+    substituted,
+    yes,
+)
 
 # The reason of the condition of a job whose plugin failed: upstream's PodReasonSchedulerError.
 _REASON: Final = "SchedulerError"
@@ -77,10 +85,6 @@ _CHECKS: Final[Mapping[str, Check]] = {
 }
 
 
-def _none(*_arguments: Any) -> None:
-    return None
-
-
 def _no_scores(*arguments: Any) -> Scores:
     return np.zeros(len(arguments[-1]), np.int64)
 
@@ -101,6 +105,20 @@ _FAILED: Final = object()
 
 def _failed(*_arguments: Any) -> object:
     return _FAILED
+
+
+def _no_victims(*_arguments: Any) -> list[Any]:
+    return []
+
+
+# The results of methods that fail: nothing is allowed, and nothing has an effect.
+_INSTEAD: Final[Mapping[str, BoundMethod]] = {
+    **dict.fromkeys(METHODS, nothing),
+    **dict.fromkeys(_QUESTIONS, no),
+    "overused": yes,  # an overused queue gets nothing
+    **dict.fromkeys(_VICTIMS, _no_victims),
+    **dict.fromkeys(_ORDERS, _failed),
+}
 
 
 class _Key:
@@ -157,16 +175,8 @@ def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporte
         return lambda handle: [(guard(found), weight) for found, weight in safe(handle)]
     if method == "job_valid":
         return _objecting(plugin, safe, reporter)
-    if method in _ORDERS:
-        return _comparable(plugin, method, safe, reporter)
-    instead: BoundMethod = _none
-    if method in _QUESTIONS:
-        # After a failure, nothing is allowed: an overused queue gets nothing, and False is the
-        # answer to each other question.
-        instead = lambda *_arguments: method == "overused"  # noqa: E731
-    elif method in _VICTIMS:
-        instead = lambda *_arguments: []  # noqa: E731
-    return substituted(plugin, method, safe, instead, reporter)
+    result = substituted(plugin, method, safe, _INSTEAD[method], reporter)
+    return _comparable(plugin, method, result, reporter) if method in _ORDERS else result
 
 
 def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
@@ -183,18 +193,17 @@ def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMetho
     return job_valid
 
 
-def _comparable(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return a method like `safe` whose sort keys can always be compared.
+def _comparable(plugin: str, method: str, key_of: BoundMethod, reporter: Reporter) -> BoundMethod:
+    """Return a method like `key_of` whose sort keys can always be compared.
 
-    If `safe` fails, or if two keys cannot be compared, they count as equal.
+    Two keys that cannot be compared, and a key that is _FAILED, count as equal.
     """
 
     def report(cause: BaseException) -> None:
         fault = fault_in(plugin, method, f"its keys cannot be compared: {describe(cause)}")
         reporter.report(PluginFailed(plugin, method, str(fault)))
 
-    in_place = substituted(plugin, method, safe, _failed, reporter)
-    return lambda item: _Key(in_place(item), report)
+    return lambda item: _Key(key_of(item), report)
 
 
 class _GuardedAction:

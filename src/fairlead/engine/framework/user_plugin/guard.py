@@ -30,11 +30,13 @@ def _by_priority(pod: PodInfo, timestamp: int) -> tuple[int, ...]:
     return (-pod.priority, timestamp)
 
 
-def _yes(*_arguments: Any) -> bool:
+def yes(*_arguments: Any) -> bool:
+    """Return True."""
     return True
 
 
-def _no(*_arguments: Any) -> bool:
+def no(*_arguments: Any) -> bool:
+    """Return False."""
     return False
 
 
@@ -42,20 +44,20 @@ def _no_commands(*_arguments: Any) -> tuple[()]:
     return ()
 
 
-def _nothing(*_arguments: Any) -> None:
-    return None
+def nothing(*_arguments: Any) -> None:
+    """Return None."""
 
 
 # Return values to use when a method that returns no status fails.
 INSTEAD: Final[Mapping[str, BoundMethod]] = {
     "sort_key": _by_priority,
-    "concerns": _yes,
-    "scores_alike": _no,
-    "epoch": _nothing,
+    "concerns": yes,
+    "scores_alike": no,
+    "epoch": nothing,
     "release_commands": _no_commands,
-    "unreserve": _nothing,
-    "post_bind": _nothing,
-    "is_woken_by": _yes,
+    "unreserve": nothing,
+    "post_bind": nothing,
+    "is_woken_by": yes,
 }
 
 
