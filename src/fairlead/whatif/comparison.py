@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
@@ -21,7 +22,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     Row,
     TabularAnswer,
-    listed,
 )
 
 _COLUMNS: Final = (

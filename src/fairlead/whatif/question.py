@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, controller_of, is_terminating
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
@@ -30,7 +31,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
-from fairlead.whatif.result.tabular_answer import counted, listed
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment

@@ -1,1 +1,1 @@
-"""Text formats: YAML as Kubernetes reads it, integers as in Go, RE2 patterns, field errors."""
+"""Texts: YAML as Kubernetes reads it, integers as in Go, RE2 patterns, field errors, name lists."""

@@ -8,6 +8,7 @@ from typing import Final
 
 from rich.console import Console
 
+from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
@@ -25,7 +26,7 @@ from fairlead.whatif.outcome.autoscaling.waiting_time import (
     waiting_times_by_workload,
 )
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.result.tabular_answer import counted, listed
+from fairlead.whatif.result.tabular_answer import counted
 
 _SHOWN_MAX: Final = 10
 _WORKLOADS_MAX: Final = 5

@@ -9,6 +9,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import Rank, Section, table_section
 from fairlead.cli.output.console.sparkline import WIDTH, StepFunction, axis, sparkline
@@ -29,7 +30,6 @@ from fairlead.whatif.outcome.outage import (
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.result.tabular_answer import listed
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2

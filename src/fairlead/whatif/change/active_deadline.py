@@ -20,6 +20,7 @@ from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, POD
 from fairlead.engine.core.command import Command, CreateObject, PatchObject
 from fairlead.engine.core.instant import DurationNs
@@ -28,7 +29,6 @@ from fairlead.whatif.change.cluster_change import ChangeScript
 RunDurations = Callable[[Pod], DurationNs | None]
 
 _FIELD: Final = "activeDeadlineSeconds"
-_NAMES_MAX: Final = 3
 
 
 class IgnoredDeadlines(Struct, frozen=True):
@@ -139,10 +139,9 @@ def _positive(deadline_s: object) -> int | None:
 
 def _note(found: Sequence[_Deadline]) -> str:
     fail = f"the {found[0].name[0]} fails" if len(found) == 1 else "they fail"
-    names = ", ".join(str(one) for one in found[:_NAMES_MAX])
-    more = f" and {len(found) - _NAMES_MAX:,} more" if len(found) > _NAMES_MAX else ""
+    names = listed([str(one) for one in found])
     return (
-        f"{_FIELD} of {names}{more} is not applied, because the run time of the pods is unknown "
+        f"{_FIELD} of {names} is not applied, because the run time of the pods is unknown "
         f"(annotation {RUN_DURATION}). In the answer, the pods run until the end; in the cluster, "
         f"{fail} if the run time exceeds the deadline."
     )

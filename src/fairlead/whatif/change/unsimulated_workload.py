@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Final
 
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -73,8 +74,7 @@ def _groups() -> frozenset[str]:
 
 
 def _named(titles: Sequence[str]) -> str:
-    more = f" and {len(titles) - _NAMES_MAX:,} more" if len(titles) > _NAMES_MAX else ""
-    return f"{', '.join(titles[:_NAMES_MAX])}{more}"
+    return listed(titles, _NAMES_MAX)
 
 
 def _has_containers(value: object) -> bool:

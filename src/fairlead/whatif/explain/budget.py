@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from fairlead.api.text.name_list import listed
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
@@ -31,7 +32,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 
 _WORKLOAD_COLUMNS: Final = (

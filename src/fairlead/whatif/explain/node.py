@@ -16,6 +16,7 @@ from fairlead.api.objects import Node
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_guard, is_static
 from fairlead.api.pods.requests import CPU, MEMORY, pod_requests
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.text.name_list import listed
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.change.kubectl_drain import needed_flags
@@ -38,7 +39,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 

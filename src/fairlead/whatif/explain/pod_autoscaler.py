@@ -30,6 +30,7 @@ from fairlead.api.objects import (
 from fairlead.api.pods.facts import is_sidecar
 from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 from fairlead.api.selector import format_selector, selector_matches
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
     SCALABLE,
@@ -49,7 +50,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory

@@ -12,6 +12,7 @@ from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import CronJob
 from fairlead.api.pods.facts import condition, controller_of, is_terminating
+from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
@@ -37,7 +38,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods

@@ -23,6 +23,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
@@ -36,7 +37,7 @@ from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.plan_note import plan_notes
-from fairlead.whatif.result.tabular_answer import counted, listed
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import Progress

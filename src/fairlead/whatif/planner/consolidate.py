@@ -29,6 +29,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.input.duration import for_readers
@@ -65,7 +66,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.run.progress import Progress
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodStatus
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
@@ -274,8 +275,7 @@ def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
     Only the first `_BUDGETS_NAMED_MAX` budgets are named.
     """
     named = [f"{limit.key} ({n:,} evicted, {limit.now:,} allowed)" for limit, n in breached]
-    more = len(named) - _BUDGETS_NAMED_MAX
-    return ", ".join(named[:_BUDGETS_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
+    return listed(named, _BUDGETS_NAMED_MAX)
 
 
 def _waiting(waiting: WaitingPodCounts) -> str:

@@ -32,6 +32,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.node_info import NodeInfo
@@ -51,7 +52,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.run.progress import Progress
 

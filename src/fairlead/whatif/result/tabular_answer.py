@@ -81,10 +81,3 @@ class TabularAnswer(Struct, frozen=True):
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return `count` with its noun: 1 pod, 2,000 pods; `plural` defaults to the noun and `s`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
-
-
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return a text with the first `most` names, and the number of the other names."""
-    rest = len(names) - most
-    shown = ", ".join(names[:most])
-    return f"{shown} and {rest:,} more" if rest > 0 else shown

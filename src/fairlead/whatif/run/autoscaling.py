@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
@@ -27,7 +28,6 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 )
 
 _SECONDS_PER_HOUR: Final = 3600.0
-_NAMES_MAX: Final = 3
 # the reasons of a node change by a user, in the words of Karpenter's history
 _CREATED: Final = "Created by a user"
 _DELETED: Final = "Deleted"
@@ -133,10 +133,9 @@ def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
     if awaited is None:
         return
     names, change = awaited
-    more = f" and {len(names) - _NAMES_MAX:,} more" if len(names) > _NAMES_MAX else ""
     yield (
-        f"Karpenter's disruption budgets allow no disruption of {', '.join(names[:_NAMES_MAX])}"
-        f"{more} at the end. They change next at {format_timestamp(change)}; what Karpenter does "
+        f"Karpenter's disruption budgets allow no disruption of {listed(names)} "
+        f"at the end. They change next at {format_timestamp(change)}; what Karpenter does "
         f"then is not part of this answer."
     )
 

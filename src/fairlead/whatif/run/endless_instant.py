@@ -25,6 +25,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
+from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
@@ -119,10 +120,9 @@ class AttemptLimit(Struct):
         if count <= ATTEMPTS_MAX or count <= ATTEMPTS_MAX + ATTEMPTS_PER_OBJECT * self.objects():
             return
         repeated = [f"Pod {pod.key}" for pod, number in self._counts.items() if 2 * number > count]
-        more = f" and {len(repeated) - _NAMED_MAX:,} more" if len(repeated) > _NAMED_MAX else ""
         rejected = f"; rejected by {', '.join(failed.plugins)}" if failed.plugins else ""
         problem = (
-            f"{', '.join(repeated[:_NAMED_MAX])}{more}: scheduling fails without end at "
+            f"{listed(repeated, _NAMED_MAX)}: scheduling fails without end at "
             f"{format_timestamp(failed.at)}, {count:,} times for Pod {failed.pod.key}{rejected}: "
             f"{failed.message}"
         )

@@ -26,6 +26,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import Command, ObjectRef
@@ -151,11 +152,9 @@ def late_event_notes(
         if (field_duration(source, f"events[{number}].at", event.at) or 0) > end
     ]
     if late:
-        more = f" and {len(late) - 3:,} more" if len(late) > 3 else ""
         verb = "does" if len(late) == 1 else "do"
         yield (
-            f"{', '.join(late[:3])}{more} {verb} not happen: the scenario ends before "
-            f"(duration: {duration})."
+            f"{listed(late)} {verb} not happen: the scenario ends before (duration: {duration})."
         )
 
 

@@ -25,6 +25,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEVICE_CLASS,
@@ -174,13 +175,12 @@ def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
         if node and node not in nodes
     ]
     if bound:
-        more = f" and {len(bound) - _NAMED_MAX:,} more" if len(bound) > _NAMED_MAX else ""
         are, them = f"{len(bound):,} pods are bound to nodes", "them"
         if len(bound) == 1:
             are, them = "1 pod is bound to a node", "it"
         yield (
             f"{are} that the dump does not have, so pod garbage collection deletes {them}: "
-            f"{', '.join(bound[:_NAMED_MAX])}{more}."
+            f"{listed(bound, _NAMED_MAX)}."
         )
 
 
@@ -192,9 +192,8 @@ def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
         if one.kind is NODE and not one.node.status.allocatable and not one.node.status.capacity
     ]
     if found:
-        more = f" and {len(found) - _NAMED_MAX:,} more" if len(found) > _NAMED_MAX else ""
         yield (
-            f"No pod fits on {', '.join(found[:_NAMED_MAX])}{more}, because status.allocatable is "
+            f"No pod fits on {listed(found, _NAMED_MAX)}, because status.allocatable is "
             "missing there."
         )
 

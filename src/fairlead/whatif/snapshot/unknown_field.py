@@ -13,6 +13,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import Final
 
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.schema.decoder import read
 from fairlead.apiserver.schema.field_location import FieldLocation, Notes
 from fairlead.apiserver.schema.model import schema_of
@@ -81,6 +82,5 @@ def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
         )
     )
     if found:
-        more = f" and {len(found) - _NAMED_MAX:,} more" if len(found) > _NAMED_MAX else ""
         are = "An unknown field has" if len(found) == 1 else "Unknown fields have"
-        yield f"{are} no effect: {', '.join(found[:_NAMED_MAX])}{more}."
+        yield f"{are} no effect: {listed(found, _NAMED_MAX)}."

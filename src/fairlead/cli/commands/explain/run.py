@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, POD
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
@@ -59,7 +60,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot

@@ -14,6 +14,7 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
@@ -166,11 +167,9 @@ def _nodes_of_missing_types(
             kind = (labels.get(INSTANCE_TYPE, ""), labels.get(CAPACITY_TYPE, ""))
             missing.append(f"{node.metadata.name} ({' '.join(filter(None, kind))})")
     if missing:
-        shown = ", ".join(missing[:_NODES_SHOWN])
-        more = len(missing) - _NODES_SHOWN
         yield (
             "No offering of --instance-types has the type, zone and capacity type of "
-            f"{shown}{f' and {more:,} more' if more > 0 else ''}. Karpenter replaces such a node "
+            f"{listed(missing, _NODES_SHOWN)}. Karpenter replaces such a node "
             "as drifted (InstanceTypeNotFound) once it is older than an hour, and its price is "
             "unknown. Add the missing types, or spotPrice for spot nodes."
         )

@@ -15,6 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
@@ -708,9 +709,7 @@ def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:NAMES_MAX])
-    rest = len(names) - NAMES_MAX
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
+    return listed(names, NAMES_MAX)
 
 
 def _pods(count: int) -> str:

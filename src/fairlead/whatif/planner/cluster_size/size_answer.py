@@ -8,6 +8,7 @@ from math import floor
 from msgspec import Struct
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
@@ -20,7 +21,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 
 

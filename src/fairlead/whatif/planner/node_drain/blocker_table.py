@@ -8,14 +8,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, BlockCause, Blocker
-from fairlead.whatif.result.tabular_answer import (
-    NAME,
-    ResultColumn,
-    ResultTable,
-    counted,
-    listed,
-)
+from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable, counted
 
 _OWNER: Final = "\0"
 # With these causes, the pod does not fit after other pods of its node have been placed.

@@ -29,6 +29,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
@@ -59,7 +60,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress

@@ -28,6 +28,7 @@ from msgspec.structs import replace
 
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
@@ -47,7 +48,6 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     blocker_of,
 )
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
-from fairlead.whatif.result.tabular_answer import listed
 
 # maximum number of nodes for which a remedy is searched; each search takes milliseconds
 _NODES_MAX: Final = 12

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.state.node_info import NodeInfo
@@ -53,7 +54,6 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
-    listed,
 )
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.node_pool import NodeTraits, node_traits, pool_label
