@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -54,7 +56,7 @@ def lost_pods(
             yield LostPod(pod=key, priority=priority, node=pod.node, cause=cause, why=why)
 
 
-class _LossExplainer(Struct, frozen=True):
+class _LossExplainer(Struct, frozen=True, dict=True):
     """Determines the cause of a loss from the recorder's state at the end of the run."""
 
     recorder: OutageRecorder
@@ -98,9 +100,16 @@ class _LossExplainer(Struct, frozen=True):
         """Return whether `workload` has all wanted pods, such as after an update or scale-down."""
         if workload not in self.workloads or workload.kind not in SCALED:
             return False
-        present = (pod for pod in self.ends.values() if pod.workload == workload)
-        count = sum(not (pod.is_completed or pod.is_terminating) for pod in present)
-        return count >= self.workloads[workload].wanted
+        return self._present[workload] >= self.workloads[workload].wanted
+
+    @cached_property
+    def _present(self) -> Counter[WorkloadRef]:
+        """The number of pods at the end, by workload, without completed and terminating pods."""
+        return Counter(
+            pod.workload
+            for pod in self.ends.values()
+            if not (pod.is_completed or pod.is_terminating)
+        )
 
     def _waiting(self, key: str, staying: list[Pod]) -> tuple[LossCause, str]:
         node = next((pod.spec.node_name for pod in staying if pod.spec.node_name), "")
