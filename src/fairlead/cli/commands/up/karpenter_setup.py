@@ -50,7 +50,7 @@ def karpenter_setup(
         types = types_of_nodes(nodes) or list(_own_types())
     config = KarpenterConfig(
         pools=(),
-        types=instance_types(types, zones),
+        types=instance_types(types, zones, nodes),
         options=KarpenterOptions(node_overlay=True),
         serves_resources=True,
         node_info=node_info(0),

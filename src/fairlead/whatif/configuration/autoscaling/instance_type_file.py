@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.label import label_value_problems
 from fairlead.api.objects import Node, ResourceList
-from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, ZONE
+from fairlead.api.well_known_label import ARCH, INSTANCE_TYPE, OS, REGION, ZONE
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.labels import (
     CAPACITY_TYPE,
@@ -207,12 +207,21 @@ def _problems(one: StatedType) -> Iterator[str]:
             yield f"the price {price} is not a number from 0 to {PRICE_MAX:,}"
 
 
-def instance_types(stated: Sequence[StatedType], zones: Sequence[str]) -> tuple[InstanceType, ...]:
-    """Return `stated` as instance types of Karpenter; types without zones get `zones`."""
-    return tuple(_instance_type(one, one.zones or tuple(zones)) for one in stated)
+def instance_types(
+    stated: Sequence[StatedType], zones: Sequence[str], nodes: Iterable[Node] = ()
+) -> tuple[InstanceType, ...]:
+    """Return `stated` as instance types of Karpenter; types without zones get `zones`.
+
+    If all `nodes` with a region have the same region, it is the region of the types.
+
+    source: karpenter-provider-aws pkg/providers/instancetype/types.go: computeRequirements
+    """
+    regions = {region for node in nodes if (region := node.metadata.labels.get(REGION))}
+    region = regions.pop() if len(regions) == 1 else ""
+    return tuple(_instance_type(one, one.zones or tuple(zones), region) for one in stated)
 
 
-def _instance_type(stated: StatedType, zones: Sequence[str]) -> InstanceType:
+def _instance_type(stated: StatedType, zones: Sequence[str], region: str) -> InstanceType:
     capacity = amounts({"pods": str(_PODS), **stated.capacity})
     requirements = [
         requirement(INSTANCE_TYPE, "In", (stated.name,)),
@@ -222,6 +231,8 @@ def _instance_type(stated: StatedType, zones: Sequence[str]) -> InstanceType:
     ]
     if zones:
         requirements.append(requirement(ZONE, "In", tuple(zones)))
+    if region:
+        requirements.append(requirement(REGION, "In", (region,)))
     offerings = tuple(
         _offering(stated, capacity_type, zone)
         for zone in zones or ("",)

@@ -92,7 +92,7 @@ def karpenter_config(
         types = read_instance_types(instance_type_file, nodes)
     if not all(one.has_price for one in types):
         notes.append("Prices that are not given are estimated from cores and memory.")
-    offered = instance_types(types, zones)
+    offered = instance_types(types, zones, nodes)
     notes += _unoffered_spot(pools, offered)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
     adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)

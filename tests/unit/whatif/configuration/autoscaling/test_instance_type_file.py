@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, ObjectMeta
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     instance_types,
@@ -114,6 +114,25 @@ def test_a_csv_has_on_demand_and_spot_prices(tmp_path: Path) -> None:
         ("z-b", "on-demand"): 0.1,
         ("z-b", "spot"): 0.04,
     }
+
+
+@pytest.mark.parametrize(
+    ("regions", "expected"),
+    [
+        pytest.param(["eu-1", "", "eu-1"], "eu-1", id="the only region of the nodes"),
+        pytest.param(["eu-1", "us-1"], None, id="unknown in a cluster of two regions"),
+        pytest.param([""], None, id="unknown if no node has a region"),
+    ],
+)
+def test_new_nodes_are_in_the_region_of_the_other_nodes(
+    tmp_path: Path, regions: list[str], expected: str | None
+) -> None:
+    """The node lifecycle controller counts a zone of two regions as two zones."""
+    label = "topology.kubernetes.io/region"
+    nodes = [Node(metadata=ObjectMeta(labels={label: one} if one else {})) for one in regions]
+    (made,) = instance_types(read(tmp_path, "name,cpu,memory\nm,2,8Gi\n"), ["z-a"], nodes)
+    found = made.requirements.find(label)
+    assert (None if found is None else found.single) == expected
 
 
 def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
