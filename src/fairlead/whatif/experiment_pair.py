@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
@@ -39,7 +39,7 @@ from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
@@ -101,6 +101,9 @@ def experiments_of(
         problem = f"scheduled cannot be combined with a change other than {allowed}"
         raise InputError("--reschedule-order", problem)
     changed = replace(without, steps=script.steps or arrivals)
+    if without.autoscaler or without.karpenter:
+        made = _ScriptMaker(change, snapshot, conditions.seed, templates, kubelets)
+        changed = replace(changed, steps_for=made.steps)
     if change.new_config or change.new_plugin:
         changed = replace(changed, scheduler=_scheduler(conditions, snapshot, change))
     batch = conditions.batch
@@ -109,7 +112,7 @@ def experiments_of(
     without = with_batch(without, batch, changed.steps)
     return ExperimentPair(
         without,
-        replace(without, steps=changed.steps)
+        replace(without, steps=changed.steps, steps_for=changed.steps_for)
         if is_same
         else with_batch(changed, new, changed.steps),
         script.drain,
@@ -117,6 +120,33 @@ def experiments_of(
         kubelets,
         is_rescheduled=bool(change.reschedule),
     )
+
+
+class _ScriptMaker(Struct, frozen=True):
+    """Makes the script of `change` again after an autoscaler has changed the nodes.
+
+    The arguments are those of `script_of_change`, and the kubelets that know run times of pods.
+    """
+
+    change: ClusterChange
+    snapshot: Snapshot
+    seed: int
+    new_node: Sequence[Json]
+    kubelets: SimulatedKubelets
+
+    def steps(self, present: Sequence[Json]) -> tuple[ScriptedStep, ...]:
+        """Return the steps for the nodes and pods in `present`. Raises InputError."""
+        source = self.snapshot.source
+        kept = [one for one in self.snapshot.manifests if one.kind not in (NODE, POD)]
+        found = [*manifests([Document(source, present)]), *kept]
+        snapshot = replace(self.snapshot, manifests=found)
+        script = script_of_change(self.change, snapshot, self.seed, self.new_node)
+        if script.written:
+            # Imported only if it is needed.
+            from fairlead.whatif.change.active_deadline import without_deadlines  # noqa: PLC0415
+
+            script, _ = without_deadlines(script, self.kubelets.config.run_durations)
+        return script.steps
 
 
 def _zone_notes(change: ClusterChange, without: Experiment) -> Iterator[str]:

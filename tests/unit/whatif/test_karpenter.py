@@ -11,6 +11,7 @@ import pytest
 
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     KARPENTER,
@@ -247,6 +248,37 @@ def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) 
     note = "Before the change is made, karpenter removes 1 node; all numbers count from the change."
     assert note in answer.changed.notes
     assert found.nodes_after == 4 - len(found.earlier) - found.removed
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        pytest.param(Failures(fail_zone=("z-a",)), id="all nodes of a zone"),
+        pytest.param(Failures(fail_node=("karpenter.sh/nodepool=default",)), id="a label"),
+        pytest.param(Failures(fail_fraction=("100%",)), id="a fraction"),
+    ],
+)
+def test_nodes_that_are_added_before_the_change_fail_too(
+    tmp_path: Path, failures: Failures
+) -> None:
+    """The change begins when the new node for the waiting pods is Ready."""
+    keeping = pool(disruption={"consolidateAfter": "Never"})
+    answer = ask(tmp_path, [keeping, node("n1"), web(6)], ClusterChange(failures=failures))
+    present = {one.name for one in answer.without.nodes}
+    assert len(present) > 1
+    outage = answer.changed.outage
+    assert outage is not None
+    assert {one.node for one in outage.nodes} == present
+    assert not answer.changed.skipped
+
+
+def test_nodes_that_are_added_before_the_change_are_drained(tmp_path: Path) -> None:
+    """The selector also matches the new node."""
+    change = ClusterChange(drain=("karpenter.sh/nodepool=default",))
+    answer = ask(tmp_path, [pool(), node("n1"), web(6)], change)
+    assert {one.name for one in answer.changed.nodes}.isdisjoint(
+        one.name for one in answer.without.nodes
+    )
 
 
 @pytest.mark.parametrize("provider_id", ["", "aws:///z-a/i-1"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.json import Json
 from fairlead.api.well_known_label import REGION, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -48,6 +49,9 @@ HORIZON_DEFAULT: Final = seconds(3600)
 # changes nothing, later retries will not change anything either.
 QUIET: Final = seconds(6 * 60)
 
+# Returns the steps for the given nodes and pods. Raises InputError.
+StepsFor = Callable[[Sequence[Json]], tuple[ScriptedStep, ...]]
+
 
 class Experiment(Struct, frozen=True, kw_only=True):
     """A cluster, the steps that change it, and the conditions that end the run.
@@ -64,6 +68,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     are added to the outcome. If `compares_packings` is set, running pods are pending at the start,
     so that no workload has ready pods at first; then ready pods are counted only at the end.
     The outage of the outcome leaves out the failures of the nodes `known_failures`.
+    If nodes have come or gone when the steps begin, `steps_for` returns the steps for the nodes and
+    pods that then exist. It raises InputError if a named object is gone; then `steps` still apply.
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices, and `ids_seed` the uids
     and the generated names of new objects (None: `seed` does).
@@ -75,6 +81,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     start: Instant
     steps: tuple[ScriptedStep, ...] = ()
     steps_begin: DurationNs | None = 0
+    steps_for: StepsFor | None = None
     duration: DurationNs | None = None
     horizon: DurationNs = HORIZON_DEFAULT
     quiet: DurationNs = QUIET

@@ -13,7 +13,7 @@ steps and the outcome begin when it is complete.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +25,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEVICE_TAINT_RULE,
+    NODE,
     POD,
     POD_GROUP,
     RESOURCE_QUOTA,
@@ -80,7 +81,7 @@ from fairlead.whatif.run.allocation import (
 from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
-from fairlead.whatif.run.experiment import Experiment, with_topology_labels
+from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_labels
 from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -293,6 +294,7 @@ class ExperimentRun:
         begin = max(self._start + (self._experiment.steps_begin or 0), self._world.now)
         if begin > self._start:
             self._run(begin, on_progress=show)
+        self._renew_steps()
         self._schedule(self._experiment.steps, begin)
         self._settle(begin, show)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
@@ -322,6 +324,22 @@ class ExperimentRun:
         )
         return is_over(store)
 
+    def _renew_steps(self) -> None:
+        """Replace the steps if nodes have come or gone, so that they select the present nodes.
+
+        The steps stay if an object that they name is gone; its step is then skipped.
+        """
+        steps_for, store = self._experiment.steps_for, self._world.store
+        if steps_for is None:
+            return
+        nodes = store.list(NODE)
+        initial = {one.ref.name for one in self._experiment.initial if one.kind is NODE}
+        if {one["metadata"]["name"] for one in nodes} == initial:
+            return
+        with suppress(InputError):
+            steps = steps_for([*nodes, *store.list(POD)])
+            self._experiment = replace(self._experiment, steps=steps)
+
     def _schedule(self, steps: Sequence[ScriptedStep], begin: Instant) -> None:
         self._scheduled += len(steps)
         for step in steps:
@@ -348,10 +366,18 @@ class ExperimentRun:
         steps: tuple[ScriptedStep, ...],
         begin: DurationNs | None,
         known_failures: frozenset[str] = frozenset(),
+        steps_for: StepsFor | None = None,
     ) -> None:
-        """Replace `steps`, `steps_begin` and `known_failures`; call this before `finish`."""
+        """Replace these fields of the experiment; `begin` is `steps_begin`.
+
+        Call this before `finish`.
+        """
         self._experiment = replace(
-            self._experiment, steps=steps, steps_begin=begin, known_failures=known_failures
+            self._experiment,
+            steps=steps,
+            steps_begin=begin,
+            known_failures=known_failures,
+            steps_for=steps_for,
         )
 
     def stop_logging(self) -> None:

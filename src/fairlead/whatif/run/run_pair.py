@@ -104,7 +104,9 @@ def _run_both(
         if before is None:
             return _run_apart(without, changed, progress, command_log, logging)
         progress.begin(WITH, 0)
-        run.set_steps(changed.steps, _begin(without, before), before.failed_nodes)
+        run.set_steps(
+            changed.steps, _begin(without, before), before.failed_nodes, changed.steps_for
+        )
         return before, run.finish(progress).outcome
 
 
@@ -154,7 +156,8 @@ def _is_shareable(without: Experiment, changed: Experiment) -> bool:
     A process with several threads is not forked, because locks held by other threads would never be
     released. Runs with extenders are not forked, because their connections cannot be shared.
     """
-    is_same = replace(changed, steps=(), steps_begin=without.steps_begin) == without
+    begin = without.steps_begin
+    is_same = replace(changed, steps=(), steps_begin=begin, steps_for=None) == without
     if without.scheduler.extenders:
         return False
     return is_same and hasattr(os, "fork") and threading.active_count() == 1
