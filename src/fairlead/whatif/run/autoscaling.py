@@ -53,7 +53,7 @@ def autoscaling_outcome(
         groups,
         counted,
         dict(sorted(autoscaler.pods_without_scale_up().items())),
-        dict(sorted(history.staying.items())),
+        dict(sorted(autoscaler.nodes_without_scale_down().items())),
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),
     )

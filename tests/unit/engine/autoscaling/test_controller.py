@@ -264,6 +264,16 @@ def test_a_node_that_is_not_removed_has_a_reason():
     assert set(run.controller.history.staying.values()) == {"NotUnderutilized"}
 
 
+def test_nodes_that_upstream_leaves_out_have_a_reason():
+    run = Run([(5, 1)])
+    other = {**node("other"), "metadata": {"name": "other", "labels": {"pool": "b"}}}
+    run.world.at(START + seconds(5), lambda store, now: store.create(other, now))
+    run.until(3600)
+    (last,) = {*run.nodes} - {"other"}
+    found = run.controller.nodes_without_scale_down()
+    assert found == {last: "NodeGroupMinSizeReached", "other": "NotAutoscaled"}
+
+
 def test_the_autoscaler_is_waiting_during_the_unneeded_time_of_a_node():
     run = Run([(5, 4)]).until(300)
     assert run.controller.is_waiting(run.world.now)

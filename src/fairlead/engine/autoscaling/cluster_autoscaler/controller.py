@@ -27,6 +27,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_expendable,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import scale_up_delay
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import UnremovableReason
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
@@ -330,6 +331,23 @@ class ClusterAutoscaler:
         for key, pod in listers.other_pods.items():
             if not pod.spec.node_name:
                 found[key] = f"--allowed-scheduler-names does not contain {pod.spec.scheduler_name}"
+        return found
+
+    def nodes_without_scale_down(self) -> dict[str, str]:
+        """Return the nodes that the autoscaler does not remove, each with the reason.
+
+        The result also contains the nodes that upstream leaves out before it looks for a reason:
+        the nodes of groups at their minimum size, and the nodes of no group.
+        upstream: processors/nodes/pre_filtering_processor.go: GetScaleDownCandidates
+        """
+        found = dict(self.history.staying)
+        context = self.autoscaler.context
+        for name, node in context.listers.nodes.items():
+            group = context.group_of(node)
+            if group is None:
+                found[name] = UnremovableReason.NOT_AUTOSCALED.value
+            elif group.target_size() <= group.min_size:
+                found[name] = UnremovableReason.NODE_GROUP_MIN_SIZE_REACHED.value
         return found
 
     def is_waiting(self, now: Instant) -> bool:

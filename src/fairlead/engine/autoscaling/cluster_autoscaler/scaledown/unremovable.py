@@ -19,6 +19,7 @@ class UnremovableReason(StrEnum):
     """The reason why scale-down keeps a node, named as in upstream."""
 
     SCALE_DOWN_DISABLED_ANNOTATION = "ScaleDownDisabledAnnotation"
+    NOT_AUTOSCALED = "NotAutoscaled"
     SCALE_DOWN_UNREADY_DISABLED = "ScaleDownUnreadyDisabled"
     NOT_UNNEEDED_LONG_ENOUGH = "NotUnneededLongEnough"
     NOT_UNREADY_LONG_ENOUGH = "NotUnreadyLongEnough"
