@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands as make
@@ -13,13 +16,16 @@ from fairlead.whatif.snapshot.manifest import Manifest
 class ScriptedStep(Struct, frozen=True):
     """Commands that are performed together, `after` nanoseconds after the change begins.
 
-    `source` and `what` name the option or scenario field in error messages.
+    `source` and `what` name the option or scenario field in error messages. If an autoscaler acts,
+    `commands_for` returns the commands for the nodes that exist when the step is performed. It
+    raises InputError if a named node is gone; then `commands` still apply.
     """
 
     after: DurationNs
     commands: tuple[Command, ...]
     source: str
     what: str
+    commands_for: Callable[[Sequence[Json]], tuple[Command, ...]] | None = None
 
     @classmethod
     def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:

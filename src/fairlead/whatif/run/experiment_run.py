@@ -410,7 +410,7 @@ class ExperimentRun:
         skipped. Raises InputError if the store refuses another command.
         """
         self._done += 1
-        for command in step.commands:
+        for command in self._commands_of(step, store):
             if isinstance(command, CreateObject):
                 self._create(step, command.manifest, store, now)
                 continue
@@ -427,6 +427,14 @@ class ExperimentRun:
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
             elif isinstance(command, PatchObject):
                 _count_quota(command.target, store, now)
+
+    def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
+        """Return the commands of `step`, for the present nodes if an autoscaler changes nodes."""
+        experiment = self._experiment
+        if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
+            with suppress(InputError):
+                return step.commands_for(store.list(NODE))
+        return step.commands
 
     @staticmethod
     def _node_of(command: Command, store: Store) -> str:

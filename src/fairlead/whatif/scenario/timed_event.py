@@ -18,7 +18,8 @@ create. With `count`, the number of each copy is appended to its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -26,14 +27,16 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.engine.core.command import Command, ObjectRef
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
 from fairlead.whatif.change.field_path import UNCHANGEABLE
+from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes
 from fairlead.whatif.change.node_outage.outage import RUNNING, STOPPED, Outage, ends_of
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
@@ -126,14 +129,16 @@ def steps_of(
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
     ]
     steps: list[ScriptedStep] = []
-    outages: list[Outage] = []
+    outages: list[tuple[_NumberedEvent, Outage]] = []
     deleted: set[ObjectRef] = set()
     for event in sorted(numbered, key=lambda event: event.at):
         steps.extend(event.steps(inventory, deleted))
         if event.outage is not None:
-            outages.append(event.outage)
+            outages.append((event, event.outage))
+    ending = (event for event, outage in outages if outage.lasts is not None)
+    ends = zip(ending, ends_of([outage for _, outage in outages]), strict=True)
     # Of the steps at one instant, an outage ends first, so that another outage can begin.
-    steps = [*ends_of(outages), *steps]
+    steps = [*(event.with_later_nodes(end) for event, end in ends), *steps]
     created = [one for event in numbered for one in event.originals]
     return steps, created, [event.patched for event in numbered if event.patched is not None]
 
@@ -207,10 +212,54 @@ class _NumberedEvent:
             return
         self.outage = self._outage(inventory)
         if self.outage is not None:
-            yield self.outage.begin()
+            yield replace(self.outage.begin(), commands_for=self._commands_for)
             return
         made = tuple(self._commands(inventory, deleted))
-        yield ScriptedStep(self.at, made, self._source, f"{self._field}.{self._verb}")
+        step = ScriptedStep(self.at, made, self._source, f"{self._field}.{self._verb}")
+        selects_nodes = self._verb in (*_NODE_COMMANDS, "uncordon")
+        yield replace(step, commands_for=self._commands_for) if selects_nodes else step
+
+    def _commands_for(self, nodes: Sequence[Json]) -> tuple[Command, ...]:
+        """Return the commands of this event for the present `nodes`. Raises InputError."""
+        inventory = Inventory(manifests([Document(self._source, nodes)]))
+        outage = self._outage(inventory)
+        return (
+            tuple(self._commands(inventory, set())) if outage is None else outage.begin().commands
+        )
+
+    def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
+        """Return the step `end` of this event's outage such that it also ends for later nodes.
+
+        These are the affected nodes that came after the start.
+        """
+        return replace(end, commands_for=partial(self._end_for, end.commands))
+
+    def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
+        """Return the commands that end the outage: those of `stated`, and those for later nodes."""
+        outage = self.outage
+        assert outage is not None
+        found = Inventory(manifests([Document(self._source, nodes)]))
+        present = {one.ref.name: one.node.metadata.annotations for one in found.of_kind(NODE)}
+        kept = (
+            one for one in stated if isinstance(one, PatchObject) and one.target.name in present
+        )
+        later = (
+            commands.return_node(name)
+            for name in self._affected(found)
+            if name not in outage.nodes and present[name].get(KUBELET) == outage.behaviour
+        )
+        return (*kept, *later)
+
+    def _affected(self, inventory: Inventory) -> Sequence[str]:
+        """Return the nodes that the outage of this event can affect. Raises InputError."""
+        fraction = self._event.fail_fraction
+        if fraction is not None:
+            zone = str(fraction).partition("@")[2]
+            return fraction_of_nodes(
+                self._where, f"100%@{zone}" if zone else "100%", inventory, self._seed
+            )
+        outage = self._outage(inventory)
+        return () if outage is None else outage.nodes
 
     def _outage(self, inventory: Inventory) -> Outage | None:
         """Return the outage that this event begins; None if its verb begins none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment_run import run_experiment
@@ -46,7 +47,7 @@ GROUPS = {"node-groups": [{"name": "a", "min": 1, "max": 8, "labels": {"pool": "
 TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 
 
-def scenario(folder, settings, *objects, duration="2h"):
+def scenario(folder, settings, *objects, duration="2h", events=()):
     """A node, a Deployment that grows after a minute and shrinks after half an hour."""
     (folder / "groups.yaml").write_text(yaml.safe_dump(GROUPS))
     (folder / "types.csv").write_text(TYPES)
@@ -58,6 +59,7 @@ def scenario(folder, settings, *objects, duration="2h"):
         "events": [
             {"at": "1m", "scale": "deploy/web=12"},
             {"at": "30m", "scale": "deploy/web=2"},
+            *events,
         ],
         "settings": settings,
     }
@@ -77,6 +79,23 @@ def test_cluster_autoscaler_follows_the_load(tmp_path):
     [group] = outcome.groups
     assert (group.added, group.removed, group.after) == (2, 2, 1)
     assert [one.came for one in outcome.transitions] == [True] * 2 + [False] * 2
+
+
+@pytest.mark.parametrize("failure", [{"fail-node": "pool=a"}, {"fail-fraction": "100%"}])
+def test_nodes_of_the_autoscaler_fail_and_return(tmp_path, failure):
+    settings = {"autoscale": "cluster-autoscaler", "node-groups": "groups.yaml"}
+    events = [{"at": "10m", "for": "3m", **failure}]
+    outage = run(scenario(tmp_path, settings, duration="20m", events=events)).outcome.outage
+    assert len(outage.nodes) == 3
+    assert {one.back_at for one in outage.nodes} == {parse_timestamp("2026-01-01T00:13:00Z")}
+
+
+def test_nodes_of_the_autoscaler_are_drained(tmp_path):
+    settings = {"autoscale": "cluster-autoscaler", "node-groups": "groups.yaml"}
+    events = [{"at": "10m", "drain": "pool=a"}]
+    found = run(scenario(tmp_path, settings, duration="20m", events=events))
+    drained = [one for one in found.store.list(NODE) if one["spec"].get("unschedulable")]
+    assert len(drained) == 3
 
 
 def test_karpenter_follows_the_load(tmp_path):
