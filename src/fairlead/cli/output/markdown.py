@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.jobs_summary import amounts_text
 from fairlead.whatif.answer import WhatIfAnswer
@@ -17,7 +18,6 @@ from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES, AnswerTable, cell_text
-from fairlead.whatif.result.tabular_answer import listed
 
 ROWS_MAX: Final = 100  # A comment on GitHub can have at most 65,536 characters.
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
