@@ -42,9 +42,9 @@ class JobRoom:
         }
 
     def replaces(self, pod: Pod) -> bool:
-        """Return False if the Job of `pod` would not replace the pod after an eviction.
+        """Return whether the Job of `pod` would replace the pod after an eviction.
 
-        Return True for a pod without a Job in `objects`.
+        Also return True if `objects` do not contain a Job of the pod.
         """
         uid = self._job_of(pod)
         return not uid or self._progress[uid].replaces(_evicted(pod), self._jobs[uid])

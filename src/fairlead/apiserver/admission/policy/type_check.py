@@ -1,11 +1,11 @@
 """Type checks of ValidatingAdmissionPolicies: the warnings in `status.typeChecking`.
 
-A policy is stored although its expressions may refer to fields that do not exist, because the kinds
-that it matches may have different fields. Its status contains a warning about each expression that
-does not compile for one of these kinds. Here `object`, `oldObject` and `params` have the types of
-the kinds' schemas, and the other variables have any type.
+The kinds that a policy matches may have different fields. Therefore a policy is stored even if its
+expressions refer to fields that do not exist. Its status contains a warning about each expression
+that does not compile for one of these kinds. In this check, `object`, `oldObject` and `params` have
+the types in the kinds' schemas; all other variables have the type `dyn`.
 
-Differs from upstream: quantities and opaque values have any type.
+Differs from upstream: quantities and values of CEL's library types also have the type `dyn`.
 
 upstream: apiserver/pkg/admission/plugin/policy/validating/typechecking.go
 """

@@ -55,7 +55,7 @@ def explain(
         Parameter(
             help="Run N simulations to estimate when a waiting pod, workload or pod group starts. "
             "Each simulation draws the run times of pods from --runtimes, or from the completed "
-            "pods in the snapshot. With neither option, no start is estimated.",
+            "pods in the snapshot. Without --seeds and --runtimes, no start is estimated.",
             metavar="N",
             converter=integer,
         ),
@@ -82,7 +82,7 @@ def explain(
     scheduler breaks ties at random. If the pod fits nowhere, the command says whether it would fit
     on an additional node like an existing one, and lists the nodes on which preemption would make
     room. For each of these nodes, it shows the victims, and how many of them would be preempted
-    against a disruption budget. It also shows the rule by which the scheduler picks a node. In
+    against a disruption budget. It also shows the rule by which the scheduler picks one of them. In
     large clusters, nodes with the same reason share a row. A pod that is already bound is evaluated
     as if it were pending.
 

@@ -293,7 +293,7 @@ def _print(
     styles: Sequence[str],
     total: int,
 ) -> None:
-    """Print a table, and the number of rows that it leaves out of `total`."""
+    """Print a table of `rows`, and how many of the `total` rows are not shown."""
     FittedTable(columns, rows, styles).print(console)
     if len(rows) < total:
         console.print(Text(f"... and {total - len(rows):,} more", style="dim"))

@@ -212,7 +212,7 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of names and objects without a namespace (default: names are looked up "
+            help="Namespace for names and objects that state none (default: names are looked up "
             "in all namespaces, and objects in files get the namespace default).",
             metavar="NAME",
             show_default=False,

@@ -1,8 +1,8 @@
 """DeviceTaints: the NoExecute taints of devices, from ResourceSlices and DeviceTaintRules.
 
-Only the newest generation of a pool counts. A DeviceTaintRule also taints devices that are in no
-slice. A taint without timeAdded counts from the time at which it was first observed on its slice or
-rule.
+Of the ResourceSlices of a pool, only those of the newest generation count. A DeviceTaintRule also
+taints devices that are in no slice. A taint without timeAdded counts from the time at which it was
+first observed on its slice or rule.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: pool, allEvictingDeviceTaints
 """

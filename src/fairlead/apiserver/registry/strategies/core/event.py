@@ -31,7 +31,7 @@ _NEVER: Final = "needs to be unset"
 
 
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
-    """Yield the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
+    """Yield the errors of a core/v1 event, or of an events.k8s.io/v1 event in an update request.
 
     `controller` is the name of the field that contains the reporting controller.
     """
