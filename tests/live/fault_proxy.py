@@ -112,7 +112,8 @@ class FaultProxy:
         return None
 
     def cut(self, request):
-        request.transport.abort()
+        if request.transport is not None:  # None if the client has already closed the connection
+            request.transport.abort()
         return web.Response()
 
     async def forward(self, request):
