@@ -5,26 +5,34 @@ But an operator of OpenShift creates it again when its node is schedulable. With
 drain of one control plane node after another would wait forever at the second node, because the
 budget of the guard pods allows one missing pod.
 
+The operator reacts after SYNC_DELAY. Without a delay, time would stop if a pod is removed again as
+soon as it is created, for example by preemption. Differs from upstream: no guard pod is created on
+a node with a NoExecute taint, which would evict the pod again and again.
+
 upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go: sync
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import is_guard
+from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.command import Command, create_again
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.timer_queue import TimerQueue
+
+SYNC_DELAY: Final[DurationNs] = seconds(1)
 
 
 class GuardPods(Struct):
-    """The deleted guard pods that wait until their node is schedulable again, by node."""
+    """The deleted guard pods that wait until their node accepts them again, by node."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(
@@ -33,36 +41,43 @@ class GuardPods(Struct):
 
     _nodes: dict[str, Node] = field(default_factory=dict)
     _missing: dict[str, dict[str, Pod]] = field(default_factory=dict)
+    _timers: TimerQueue[str] = field(default_factory=TimerQueue)  # of nodes with missing pods
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return the commands that create the missing guard pods of schedulable nodes."""
+        """Observe nodes and deleted guard pods; return no commands."""
         match stimulus:
             case ObjectsLoaded():
                 nodes = (one for one in stimulus.others if isinstance(one, Node))
                 self._nodes = {one.metadata.name: one for one in nodes}
             case ObjectChanged(Node() as node):
                 self._nodes[node.metadata.name] = node
-                return self._create(node.metadata.name)
+                self._plan(node.metadata.name, now)
             case ObjectDeleted(Node() as node):
                 self._nodes.pop(node.metadata.name, None)
                 self._missing.pop(node.metadata.name, None)
             case ObjectDeleted(Pod() as pod) if is_guard(pod):
                 self._missing.setdefault(pod.spec.node_name, {})[pod.key] = pod
-                return self._create(pod.spec.node_name)
+                self._plan(pod.spec.node_name, now)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return None, because the controller has no deadlines."""
-        return None
+        """Return the time at which the next guard pods are created; None if none is due."""
+        return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return no commands."""
-        return []
+        """Return the commands that create the missing guard pods of nodes that accept them."""
+        due = dict.fromkeys(self._timers.pop_due(now))
+        pods = (self._missing.pop(node, {}) for node in due if self._accepts_guards(node))
+        return [create_again(pod) for some in pods for pod in some.values()]
 
-    def _create(self, name: str) -> list[Command]:
+    def _plan(self, node: str, now: Instant) -> None:
+        if node in self._missing and self._accepts_guards(node):
+            self._timers.add(now + SYNC_DELAY, node)
+
+    def _accepts_guards(self, name: str) -> bool:
         node = self._nodes.get(name)
-        if name not in self._missing or node is None or node.spec.unschedulable:
-            return []
-        return [create_again(pod) for pod in self._missing.pop(name).values()]
+        if node is None or node.spec.unschedulable:
+            return False
+        return all(taint.effect != NO_EXECUTE for taint in node.spec.taints)

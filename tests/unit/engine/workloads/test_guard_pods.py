@@ -62,3 +62,22 @@ def test_a_guard_pod_waits_until_its_node_is_schedulable(returns):
 )
 def test_other_pods_without_a_controller_are_lost(name, labels):
     assert not exists_after_drain(world_with(name, labels=labels), name, returns=True)
+
+
+def test_no_guard_pod_is_created_while_its_node_has_a_no_execute_taint():
+    """The taint would evict it again and again."""
+    world = world_with("etcd-guard-n1", labels={"app": "guard"})
+
+    def tainted(*taints):
+        return lambda store, now: store.patch(NODE, "", "n1", {"spec": {"taints": taints}}, now)
+
+    def deleted(store, now):
+        store.delete(POD, "openshift-etcd", "etcd-guard-n1", now)
+
+    world.at(START + seconds(1), tainted({"key": "x", "effect": "NoExecute"}))
+    world.at(START + seconds(2), deleted)
+    world.run(START + seconds(120))
+    assert world.store.find(POD, "openshift-etcd", "etcd-guard-n1") is None
+    world.at(START + seconds(121), tainted())
+    world.run(START + seconds(125))
+    assert world.store.find(POD, "openshift-etcd", "etcd-guard-n1") is not None
