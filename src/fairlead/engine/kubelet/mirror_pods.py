@@ -2,16 +2,25 @@
 
 A static pod is defined in a file on its node, so deleting the API object deletes only its mirror.
 The kubelet creates the mirror pod again, immediately or when it resumes, with the fields that
-Fairlead reads.
+Fairlead reads. The new mirror pod tolerates all NoExecute taints, like all static pods; otherwise a
+taint would evict it endlessly.
 
-upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go
+upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
+pkg/kubelet/config/common.go:applyDefaults
 """
 
 from __future__ import annotations
 
-from fairlead.api.objects import Pod
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Pod, Toleration
 from fairlead.api.pods.facts import is_static
-from fairlead.engine.core.command import Command, create_again
+from fairlead.api.taint import NO_EXECUTE
+from fairlead.engine.core.command import Command, CreateObject, create_again
+
+_NO_EVICTION: Final = Toleration(operator="Exists", effect=NO_EXECUTE)
 
 
 class MirrorPods:
@@ -35,14 +44,21 @@ class MirrorPods:
         if not is_static(pod) or not pod.spec.node_name:
             return []
         if is_reporting:
-            return [create_again(pod)]
+            return [_mirror(pod)]
         self._missing.setdefault(pod.spec.node_name, {})[pod.key] = pod
         return []
 
     def kubelet_resumed(self, node: str) -> list[Command]:
         """Return commands that restore the pods deleted while the kubelet was down."""
-        return [create_again(pod) for pod in self._missing.pop(node, {}).values()]
+        return [_mirror(pod) for pod in self._missing.pop(node, {}).values()]
 
     def forget_node(self, node: str) -> None:
         """Drop the static pods of the deleted node `node`."""
         self._missing.pop(node, None)
+
+
+def _mirror(pod: Pod) -> CreateObject:
+    if _NO_EVICTION in pod.spec.tolerations:
+        return create_again(pod)
+    spec = replace(pod.spec, tolerations=(*pod.spec.tolerations, _NO_EVICTION))
+    return create_again(replace(pod, spec=spec))

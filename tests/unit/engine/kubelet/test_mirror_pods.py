@@ -92,3 +92,12 @@ def test_a_static_pod_of_a_deleted_node_is_not_created_again(world):
     )
     world.run(START + seconds(60))
     assert found(world) is None
+
+
+def test_a_new_mirror_pod_tolerates_all_no_execute_taints(world):
+    """Otherwise a taint would evict it endlessly."""
+    for after in (5, 6):
+        world.at(START + seconds(after), delete)
+    world.run(START + seconds(10))
+    tolerations = found(world)["spec"]["tolerations"]
+    assert tolerations.count({"operator": "Exists", "effect": "NoExecute"}) == 1
