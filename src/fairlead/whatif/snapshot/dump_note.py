@@ -133,7 +133,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(one.ref.uid for one in some):
         yield from _missing(some)
         yield from _custom_owners(some)
-        yield from _owned_by_pods(manifests)
+        yield from _owned_by_pods(some)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(some)
         yield from _other_versions(some, manifests)

@@ -28,6 +28,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
 from fairlead.whatif.snapshot.decoder import pod_texts
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
+from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.live import LiveObjects, _decoded, _texts
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
@@ -405,6 +406,15 @@ def test_neighbouring_replicas_become_columns(monkeypatch, rows_max, lengths):
     entries = [one for one in entries_of(found) if isinstance(one, ReplicaManifests)]
     assert [len(one.replicas) for one in entries] == [one for one in lengths if one > 1]
     assert [bytes(one.content.text) for one in found] == texts
+
+
+def test_notes_about_a_dump_do_not_make_the_replicas():
+    """A dump of 100,000 pods would need 130 MB for them."""
+    snapshot = snapshot_of_texts("c", texts_of([*pods_of_a_workload(), node()]), {})
+    assert list(dump_notes(snapshot))
+    assert "_all" not in vars(snapshot.manifests)
+    assert snapshot.manifests[0].ref.name
+    assert "_all" in vars(snapshot.manifests)
 
 
 def test_pods_that_are_not_replicas_do_not_become_columns():
