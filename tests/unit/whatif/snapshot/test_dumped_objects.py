@@ -585,6 +585,8 @@ def test_a_text_that_is_not_a_listing_is_refused_with_the_usual_error(tmp_path, 
         ({"tolerations": []}, False),
         ({"hostNetwork": False}, False),
         ({"serviceAccountName": ""}, False),
+        ({"priorityClassName": 'says "hostNetwork": false'}, True),
+        ({"securityContext": {"runAsUser": 0}, "hostPID": False}, False),
     ],
 )
 def test_a_workload_with_an_empty_field_that_is_not_stored_is_decoded_as_json(field, is_stored):
