@@ -27,7 +27,7 @@ from operator import itemgetter, ne
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import astuple, force_setattr
 
 _ESCAPE: Final = b"\\"
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
@@ -219,7 +219,7 @@ def places_in(value: object) -> Places | None:
         return int(value[1:]) if value.startswith(_MARK) else None
     below: Any = ()
     if isinstance(value, msgspec.Struct):
-        below = ((field, getattr(value, field)) for field in value.__struct_fields__)
+        below = zip(value.__struct_fields__, astuple(value), strict=True)
     elif isinstance(value, dict):
         below = value.items()
     elif isinstance(value, list | tuple):
