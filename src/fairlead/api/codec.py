@@ -17,7 +17,7 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 _ANY_KEY: Final = "[...]"
 _STEP: Final = re.compile(r"[^.\[\]]+")
-_TYPE_NAMES: Final = {  # as msgspec writes them in its messages
+_TYPE_NAMES: Final = {  # the names of JSON types in msgspec's messages
     int: "int",
     float: "float",
     bool: "bool",
@@ -205,7 +205,10 @@ def _view_of(obj: Any) -> type[objects.ApiObject]:
 
 
 def as_json(view: msgspec.Struct) -> Any:
-    """Return `view`, a kind or a part of a kind, as JSON, without fields at their defaults."""
+    """Return `view`, a kind or a part of a kind, as JSON.
+
+    Fields that have their default values are left out.
+    """
     return msgspec.json.decode(msgspec.json.encode(view))
 
 

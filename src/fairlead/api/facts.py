@@ -13,7 +13,8 @@ upstream's defaults.go and validation.go.
 Defaults and immutable fields need no further code. All other facts have an effect only where the
 code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type, at the point
 where upstream reports the errors of the type. If the call lists fields, only the facts of these
-fields are checked. Some enums are read with `values_of` instead.
+fields are checked. The code of some groups reads an enum with `values_of` instead of calling
+`check_fields`.
 
     +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
                          for validation

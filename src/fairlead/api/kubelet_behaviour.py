@@ -10,8 +10,8 @@
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-Conditions may be joined by commas, also with one of the other modes: `slow 45s,disk-pressure`. All
-code that writes or reads the annotation uses this module.
+The value may list several conditions, and one of the other modes, separated by commas: `slow
+45s,disk-pressure`. All code that writes or reads the annotation uses this module.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """LateDict: a dictionary that can make its values when they are first read.
 
 When a dump is loaded, some indexes get an entry for each of its pods, for example 100,000. A
-simulation reads a few hundred of these entries. At first, each entry is a *row*: a group of
-similar objects and a position in the group. All indexes share the rows of a group, so one call
-enters a whole group.
+simulation reads a few hundred of these entries. At first, each entry is a *row*: a group of similar
+objects and a position in the group. All indexes share the rows of a group, so one call of `load`
+adds the entries of a whole group to an index.
 
     rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
     d["a/web-2"]          make(group, 1) is called, and its result replaces the row
@@ -39,17 +39,20 @@ class LateDict(dict[str, Value]):
     # --- rows ------------------------------------------------------------------------------
 
     def load(self, rows: dict[str, Row]) -> None:
-        """Enter all `rows`, a plain dictionary. Ten times as fast as entering single rows."""
+        """Add an entry for each of `rows`, a plain dictionary.
+
+        This is ten times as fast as a call of `load_one` for each row.
+        """
         entries: dict[str, Any] = rows
         dict.update(self, entries)
 
     def load_one(self, key: str, row: Row) -> None:
-        """Enter `row` under `key`."""
+        """Add an entry for `key` whose value is made from `row` when it is first read."""
         value: Any = row
         dict.__setitem__(self, key, value)
 
     def replace_row(self, key: str, row: Row, value: Value) -> None:
-        """Enter `value` under `key` if `key` still has the row `row`; otherwise do nothing."""
+        """Replace the row of `key` by `value`; do nothing if `key` no longer has the row `row`."""
         if dict.get(self, key) is row:
             _set(self, key, value)
 

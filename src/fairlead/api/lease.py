@@ -1,4 +1,4 @@
-"""Leases as heartbeats: the time of the last renewal, without a write for each renewal.
+"""Computes when a Lease was last renewed; simulated kubelets need no write for each renewal.
 
 A real kubelet rewrites its Lease every ten seconds. The annotation `fairlead.dev/renewed-every`
 replaces these writes. A Lease with this annotation counts as renewed at spec.renewTime and at the

@@ -1413,7 +1413,7 @@ class GangPolicy(_View, frozen=True):
 
 
 class SchedulingPolicy(_View, frozen=True):
-    """The field schedulingPolicy of a PodGroup: gang, or basic (each pod by itself)."""
+    """The field schedulingPolicy of a PodGroup: `gang`, or `basic` (each pod by itself)."""
 
     basic: Json | None = None
     gang: GangPolicy | None = None

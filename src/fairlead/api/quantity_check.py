@@ -85,8 +85,8 @@ def _parse_of(kind: _Type) -> _Parse | None:
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
     """Yield (dotted name, function that parses its quantities) of each member with quantities.
 
-    Instead of a struct in `kind`, the members of the struct are yielded (`spec.capacity`), because
-    reading them with attrgetter is faster than a call for the struct.
+    For a member that is a struct, its own members are yielded with dotted names (`spec.capacity`),
+    because reading them with one attrgetter is faster than a call for each struct.
     """
     for one in kind.fields:
         name = f"{prefix}{one.name}"

@@ -80,8 +80,8 @@ class Program(Struct, frozen=True):
         if run.cost > run.limit:
             value, problem = None, CALL_LIMIT
         if problem == CALL_LIMIT:
-            # The maximum cost of a call is charged, also if the evaluation ended because of the
-            # limit of uncounted work or the recursion limit.
+            # The maximum cost of a call is charged even if the evaluation ended at the recursion
+            # limit or at the limit of the work that upstream's units do not count.
             run.cost = CALL_COST_MAX
         budget.spend(run.cost)
         return EvaluationResult(value, problem, run.cost)

@@ -6,10 +6,10 @@ the reporter gets an additional record, and the cluster gets a warning event.
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
 edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A
 displaces B, B's successor displaces A, and so on. A breadth-first search finds the smallest cycle
-that a new displacement closes, so the report shows the displacements that cause it. Pods that
-displace older pods of their own workload form no cycle. This happens after the value of their
-PriorityClass has changed: all newer pods have the same priority, so they do not displace each
-other.
+that a new displacement closes, so the report shows the displacements that cause it. A pod that
+displaces an older pod of its own workload closes no cycle. Such displacements follow a change of
+the value of a PriorityClass: the newer pods all have the same priority, so they do not displace
+each other.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).

@@ -47,8 +47,9 @@ class Replicas:
     """One or more pods that are equal in everything but the parts that identify or locate a pod.
 
     They may differ in name, uid, resourceVersion, affinity, the names of their volumes, nodes,
-    addresses and times. All or none of them have a node, and all or none a start time. The affinity
-    may differ because the node affinity of a DaemonSet's pod contains the name of its node.
+    addresses and times. Either all of them have a node or none has one; the same holds for the
+    start time. The affinity may differ because the node affinity of a DaemonSet's pod contains the
+    name of its node.
 
     The columns have one entry for each pod. A column is computed when it is first read.
     """
@@ -190,8 +191,8 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
     `templates` is empty or has an entry for each pod. Neighbouring pods whose entries are the same
-    object (not None) are replicas, if all or none of them have a node, and all or none a start
-    time. Other pods are compared part by part.
+    object (not None) are replicas, if either all or none of them have a node, and either all or
+    none have a start time. Other pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

@@ -10,7 +10,7 @@ strings are replaced.
 
 The parts between the placeholders are compared as bytes, which takes a tenth of the time of
 decoding. To find the strings' places in the decoded value, the template is decoded once with a
-marker in each placeholder; `places` are the places of these markers.
+marker in each placeholder; the positions of these markers are the `places` of the strings.
 
 The method `strings` does not accept a string with a backslash or an unprintable character, because
 its text in JSON differs from its value. The method `extended` accepts differences only in

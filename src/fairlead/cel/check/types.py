@@ -7,7 +7,7 @@ declaration `_==_(A, A)`. Worked example: `[1] == dyn(x)`
     list(int) for A     A is free; A := list(int)
     dyn       for A     A is list(int), and dyn fits; dyn is the more general type; A := dyn
 
-so the call is well typed. With `'a'` for `dyn(x)`, string does not fit list(int): no overload.
+so the call is well typed. In `[1] == 'a'`, string does not fit list(int), so no overload fits.
 
 upstream: cel-go's checker/types.go, common/types/types.go
 """

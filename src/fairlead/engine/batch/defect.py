@@ -42,7 +42,8 @@ class Defect(Enum):
     INTRA_JOB_PRIORITY = "intra-job-priority"
     # Victims are checked one by one against the gang's minimum, not together.
     GANG_VICTIMS_NOT_CUMULATIVE = "gang-victims-not-cumulative"
-    # The last pod of a job with minMember 1 may be evicted. Deliberate upstream; on by default.
+    # The last pod of a job with minMember 1 may be evicted. Upstream does this on purpose, so it is
+    # on by default.
     GANG_MIN_ONE_EVICTABLE = "gang-min-one-evictable"
     # A queue counts as satisfied only once its request is exceeded in every resource.
     PROPORTION_LESS = "proportion-less"

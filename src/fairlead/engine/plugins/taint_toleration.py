@@ -77,8 +77,8 @@ class TaintToleration:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so if the pod tolerates the taints of a new node, or the new but not the former
-        taints of a changed node, or if the pod itself has changed.
+        This is so if the pod tolerates the taints of a new node, if it tolerates the current but
+        not the former taints of a changed node, or if the pod itself has changed.
         """
         old, new = event.old, event.new
         if not isinstance(new, Node):

@@ -221,8 +221,9 @@ class Cluster:
         placed: list[PlacedReplicas] = []
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
-                # A single pod is put at once, because references to it (LateDict) take more time
-                # and memory than its PodInfo. If it replaces a pod, that pod may be in `placed`.
+                # A single pod is stored immediately, because its rows in the LateDicts would take
+                # more time and memory than its PodInfo. If it replaces a pod, that pod may be in
+                # `placed`.
                 if len(some) == 1 and some[0].key not in self.pods:
                     self._put_pod(some[0])
                 else:

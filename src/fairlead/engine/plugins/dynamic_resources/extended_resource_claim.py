@@ -7,8 +7,8 @@ special ResourceClaim. This claim exists only in memory until the pod is placed.
 claim in the API and writes its name into the pod's status.
 
 Each container gets its own request. An init container that is not restartable terminates before
-later containers start, so it first uses the devices that the later containers request. All init
-containers of this kind share one request for the devices that they need in addition.
+later containers start, so it uses the devices that are requested for later containers. All init
+containers of this kind share one further request, for the devices that these do not cover.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more

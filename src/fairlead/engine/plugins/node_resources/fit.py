@@ -264,10 +264,10 @@ class NodeResourcesFit:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        A removed pod always may. A pod that was scaled down may if it now requests less of a
-        resource that `pod` requests. A node may if `pod` would fit the empty node, and if the node
-        is new or has more of a requested resource than before. A DeviceClass may if it is newly
-        mapped to a requested resource.
+        This is so for every removed pod; for a pod that was scaled down, if it now requests less of
+        a resource that `pod` requests; for a node that is new or has more of a requested resource
+        than before, if `pod` would fit the empty node; and for a DeviceClass that is newly mapped
+        to a requested resource.
         """
         old, new = event.old, event.new
         if isinstance(new, Node):

@@ -169,9 +169,10 @@ class NodeVolumeLimits:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        A new or changed claim may if the pod uses it, a changed CSINode if a limit was raised or
-        added, a removed pod if it had volumes, and a removed VolumeAttachment if the pod may have
-        volumes of its driver. All other events may.
+        Four kinds of events make the pod schedulable only under a condition: a new or changed claim
+        if the pod uses it; a changed CSINode if a limit was raised or added; a removed pod if it
+        had volumes; a removed VolumeAttachment if the pod may have volumes of its driver. For all
+        other events, the result is True.
         """
         old, new = event.old, event.new
         match old, new:

@@ -114,7 +114,7 @@ def _most_many(used: Ints, offered: Ints) -> Ints:
 
 
 class _Balanced:
-    """Scores 10 if equal fractions of cpu and memory are used, less the more they differ.
+    """Scores 10 if equal fractions of cpu and memory are used, and less if the fractions differ.
 
     The score is 0 if cpu or memory is used up.
     """
