@@ -76,12 +76,12 @@ class GroupExplanation(Struct, frozen=True):
     of members that have a node or have succeeded. `promised` is the number of pipelined members.
     `placeable` is the number of additional members that would fit now. `member` is the first member
     that could not be placed. If no node could take this member, `summary` contains the reasons, and
-    `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start,
-    None if unknown. `is_too_large` means that the members that the group lacks do not fit even if
-    all pods end. `victims` are the pods that the next session evicts for the group, and `rule`
-    is the action that evicts them. `remedies` are changes that would let the group start. `title`
-    is the group's namespace and name, or the name of the pods' controller if the pods have no
-    PodGroup.
+    `nodes` the reasons of up to ten nodes, beginning with the nodes that lack least. `starts_at` is
+    the estimated start, None if unknown. `is_too_large` means that the members that the group lacks
+    do not fit even if all pods end. `victims` are the pods that the next session evicts for the
+    group, and `rule` is the action that evicts them. `remedies` are changes that would let the
+    group start. `title` is the group's namespace and name, or the name of the pods' controller if
+    the pods have no PodGroup.
     """
 
     group: str
@@ -229,7 +229,11 @@ class _Trial:
 
     @property
     def missing(self) -> int:
-        """The number of members that lack room: of the minimum, or of all if it has its minimum."""
+        """The number of members for which there is no room.
+
+        Only the members of the minimum count, unless the group has its minimum; then all members
+        count.
+        """
         wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
         return wanted - self.ready - self.promised - self.placeable
 
@@ -353,7 +357,7 @@ def _gap(session: Session, fact: NodeFact) -> float:
 
 
 class _Scarcity(StrEnum):
-    """What limits the deserved amounts of a queue below its request."""
+    """The limit because of which a queue deserves less than it requests."""
 
     CLUSTER = "the cluster"
     CAPABILITY = "its capability"

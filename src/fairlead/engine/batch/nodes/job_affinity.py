@@ -1,8 +1,8 @@
 """AffinityOfJobs: inter-pod affinity by kube-batch's rules (the defect affinity-foreign-pod).
 
 Only tasks that have a node and belong to a job of this session count. The index of placed pods does
-not contain the jobs, so every task is evaluated for every node. This is slow, but only happens if
-kube-batch's defects are reproduced.
+not record the job of a pod, so every task is evaluated for every node. This is slow, but only
+happens if kube-batch's defects are reproduced.
 
 upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
 """

@@ -176,11 +176,11 @@ class Proportion:
     # --- queries ---------------------------------------------------------------------------
 
     def lineage(self, queue: str) -> Sequence[QueueShare]:
-        """Return the queue `queue` and its ancestors, from the top of the tree to it."""
+        """Return the queue `queue` and its ancestors, the topmost ancestor first."""
         return self._lines.get(queue, ())
 
     def limits(self, found: QueueShare) -> Amounts:
-        """Return the capability of the queue, as far as it is enforced."""
+        """Return the capability of the queue; () if the defect capability is switched on."""
         return () if self._defects.has(Defect.CAPABILITY) else found.queue.capability
 
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:

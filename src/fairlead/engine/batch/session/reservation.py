@@ -2,9 +2,9 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs that have waited for too long, the gang with the longest wait gets the
-reservation. A gang whose queue has its share gets none while jobs of a queue below its share wait,
-because that queue would reclaim the resources at once. The reservation is computed again in each
-session:
+reservation. A gang whose queue already has its share gets no reservation while jobs of a queue
+below its share wait, because the other queue would reclaim the reserved resources at once. The
+reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end

@@ -262,8 +262,8 @@ class DaemonSetRule:
         `surge` nodes with a ready outdated pod have an unavailable new pod. If a node has both
         pods, the outdated pod is deleted once it is not ready or the new pod is available. On a
         node that should run no daemon pod, an outdated pod that is not available is deleted at
-        once. An available outdated pod on it is deleted only if enough other nodes have an
-        available pod.
+        once, and an available outdated pod is deleted only if enough other nodes have an available
+        pod.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []

@@ -237,9 +237,9 @@ class GarbageCollector(Struct):
                     continue
             for key in _owner_keys(meta):
                 indexed.add(key)
-                self._file_loaded(key)
+                self._index_loaded(key)
             for one in alike:
-                self._file(one)
+                self._index(one)
             if meta.deletion_timestamp and meta.finalizers:
                 ending += alike
         return [command for one in ending for command in self._end(one)]
@@ -253,7 +253,7 @@ class GarbageCollector(Struct):
         is_new = self._loaded.keys().isdisjoint(uids) and self._by_uid.keys().isdisjoint(uids)
         return is_new and len(uids) == len(alike)
 
-    def _file_loaded(self, owner: str) -> None:
+    def _index_loaded(self, owner: str) -> None:
         """Index the loaded dependents of the owner with the key `owner`."""
         for alike in self._loaded_of.pop(owner, ()):
             meta = alike[0].metadata
@@ -267,22 +267,22 @@ class GarbageCollector(Struct):
         """Return the object with owner references that has this uid; None if there is none."""
         owner = self._loaded.get(uid)
         if owner is not None:
-            self._file_loaded(owner)
+            self._index_loaded(owner)
         return self._by_uid.get(uid)
 
     def _dependents_of(self, owner: str) -> dict[str, _Dependent]:
         """Return the dependents of the owner with this key, by uid."""
-        self._file_loaded(owner)
+        self._index_loaded(owner)
         return self._dependents.get(owner, {})
 
     def _see(self, one: ApiObject) -> list[Command]:
         meta = one.metadata
-        commands = self._file(one)
+        commands = self._index(one)
         if meta.deletion_timestamp and meta.finalizers:
             commands += self._end(one)
         return commands
 
-    def _file(self, one: ApiObject) -> list[Command]:
+    def _index(self, one: ApiObject) -> list[Command]:
         """Index the owner references of `one`; return the commands that deleted owners require."""
         meta = one.metadata
         if self.looks_up_owners:
@@ -303,7 +303,7 @@ class GarbageCollector(Struct):
         known.owners = meta.owner_references
         known.keys = _owner_keys(meta)
         for owner in known.keys:
-            self._file_loaded(owner)
+            self._index_loaded(owner)
             self._dependents.setdefault(owner, {})[meta.uid] = known
         if self.looks_up_owners and not known.is_going:
             self._unconfirmed[meta.uid] = known
@@ -329,7 +329,7 @@ class GarbageCollector(Struct):
         self._waiting.pop(one.metadata.uid, None)
         ref = _ref(one)
         for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
-            self._file_loaded(owner)
+            self._index_loaded(owner)
             dependents = self._dependents.pop(owner, {})
             # `_gone` needs no pods: controllers create a pod's dependents only while it exists.
             if owner == ref.uid and not isinstance(one, Pod):

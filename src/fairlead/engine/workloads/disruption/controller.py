@@ -91,7 +91,8 @@ class Disruption:
         """Start empty; `events` records the events about budgets (default: they are dropped).
 
         `form` completes the conditions of each status patch. `others` are the scales of custom
-        resources. As upstream, they are read when a pod or a budget changes, not when they change.
+        resources. As in upstream, a scale is read when a pod or a budget changes; a change of the
+        scale alone has no effect.
         """
         self._events: EventSink = events or NoEvents()
         self._form = form

@@ -48,7 +48,8 @@ def _shared(subsets: Sequence[Json], key: str, room: int) -> list[Json]:
     found: list[Json] = []
     for one in subsets:
         addresses = one.get(key, [])
-        kept = addresses[: min(left, ceil(len(addresses) / total * room))]  # floats, as upstream
+        # computed with floats, as in upstream
+        kept = addresses[: min(left, ceil(len(addresses) / total * room))]
         left -= len(kept)
         others = {name: part for name, part in one.items() if name != key}
         found.append({key: kept, **others} if kept else others)

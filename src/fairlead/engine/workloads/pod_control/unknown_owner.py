@@ -55,9 +55,9 @@ class UnknownOwnerRule(Struct, frozen=True):
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether the owner replaces `pod`, whose state is now `after` (None: removed).
 
-        The owner replaces a pod that is deleted. It replaces a failed pod if its kind is one of
-        REPLICA_KINDS, or if pod garbage collection made the pod fail, because it deletes the pod
-        next.
+        The owner replaces a pod that is deleted. An owner of a kind in REPLICA_KINDS also replaces
+        a failed pod. An owner of any kind replaces a pod that pod garbage collection marked as
+        failed, because the garbage collection deletes such a pod next.
         """
         # upstream: pkg/controller/podgc/gc_controller.go: markFailedAndDeletePodWithCondition
         if after is not PodState.FAILED:
