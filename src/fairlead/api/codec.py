@@ -81,7 +81,8 @@ class DecodeError(ValueError):
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
         """Store the parts of the message.
 
-        `field` is a path such as `spec.priority`, or "" for the whole object.
+        `kind` and `name` identify the object, and `problem` is the reason. `field` is a path such
+        as `spec.priority`, or "" for the whole object.
         """
         super().__init__(
             f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}"

@@ -42,7 +42,10 @@ def free(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a function: `name(taken…)`; see Function."""
+    """Return an overload that is called as a function, `name(taken…)`.
+
+    The arguments are the fields of Function.
+    """
     return Function(name, taken, does, cost, is_metered=is_metered)
 
 
@@ -54,9 +57,10 @@ def member(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a method, `receiver.name(arguments…)`; see Function.
+    """Return an overload that is called as a method, `receiver.name(arguments…)`.
 
-    `taken` contains the type of the receiver, then the types of the arguments.
+    `taken` contains the type of the receiver, then the types of the arguments. The other arguments
+    are the fields of Function.
     """
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 

@@ -54,7 +54,8 @@ def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
     """Return (millicores, memory in bytes) of the pod with the default requests used for scoring.
 
     A container without a cpu request counts as 100m, without a memory request as 200 MiB. An
-    explicit request of 0 stays 0.
+    explicit request of 0 stays 0. `existing` is True for a bound pod: then the status of an
+    in-place resize counts, and pod-level requests are used.
     """
     # For an existing pod with pod-level requests, defaults only apply to resources that the pod
     # level omits (framework/types.go:getNonMissingContainerRequests). For the pod being scheduled,

@@ -261,7 +261,10 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
 def _begin_element(
     opened: list[_Open], pieces: list[str], column: int, dashes: int, *, has_key: bool
 ) -> None:
-    """Open the sequences and the mapping that begin on one line, such as `- - a: 1`."""
+    """Open the sequences and the mapping that begin on one line, such as `- - a: 1`.
+
+    `has_key` is True if a key follows the dashes, so that a mapping begins.
+    """
     for number in range(1, dashes):
         opened.append((column + 2 * number, None))
         pieces.append("[")

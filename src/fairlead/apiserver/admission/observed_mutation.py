@@ -9,10 +9,11 @@ unless its own template states the field.
     dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
     new pod        containers: app, istio-proxy
 
-The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. If a
-workload owns another workload directly, the pods of both get the same. A pod is compared only with
-the template from which it was created. Amounts of a pod that was resized in place are ignored,
-except those of VerticalPodAutoscaler, because its webhook sets them again.
+The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. In
+general, all pods that the controller of an observed owner controls, directly or through a
+ReplicaSet or StatefulSet, get the additions. A pod is compared only with the template from which it
+was created. Amounts of a pod that was resized in place are ignored, except those of
+VerticalPodAutoscaler, because its webhook sets them again.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration

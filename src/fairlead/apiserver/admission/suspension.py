@@ -52,7 +52,7 @@ class WebhookAnswer(Struct, frozen=True, kw_only=True):
 
 
 PAUSE: Final = WebhookCall(url="", ca="", timeout_s=0, body=b"")
-"""Calls no webhook. A request with a large body yields PAUSE to let other requests run first."""
+"""Not a webhook call: a request with a large body yields PAUSE to let other requests run first."""
 LARGE_BYTES: Final = 64 << 10  # Handling a body of this size takes milliseconds.
 
 # Yields the webhooks to call, one at a time, receives their answers, and returns the result.

@@ -130,8 +130,8 @@ def _client_usage_problem(usages: Sequence[str]) -> str:
 def _name_problem(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
     """Return the reason why the subjectAltNames of `request` are not allowed; "" if they are.
 
-    A serving certificate needs DNS names or IP addresses. A client certificate must not have
-    subjectAltNames.
+    A serving certificate (`is_server`) needs DNS names or IP addresses. A client certificate must
+    not have subjectAltNames.
     """
     names = list(_alternatives(request) or ())
     if is_server and not any(isinstance(one, x509.DNSName | x509.IPAddress) for one in names):

@@ -12,7 +12,7 @@ from fairlead.apiserver.error import ApiError
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:
-    """Return a ComponentStatus with the condition Healthy."""
+    """Return the ComponentStatus `name`, whose condition Healthy is True if `is_healthy` is set."""
     condition = {"type": "Healthy", "status": str(is_healthy), "message": message}
     return {"metadata": {"name": name}, "conditions": [condition]}
 

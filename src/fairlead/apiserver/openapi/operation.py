@@ -178,7 +178,10 @@ def delete_collection_operation(subject: Subject) -> Json:
 
 
 def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
-    """Return the operation that deletes an object; it responds with a Status or the object."""
+    """Return the operation that deletes an object.
+
+    The response is the object if `returns_object` is set, otherwise a Status.
+    """
     response_type = subject.object_type if returns_object else _STATUS
     return operation(
         subject,
@@ -271,7 +274,8 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
 def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
     """Return the operation of a deprecated watch path.
 
-    The path names all objects of a kind if `is_list` is True, otherwise one object.
+    The path names all objects of a kind if `is_list` is True, otherwise one object. If
+    `all_namespaces` is set, it names the objects of a namespaced kind in all namespaces.
     """
     name = subject.operation_id("watch", "List" if is_list else "")
     if all_namespaces:

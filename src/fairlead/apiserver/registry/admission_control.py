@@ -73,8 +73,9 @@ class AdmissionControl:
     ) -> AdmissionAttributes:
         """Return the admission attributes of a request.
 
-        Mutating plugins are reinvoked only for requests of API clients, not for controllers'
-        writes.
+        `old` is the stored object that an update replaces, `subresource` is "" for the object
+        itself, and `write` is the context of the request. Mutating plugins are reinvoked only for
+        requests of API clients, not for controllers' writes.
         """
         reinvocation = None
         if write.user is not None:
@@ -128,7 +129,7 @@ class AdmissionControl:
     ) -> WebhookCalls[Json]:
         """Run all plugins, and return the object with the changes of the mutating plugins.
 
-        Raises ApiError if a plugin refuses the object.
+        The arguments are those of `attributes`. Raises ApiError if a plugin refuses the object.
         """
         attributes = self.attributes(
             operation, kind, obj, old=old, subresource=subresource, write=write

@@ -46,8 +46,9 @@ def prepared_for_create(
 ) -> Json:
     """Return `obj` with the metadata and status of a new object.
 
-    `timestamp` is the time of creation. For a kind with a status subresource, `zero_status` (None:
-    no status) replaces the client's status, unless the strategy sets or accepts a status.
+    `uid` is the object's new uid, and `timestamp` is the time of creation. For a kind with a status
+    subresource, `zero_status` (None: no status) replaces the client's status, unless the strategy
+    sets or accepts a status.
     """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}

@@ -85,7 +85,9 @@ def load(
 ) -> LoadedObjects:
     """Fill `storage` with `manifests` and the system priority classes.
 
-    Return the views of the objects in listing order.
+    Return the views of the objects in listing order. `ids` generates missing uids, `registry` sets
+    defaults and validates, and `admission` sets the fields of pods that the scheduler reads. `now`
+    is the creation time (ns since 1970) of objects without one.
 
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
     names the object. After an error, the store must not be used.

@@ -88,8 +88,10 @@ class PodCopying(Struct, frozen=True):
 class Store:
     """Stores objects by the API server's rules. Every argument `now` is in ns since 1970.
 
-    `storage` is the lower layer, which subresources and watches also use. `admission` runs the
-    plugins; a subresource with its own type, such as Binding, calls it directly.
+    An argument `write` is the context of a request: its user, options and callbacks; by default,
+    the server itself writes. `storage` is the lower layer, which subresources and watches also use.
+    `admission` runs the plugins; a subresource with its own type, such as Binding, calls it
+    directly.
     """
 
     def __init__(
@@ -102,10 +104,11 @@ class Store:
         storage: Storage | None = None,
         copying: PodCopying | None = None,
     ) -> None:
-        """`ids` generates uids and names. The plugins in `admission` run in the given order.
+        """`ids` generates uids and names, and `registry` has the rules of all kinds.
 
-        If `storage` is given, `log_capacity` is ignored. If `copying` is given, a pod is created
-        as a copy of an equal pod, which is faster (see `PodCopies`).
+        The plugins in `admission` run in the given order. The log keeps the newest `log_capacity`
+        changes; if `storage` is given, `log_capacity` is ignored. If `copying` is given, a pod is
+        created as a copy of an equal pod, which is faster (see `PodCopies`).
         """
         self.storage = Storage(log_capacity) if storage is None else storage
         self.ids = ids

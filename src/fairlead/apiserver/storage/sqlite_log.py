@@ -153,7 +153,10 @@ class SqliteLog:
     """The SQLite file at `path`; not for concurrent use by several threads."""
 
     def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
-        """Open or create the file; see WriteAheadLog. Raises SqliteLogError."""
+        """Open or create the file.
+
+        The arguments are those of WriteAheadLog. Raises SqliteLogError.
+        """
         self._path = path
         self._log_capacity = log_capacity
         self._uncompacted = 0
@@ -391,7 +394,10 @@ def free_bytes_at(path: Path) -> int | None:
 
 
 def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
-    """Open or create the file. Raises SqliteLogError, sqlite3.Error."""
+    """Open or create the file; if `synced` is set, every commit is synced to the disk.
+
+    Raises SqliteLogError, sqlite3.Error.
+    """
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     # One process owns the file. A second process is refused, because its versions would mix with
     # those of the first.

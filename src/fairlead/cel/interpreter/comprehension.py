@@ -158,7 +158,10 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all` (ends at a false item) or `exists` (ends at a true item)."""
+    """Return the closure of `all` if `is_all` is set, otherwise of `exists`.
+
+    `all` ends at the first false item, and `exists` at the first true item.
+    """
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:

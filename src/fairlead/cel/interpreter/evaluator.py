@@ -343,7 +343,9 @@ def _answer(other: Evaluate, run: Run) -> Any:
 
 
 def _alternative(one: Evaluate, other: Evaluate, *, is_value: bool) -> Evaluate:
-    """Return the closure of `a.or(b)` or `a.orValue(b)`, which evaluates `b` if `a` is absent.
+    """Return the closure of `a.orValue(b)` if `is_value` is set, otherwise of `a.or(b)`.
+
+    The closure evaluates `b` only if `a` is absent.
 
     upstream: cel-go's cel/library.go: evalOptionalOr, evalOptionalOrValue
     """

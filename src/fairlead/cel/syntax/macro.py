@@ -149,7 +149,10 @@ class _Expansion:
 
 
 def expanded(call: Call, factory: NodeFactory, *, has_bindings: bool) -> Node:
-    """Return the expansion of a macro call; return any other call unchanged. Raises MacroError."""
+    """Return the expansion of a macro call; return any other call unchanged.
+
+    The macro `cel.bind` is expanded only if `has_bindings` is set. Raises MacroError.
+    """
     count = len(call.arguments)
     if call.target is None:
         is_test = call.function == "has" and count == 1

@@ -108,7 +108,7 @@ class _Parser:
     """A parser of one expression: its tokens, the position of the next token, and the problems."""
 
     def __init__(self, expression: str, *, has_bindings: bool) -> None:
-        """Start at the first token of `expression`."""
+        """Start at the first token of `expression`; `has_bindings` permits the macro `cel.bind`."""
         self.problems: list[tuple[int, str]] = []
         self.factory = NodeFactory()
         self._has_bindings = has_bindings

@@ -357,7 +357,7 @@ class Cluster:
             self._note_member(pod, is_scheduled=False)
 
     def _note_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:
-        """Record in the pod's PodGroup whether `pod` is assumed on a node."""
+        """Record in the PodGroup of `pod` whether the pod is assumed on a node (`is_scheduled`)."""
         if pod.pod.spec.scheduling_group is not None and self.pod_groups.has_member(pod):
             self.pod_groups.put_member(pod, is_scheduled=is_scheduled)
 

@@ -314,7 +314,7 @@ class NodeTable:
             np.add.at(self.nonzero[column], rows, amounts.repeat(sizes))
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Remove `pod` from the node's sums; the inverse of `add_pod`."""
+        """Remove `pod` from the node's sums; undoes `add_pod`. Only forks set `log` to False."""
         info.remove_pod(pod)
         self.pod_index.remove(info.row, pod)
         if pod.shape.has_volumes:

@@ -18,7 +18,7 @@ class PodClass:
     __slots__ = ("labels", "namespace", "is_removed", "terminating", "where")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
-        """Start without pods."""
+        """Start without pods; `terminating` is set if the pods of this class are being deleted."""
         self.namespace = namespace
         self.labels = labels
         self.terminating = terminating

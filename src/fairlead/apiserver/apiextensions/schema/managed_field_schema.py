@@ -88,7 +88,10 @@ def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
 def _fields(
     schema: Structural, *, keeps_unknown: bool
 ) -> tuple[dict[str, Field], dict[str, object]]:
-    """Return (schemas of the declared fields, defaults of declared fields), both by field name."""
+    """Return (schemas of the declared fields, defaults of declared fields), both by field name.
+
+    `keeps_unknown` is True if this value or an enclosing value preserves unknown fields.
+    """
     fields = {
         name: _field(value_schema(inner, keeps_unknown=keeps_unknown))
         for name, inner in schema.properties.items()
@@ -102,7 +105,10 @@ def _fields(
 
 
 def _other_fields(schema: Structural, *, keeps_unknown: bool) -> Schema | None:
-    """Return the schema of undeclared fields; None if undeclared fields are not allowed."""
+    """Return the schema of undeclared fields; None if undeclared fields are not allowed.
+
+    `keeps_unknown` is True if this value or an enclosing value preserves unknown fields.
+    """
     if schema.additional is not None:
         return value_schema(schema.additional, keeps_unknown=keeps_unknown)
     return ANYTHING if keeps_unknown else None

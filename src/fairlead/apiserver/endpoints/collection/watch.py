@@ -45,7 +45,10 @@ class WatchEventEncoder(Protocol):
         ...
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return whether all watches with an equal encoder can send the same line for a change."""
+        """Return whether all watches with an equal encoder can send the same line for a change.
+
+        `is_first` is True if the line would be the watch's first event.
+        """
         ...
 
 
@@ -96,7 +99,7 @@ class Watch:
         content_type: str,
         close: Callable[[Watch], None],
     ) -> None:
-        """`close` is called with this watch when the watch ends."""
+        """`close` is called with this watch at its end; `content_type` is that of the response."""
         self.scope = scope
         self.timeout_s = timeout_s
         self.bookmark_s = bookmark_s

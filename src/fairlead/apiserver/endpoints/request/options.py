@@ -98,7 +98,10 @@ class ListOptions(Struct, frozen=True):
 
 
 def list_options(request: Request, *, is_watch: bool) -> ListOptions:
-    """Return the ListOptions in the query. Raises ApiError 400, 422."""
+    """Return the ListOptions in the query of a list, or of a watch if `is_watch` is set.
+
+    Raises ApiError 400 or 422 if a parameter is invalid.
+    """
     timeout_s, limit = integer(request, "timeoutSeconds"), integer(request, "limit") or 0
     labels, fields = request.parameter("labelSelector"), request.parameter("fieldSelector")
     if labels or fields:

@@ -46,7 +46,8 @@ def in_set_order(
 
     `before` is the original list. The sorted lists are merged from the front. An item of `rest`
     comes next if `before` has it in front of the next item of `from_patch`; otherwise the item of
-    `from_patch` comes next. `key` is the merge key, "" for scalars. Raises ApiError 500.
+    `from_patch` comes next. `key` is the merge key; it is ignored unless `are_objects` is set,
+    because scalars are compared as a whole. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)

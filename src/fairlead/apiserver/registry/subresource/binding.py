@@ -40,7 +40,8 @@ def bind(  # noqa: PLR0913 - the parts of one request
 ) -> WebhookCalls[Json]:
     """Assign the pod `name` to `node`, and return the stored pod. The node need not exist.
 
-    `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. Raises
+    `labels` and `annotations` are added to the pod. A non-empty `uid` is a precondition. A
+    `dry_run` runs all checks but stores nothing. `write` is the context of the request. Raises
     ApiError 404 if the pod does not exist, and 500 if `node` is "". Raises ApiError 409 if the uid
     differs, or if the pod is already assigned, terminating or gated.
     """

@@ -61,10 +61,10 @@ def evict(  # noqa: PLR0913 - the parts of one request
     """Delete the pod if its budget allows this; return the pod's last version.
 
     If `grace_period_s` is None, the pod's own grace period applies. A non-empty `uid` or
-    `resource_version` is a precondition. Raises ApiError 404 if the pod does not exist, and 409 if
-    a precondition fails. Raises ApiError 429 if the budget allows no disruption or its controller
-    has not processed it yet, 403 if the budget's status is invalid, and 500 if several budgets
-    select the pod.
+    `resource_version` is a precondition. A `dry_run` runs all checks but changes nothing. Raises
+    ApiError 404 if the pod does not exist, and 409 if a precondition fails. Raises ApiError 429 if
+    the budget allows no disruption or its controller has not processed it yet, 403 if the budget's
+    status is invalid, and 500 if several budgets select the pod.
     """
     pod = store.get(POD, namespace, name)
     require(POD, pod, uid=uid or None, resource_version=resource_version or None)

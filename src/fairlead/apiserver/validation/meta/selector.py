@@ -59,7 +59,10 @@ def _check_requirement(
     may_compare: bool,
     strict: bool = True,
 ) -> Causes:
-    """Yield the errors of a requirement on labels; `may_compare` allows the operators Gt and Lt."""
+    """Yield the errors of a requirement on labels.
+
+    `may_compare` allows the operators Gt and Lt. Label values are checked only if `strict` is set.
+    """
     match requirement.operator:
         case "In" | "NotIn":
             if not requirement.values:

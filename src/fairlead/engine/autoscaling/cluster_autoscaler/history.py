@@ -73,7 +73,10 @@ class AutoscalerHistory:
         self.staying: Mapping[str, str] = {}
 
     def node_added(self, node: Node, now: Instant, *, is_own: bool) -> None:
-        """Record the addition of `node` if it belongs to a node group."""
+        """Record the addition of `node` if it belongs to a node group.
+
+        `is_own` is set if the autoscaler requested the node.
+        """
         group = self._provider.node_group_for(node.spec.provider_id)
         if group is not None:
             self.arrivals.append(NodeArrival(now, node.metadata.name, group.id, is_own))

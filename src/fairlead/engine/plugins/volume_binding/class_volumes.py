@@ -66,7 +66,7 @@ class ClassVolumes:
         self._traits = _interned([traits_of(one) for one in self.volumes])
 
     def set_free(self, position: int, *, free: bool) -> None:
-        """Set whether claims may take the volume at `position`."""
+        """Set whether the volume at `position` is `free`, so that claims may take it."""
         self.is_free[position] = free
 
     # --- selection -------------------------------------------------------------------------

@@ -171,7 +171,8 @@ class Rollouts(Struct):
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
         """Set the sizes of implied ReplicaSets in the rules for their pods.
 
-        An implied ReplicaSet has no API object to scale.
+        An implied ReplicaSet has no API object to scale. If `is_loaded` is set, no pods are created
+        or deleted yet.
         """
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):

@@ -336,7 +336,10 @@ class Volumes:
             self._index.restore_volume(step.volume)
 
     def _handle_outcome(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
-        """Sync the claim again after the last outcome of its step, with a delay after a failure."""
+        """Sync the claim again after the last outcome of its step.
+
+        The sync is delayed if a command of the step has `failed`.
+        """
         _, key = self._in_flight.pop(id(command), (None, None))
         if key is None:
             return []

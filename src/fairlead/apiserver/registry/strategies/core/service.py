@@ -44,8 +44,8 @@ _ADDRESSED: Final = (
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
     """Return an updated Service that keeps the addresses that its new type uses.
 
-    Raises ApiError 422 if the cluster IP changes or a requested address is not available, and 500
-    if no address is left.
+    A `dry_run` allocates nothing and sets placeholders. Raises ApiError 422 if the cluster IP
+    changes or a requested address is not available, and 500 if no address is left.
     """
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}

@@ -34,7 +34,8 @@ class TopologyGroup:
     """One spread, affinity or anti-affinity term over the domains of the label `key`.
 
     `counts` maps domains to the number of pods that the term selects; in an inverse group, to the
-    number of pods that have the term.
+    number of pods that have the term. In all methods, `selects` is set if the term selects the pod
+    that is to be placed.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term

@@ -86,7 +86,7 @@ def _volume_alternatives(volume: PersistentVolume) -> Alternatives:
 def _term(term: NodeSelectorTerm, is_local: bool) -> Requirements | None:  # noqa: FBT001
     """Return the requirements of a node selector term; None if it has no expressions.
 
-    The hostname requirement of a local volume is ignored.
+    The hostname requirement of a local volume (`is_local`) is ignored.
     """
     stated = term.match_expressions
     kept = [one for one in stated if not (is_local and one.key == HOSTNAME)]
