@@ -8,8 +8,8 @@ The objects are returned in the order in which a new client would list them, reg
 order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
 The input is a JSON value, a `DumpedObject` (the text of an object together with its typed view), or
-`DumpedReplicas`. The latter two are stored without changes. A text is decoded when the storage
-first reads it. Most objects of a dump are never read.
+`DumpedReplicas`. A `DumpedObject` and `DumpedReplicas` are stored without changes. Their text is
+decoded when the storage first reads it. Most objects of a dump are never read.
 
 upstream: client-go lists every kind in the order of its keys
 """

@@ -1,6 +1,7 @@
 """CEL expressions of webhooks and policies, and the variables they can use.
 
-    object, oldObject     the new and the stored object; null for DELETE and CREATE respectively
+    object                the new object; null for DELETE
+    oldObject             the stored object; null for CREATE
     request               the AdmissionRequest without the objects
     namespaceObject       the Namespace of the object; null if the object is cluster-scoped
     params                the parameters that the policy's binding selects

@@ -28,7 +28,7 @@ class Backfill:
             _place_best_effort(session, job)
         if session.reservation is not None and session.reservation.starts_at is not None:
             for job in _in_order(session):
-                _fill_holes(session, session.reservation, job)
+                _place_short_tasks(session, session.reservation, job)
 
 
 def _in_order(session: Session) -> list[JobInfo]:
@@ -40,7 +40,7 @@ def _in_order(session: Session) -> list[JobInfo]:
     )
 
 
-def _fill_holes(session: Session, reservation: Reservation, job: JobInfo) -> None:
+def _place_short_tasks(session: Session, reservation: Reservation, job: JobInfo) -> None:
     """Place the tasks of `job` that end by `reservation.starts_at`, if that makes `job` ready.
 
     Skips the job that has the reservation, and jobs of overused queues.

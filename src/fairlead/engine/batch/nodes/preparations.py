@@ -175,7 +175,7 @@ class Preparations:
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:
         group = self._groups[prepared.pod.id]
         if prepared.refusal is not None:
-            return self._abandon(group, prepared.refusal)
+            return self._cancel(group, prepared.refusal)
         group.preparing.pop(prepared.pod.id, None)
         return self._continue_group(group)
 
@@ -184,7 +184,7 @@ class Preparations:
             return PreparationCommands()
         return PreparationCommands(_binds(self._end(group)))
 
-    def _abandon(self, group: DispatchGroup, refusal: Status) -> PreparationCommands:
+    def _cancel(self, group: DispatchGroup, refusal: Status) -> PreparationCommands:
         return PreparationCommands(taken_back=self._end(group), refusal=refusal)
 
     def _end(self, group: DispatchGroup) -> list[TaskInfo]:
@@ -207,7 +207,7 @@ class Preparations:
         group.preparing.pop(pod_id, None)
         rest = [self._jobs.tasks[one] for one in group.members if one in self._jobs.tasks]
         if any(not task.job.is_ready for task in rest):
-            return self._abandon(group, error("too few members of the gang are left"))
+            return self._cancel(group, error("too few members of the gang are left"))
         return self._continue_group(group)
 
     def bound(self, pod_id: str) -> None:

@@ -9,7 +9,7 @@ Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of b
 constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
 
     r1: a          taken
-    r1: a, b       rejected by the constraint; so is a, c: `a` is given back
+    r1: a, b       rejected by the constraint, as is a, c: `a` is given back
     r1: b, c       taken
     r2:            a violates the constraint, b and c are taken: no candidate left, c is given back
     r1: b          no candidate after c: `b` is given back, then nothing is left: no solution

@@ -105,7 +105,7 @@ class AttachedVolumes:
         if None in (pods, nodes, changes) or self._capacity != table.capacity:
             self._capacity = table.capacity
             self._forget_all()
-            self._file_attachments()
+            self._index_attachments()
             attached_to = map(table.find, self._attachments_on)
             there = {node.row for node in attached_to if node is not None}
             dirty = dict.fromkeys(sorted(there.union(table.volume_use.pods)))
@@ -126,20 +126,20 @@ class AttachedVolumes:
         if old is not None:
             del self._attachments_on[old.spec.node_name][name]
         if new is not None:
-            self._file(new)
+            self._index(new)
         for one in (old, new):
             node = self._table.find(one.spec.node_name) if one is not None else None
             if node is not None:
                 rows[node.row] = None
         return rows
 
-    def _file_attachments(self) -> None:
+    def _index_attachments(self) -> None:
         self._attachments.clear()
         self._attachments_on.clear()
         for one in self._related.all_of(VolumeAttachment):
-            self._file(one)
+            self._index(one)
 
-    def _file(self, one: VolumeAttachment) -> None:
+    def _index(self, one: VolumeAttachment) -> None:
         self._attachments[one.key] = one
         self._attachments_on.setdefault(one.spec.node_name, {})[one.key] = one
 

@@ -90,9 +90,10 @@ class ClusterVerdicts(Struct, frozen=True):
     def _rejection_beside_nominated(
         self, pod: PodInfo, state: CycleState, node: NodeInfo
     ) -> Status | None:
-        """Return the rejection of `node` if all pods nominated to it were there.
+        """Return why `node` rejects `pod` if the pods nominated to `node` count as running on it.
 
-        `state` is changed, and restored at the end.
+        Only nominated pods that compete with `pod` count; None if there are none, or if the node
+        fits. `state` is changed, and restored at the end.
         """
         framework = self.framework
         rivals = framework.nominator.competing_pods_on(node.name, pod)

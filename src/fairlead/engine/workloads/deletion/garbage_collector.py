@@ -197,7 +197,7 @@ class GarbageCollector(Struct):
             if orphaning:
                 commands.append(_disowned(dependent, orphaning[0]))
             elif gone:
-                commands += self._abandon(dependent, gone[0])
+                commands += self._handle_owner_deletion(dependent, gone[0])
         owner = self._waiting.pop(uid, None) or self._orphaning.get(uid)
         return commands if owner is None else commands + self._end(owner)
 
@@ -309,7 +309,7 @@ class GarbageCollector(Struct):
             self._unconfirmed[meta.uid] = known
         self._report_foreign_owner(known)
         gone = [key for key in known.keys if key in self._gone or key in self._waiting]
-        commands = self._abandon(known, gone[0]) if gone else []
+        commands = self._handle_owner_deletion(known, gone[0]) if gone else []
         # `one` may have blocked the deletion of its previous owners.
         waiting = [self._waiting[key] for key in before if key in self._waiting]
         return commands + [
@@ -338,7 +338,7 @@ class GarbageCollector(Struct):
                 if owner in self._orphaning:  # the patch of its owners failed or is in flight
                     commands.append(_disowned(dependent, owner))
                 else:
-                    commands += self._abandon(dependent, owner)
+                    commands += self._handle_owner_deletion(dependent, owner)
         return commands
 
     def _note_gone(self, owner: str) -> None:
@@ -372,7 +372,7 @@ class GarbageCollector(Struct):
             return [_without(owner, FOREGROUND)]
         if not is_news:
             return []
-        return [command for one in dependents for command in self._abandon(one, uid)]
+        return [command for one in dependents for command in self._handle_owner_deletion(one, uid)]
 
     def _release_owners(self, uid: str) -> list[Command]:
         """Remove the finalizer of the owners that waited only for the deleted dependent `uid`."""
@@ -426,7 +426,7 @@ class GarbageCollector(Struct):
 
     # --- dependents ----------------------------------------------------------------------------
 
-    def _abandon(self, dependent: _Dependent, owner: str) -> list[Command]:
+    def _handle_owner_deletion(self, dependent: _Dependent, owner: str) -> list[Command]:
         """Handle the deletion of `owner`: delete `dependent`, or remove the reference to `owner`.
 
         The reference is removed if `dependent` has another owner that is not being deleted.

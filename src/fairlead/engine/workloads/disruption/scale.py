@@ -138,15 +138,15 @@ class Scales(Struct):
         """
         scales: dict[object, int] = {}
         for owner in owners:
-            behind = self._behind(namespace, owner)
-            custom = self._custom(namespace, owner) if behind is None else None
+            scaled = self._scaled_object(namespace, owner)
+            custom = self._custom(namespace, owner) if scaled is None else None
             if custom is not None:
                 scales[owner.uid] = custom
-            elif behind is None:
+            elif scaled is None:
                 self._check_kind(owner.kind)
                 scales[owner.uid or owner] = self._pods[namespace, owner].peak
             else:
-                scales[_path(behind)] = behind.spec.replicas
+                scales[_path(scaled)] = scaled.spec.replicas
         return sum(scales.values())
 
     def _check_kind(self, kind: str) -> None:
@@ -160,7 +160,8 @@ class Scales(Struct):
     def is_known(self, namespace: str, owner: OwnerReference) -> bool:
         """Return whether the scale of `owner` comes from an object, not from counted pods."""
         return (
-            self._behind(namespace, owner) is not None or self._custom(namespace, owner) is not None
+            self._scaled_object(namespace, owner) is not None
+            or self._custom(namespace, owner) is not None
         )
 
     def _custom(self, namespace: str, owner: OwnerReference) -> int | None:
@@ -177,7 +178,7 @@ class Scales(Struct):
             raise BudgetError(str(cause)) from cause
         return found.replicas if found is not None else None
 
-    def _behind(self, namespace: str, owner: OwnerReference) -> Scalable | None:
+    def _scaled_object(self, namespace: str, owner: OwnerReference) -> Scalable | None:
         """Return the object with the scale for the pods of `owner`, or None if it is unknown.
 
         For a ReplicaSet of a Deployment, this is the Deployment.

@@ -169,7 +169,7 @@ class Drain:
         """Load pods before nodes, because a drain may be requested in the snapshot."""
         if self._pods or self._loaded:
             for pod in loaded.bound.values():
-                self._file(pod)
+                self._index(pod)
         else:
             self._loaded = dict(loaded.bound_pods)
         nodes = (one for one in loaded.others if isinstance(one, Node))
@@ -206,7 +206,7 @@ class Drain:
     def _see_pod(self, pod: Pod) -> list[Command]:
         node = pod.spec.node_name
         is_new = pod.key not in self._pods_on(node)
-        self._file(pod)
+        self._index(pod)
         drain = self._drains.get(node)
         if drain is None:
             return []
@@ -214,7 +214,7 @@ class Drain:
             return self._evict(drain, pod)
         return []
 
-    def _file(self, pod: Pod) -> None:
+    def _index(self, pod: Pod) -> None:
         if pod.spec.node_name:
             self._pods_on(pod.spec.node_name)[pod.key] = pod
 

@@ -137,7 +137,7 @@ class JobRule:
                 now=now,
             )
         if self.progress.finished is not None:
-            return self._wind_up(pods, now)
+            return self._delete_active_pods(pods, now)
         if self.is_deleting:
             return NOTHING
         if spec.suspend:
@@ -176,7 +176,7 @@ class JobRule:
             parse_timestamp(reported) if reported and not is_resumed else floor_second(now)
         )
 
-    def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
+    def _delete_active_pods(self, pods: PodSet, now: Instant) -> Plan:
         """Return a plan that deletes the active pods of a finished Job.
 
         Once no pod is running or terminating, record the end of the Job.

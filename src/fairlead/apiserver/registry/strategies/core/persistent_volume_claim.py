@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: copies dataSource to dataSourceRef and vice versa.
+"""PersistentVolumeClaims: if only one of dataSource and dataSourceRef is set, sets the other.
 
 upstream: pkg/registry/core/persistentvolumeclaim/strategy.go,
 pkg/api/persistentvolumeclaim/util.go:DropDisabledFields,
@@ -45,14 +45,14 @@ def _sourced(spec: Json, before: Json) -> Json:
     that was already set in `before`, the previous spec of the claim, is not dropped.
     """
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
-    is_far = reference is not None and bool(reference.get("namespace"))
-    if is_far and before.get(_REFERENCE) is None:  # an alpha feature, disabled here
-        reference, is_far = None, False
+    is_cross_namespace = reference is not None and bool(reference.get("namespace"))
+    if is_cross_namespace and before.get(_REFERENCE) is None:  # an alpha feature, disabled here
+        reference, is_cross_namespace = None, False
     if source is not None and before.get(_SOURCE) is None and not is_kept_source(source):
         source = None
     if reference is None:
         reference = source
-    elif source is None and not is_far:
+    elif source is None and not is_cross_namespace:
         source = {key: reference[key] for key in reference if key != "namespace"}
     sources = {_SOURCE: source, _REFERENCE: reference}
     rest = {key: value for key, value in spec.items() if key not in sources}

@@ -40,8 +40,8 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    A pod without a controller is the only pod of its group, and so is a DaemonSet pod. If a pod
-    differs from the pods of the first ten groups of its controller, it is also alone in its group.
+    A pod without a controller and a DaemonSet pod each get a group of their own, as does a pod that
+    differs from the pods of the first ten groups of its controller.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}
