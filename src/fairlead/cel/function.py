@@ -44,7 +44,7 @@ def free(
 ) -> Function:
     """Return an overload that is called as a function, `name(taken…)`.
 
-    The arguments are the fields of Function.
+    The arguments are the fields `name`, `taken`, `does`, `cost` and `is_metered` of Function.
     """
     return Function(name, taken, does, cost, is_metered=is_metered)
 
@@ -60,7 +60,7 @@ def member(
     """Return an overload that is called as a method, `receiver.name(arguments…)`.
 
     `taken` contains the type of the receiver, then the types of the arguments. The other arguments
-    are the fields of Function.
+    are the fields `name`, `does`, `cost` and `is_metered` of Function.
     """
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 

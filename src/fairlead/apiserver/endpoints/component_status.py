@@ -12,7 +12,10 @@ from fairlead.apiserver.error import ApiError
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:
-    """Return the ComponentStatus `name`, whose condition Healthy is True if `is_healthy` is set."""
+    """Return the ComponentStatus `name`.
+
+    Its condition Healthy has the status `is_healthy` and the message `message`.
+    """
     condition = {"type": "Healthy", "status": str(is_healthy), "message": message}
     return {"metadata": {"name": name}, "conditions": [condition]}
 

@@ -90,9 +90,10 @@ class RequestScope(Struct, frozen=True):
         return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
     def respond(self, obj: StoredObject, code: int = 200, kind: Kind | None = None) -> Response:
-        """Return a response with the object `obj` of `kind` (default: the kind of the path).
+        """Return a response with the HTTP status `code` and the object `obj` of `kind`.
 
-        Raises ApiError 406.
+        `kind` None means the kind of the path. Raises ApiError 406 if the client accepts none of
+        the media types of the response.
         """
         media_type, include = self.negotiate(), self.request.parameter("includeObject")
         renderer = self.deps.renderer
@@ -110,7 +111,7 @@ class RequestScope(Struct, frozen=True):
         return Response(200, body, media_type.media_type, warnings=tuple(self.warnings))
 
     def respond_json(self, value: Json, code: int = 200) -> Response:
-        """Return a response with a Status or another object that is never shown as a Table."""
+        """Return a response with the HTTP status `code` and `value`, never as a Table."""
         media_type = error_media_type(self.request.headers.get("accept", ""))
         body = (text_of(media_type, value),)
         return Response(code, body, media_type, warnings=tuple(self.warnings))

@@ -303,7 +303,10 @@ def _written(
 
 
 def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:
-    """Return the response with the Status of a refusal, in a media type that the client accepts."""
+    """Return the response with the Status of a refusal, in a media type that the client accepts.
+
+    `warnings` are sent as Warning headers.
+    """
     media_type = error_media_type(request.headers.get("accept", ""))
     headers: Headers = ()
     if refusal.retry_after_s:

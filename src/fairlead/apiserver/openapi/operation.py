@@ -92,9 +92,9 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 ) -> Json:
     """Return an operation; `action` is its x-kubernetes-action, `name` its operationId.
 
-    `definitions` are (status code, response type) pairs; `query` contains parameter names. `body`
-    is the requestBody. `about` is the operation's (group, version, kind), by default that of
-    `subject`.
+    `definitions` are (status code, response type) pairs; `media_types` are those of the responses;
+    `query` contains parameter names. `body` is the requestBody. `about` is the operation's (group,
+    version, kind), by default that of `subject`.
     """
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)

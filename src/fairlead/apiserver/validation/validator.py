@@ -132,7 +132,7 @@ class ApiValidator:
     ) -> None:
         """Refuse an invalid status update. `new` is `old` with a different status and metadata.
 
-        Raises ApiError.
+        The rules of `subresource` apply. Raises ApiError.
         """
         kept = check_metadata_update(rules, old, new)
         if kind.custom is not None:
@@ -199,7 +199,7 @@ class SimulationValidator:
     ) -> None:
         """Refuse an invalid status update. `new` is `old` with a different status.
 
-        Raises ApiError.
+        `subresource` has no effect. Raises ApiError.
         """
         del rules, old, subresource
         self.validate_status(kind, new, new.get("status", {}))

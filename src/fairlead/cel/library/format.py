@@ -126,7 +126,7 @@ def _hexadecimal(value: Any, clause: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return `value` as `%s` prints it."""
+    """Return `value` as `%s` prints it; raises ValueError for a type that `%s` does not support."""
     match value:
         case None:
             return "null"

@@ -72,7 +72,7 @@ class _Expansion:
 
     @property
     def target(self) -> Node:
-        """The value on which the macro is called."""
+        """The value on which the macro is called. Raises ValueError if the macro has none."""
         if self._target is None:
             raise ValueError("a macro without a target")
         return self._target
@@ -82,7 +82,7 @@ class _Expansion:
         return self._factory.literal(self._place, kind, value)
 
     def name(self, name: str = ACCUMULATOR) -> Identifier:
-        """Return a new variable node; by default it is the accumulator."""
+        """Return a new node for the variable `name`, by default the accumulator."""
         return Identifier(self._factory.id_at(self._place), name)
 
     def call(self, function: str, *arguments: Node) -> Call:

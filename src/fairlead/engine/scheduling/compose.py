@@ -161,7 +161,7 @@ class _PluginBuilder(Struct, frozen=True):
     meter: Meter | None
 
     def plugin(self, name: str) -> Plugin:
-        """Build and check the plugin `name`."""
+        """Build and check the plugin `name`. Raises ProfileError if it is unknown or invalid."""
         plugin = self._built(name)
         if name not in self.out_of_tree:
             return self.metered(plugin)
@@ -208,7 +208,10 @@ class _PluginBuilder(Struct, frozen=True):
         return plugin if self.meter is None else self.meter.measured(plugin)
 
     def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
-        """Build the framework with `plugins`, which are (plugin, weight) pairs."""
+        """Build the framework with `plugins`, which are (plugin, weight) pairs.
+
+        Raises ProfileError if the plugins at an extension point are invalid (see PointError).
+        """
         try:
             found = Framework(self.profile, plugins, self.handle)
         except PointError as cause:
@@ -218,7 +221,10 @@ class _PluginBuilder(Struct, frozen=True):
         return found
 
     def policy(self, plugins: list[Plugin], default: PreemptionPolicy) -> PreemptionPolicy:
-        """Return the preemption policy `default` with the changes that `plugins` define."""
+        """Return the preemption policy `default` with the changes that `plugins` define.
+
+        Raises ProfileError if a plugin fails.
+        """
         try:
             return policy_of(plugins, default)
         except PluginFault as fault:

@@ -47,6 +47,7 @@ def run_post_filters(
     """Run the PostFilter plugins in order, and join their reasons.
 
     Stops at the first plugin that returns Success, Error or UnschedulableAndUnresolvable.
+    `extenders` narrow the candidates of a plugin that returns a shortlist.
     """
     found.state.write(found)
     reasons: list[str] = []

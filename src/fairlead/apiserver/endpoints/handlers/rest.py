@@ -172,7 +172,10 @@ def require_same_uid(kind: Kind, old: Json, new: Json) -> None:
 def write_of(
     scope: RequestScope, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
-    """Return the Write for a request: user, options and callbacks that the store needs."""
+    """Return the Write for a request: user, options and callbacks that the store needs.
+
+    `operation` and `subresource` ("" for the object itself) are recorded in managedFields.
+    """
     manager = scope.manager(options)
     track_fields = track(scope.kind, manager, operation, subresource, scope.now)
 

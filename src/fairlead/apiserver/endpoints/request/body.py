@@ -45,7 +45,10 @@ _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
 def values_max(kind: str, media_type: str = JSON) -> int:
-    """Return the maximum number of JSON values in the body of a request for objects of `kind`."""
+    """Return the maximum number of JSON values in the body of a request for objects of `kind`.
+
+    Patches, which are recognised by `media_type`, may have other limits than objects.
+    """
     if kind == CUSTOM_RESOURCE_DEFINITION.kind:
         return DEFINITION_VALUES_MAX
     return _VALUES_MAX_OF_PATCHES.get(media_type, VALUES_MAX)

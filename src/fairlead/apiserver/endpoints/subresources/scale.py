@@ -169,8 +169,8 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:
     """Return (spec, status) of the Scale of a custom resource.
 
-    If the replicas field is missing, spec has 0 replicas if `is_partial`; otherwise this raises
-    ApiError 500.
+    If the replicas field is missing, spec has 0 replicas if `is_partial` is set; otherwise ApiError
+    500 is raised.
     """
     replicas_found = paths.spec.find(obj) or ([0] if is_partial else [])
     if not replicas_found:

@@ -134,7 +134,7 @@ def from_fields_v1(node: Any) -> FieldSet:
 
 
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yield the fields of a set as text such as `.spec.containers[name="c"].image`.
+    """Yield the fields of a set as text: `prefix`, then e.g. `.spec.containers[name="c"].image`.
 
     All fields at one level come before the fields below that level, as upstream lists conflicts.
     """

@@ -104,7 +104,10 @@ def after_update(
     manager: Name,
     other_versions: OwnerVersions[Name] = _NO_OTHER_VERSIONS,
 ) -> dict[Name, FieldSet]:
-    """Return the owners after `manager` updates `old` to `new` in `version`."""
+    """Return the owners after `manager` updates `old` to `new` in `version`.
+
+    `other_versions` has the version of each manager whose set is not in `version`.
+    """
     # upstream: update.go:Update
     changes = _Changes(version, old, new)
     # Updates never conflict: they take fields as a forced apply does.

@@ -72,8 +72,8 @@ class DefaultPreemption:
     ) -> None:
         """Create the plugin.
 
-        `tie_break` chooses between candidates that the rules of `policy` rate as equal. If
-        `consults` is set, extenders filter the candidates first.
+        `args` bound the number of candidates. `tie_break` chooses between candidates that the rules
+        of `policy` rate as equal. If `consults` is set, extenders filter the candidates first.
         """
         self._plans = plans
         self._policy = policy or PreemptionPolicy()

@@ -101,7 +101,7 @@ class ScaleHistory(Struct):
         return max(_window(behavior.scale_up, 0), self._down_window(behavior))
 
     def recommend(self, replicas: int, at: Instant) -> None:
-        """Record the recommendation of a skipped sync."""
+        """Record that a sync at `at`, which was not run, would have recommended `replicas`."""
         self._recommendations.append((at, replicas))
 
     def normalize(
