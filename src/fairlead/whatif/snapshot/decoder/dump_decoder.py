@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 import msgspec
@@ -159,9 +160,7 @@ class DumpDecoder:
         """
         if len(texts) == 1:
             return None
-        if not self._pods.has_seen(texts.template):
-            self.decode(texts[0])  # learns the template
-        template = self._pods.template_of(texts.template)
+        template = self._pods.template_of(texts.template) or self._learned(texts)
         if template is None or not template.makes_replicas_of(texts.columns):
             return None
         found = DumpedReplicas(template, texts)
@@ -169,6 +168,23 @@ class DumpDecoder:
         if "" in newest or not self._form.has_replicas(found):
             return None
         return found, max(newest)
+
+    def _learned(self, texts: TemplateRows) -> PodTemplate | None:
+        """Learn the template of `texts`, and return it.
+
+        Return None if the template is not usable, or if the first pod is not in stored form. The
+        first pod is made from the template, because decoding its text as well would double the
+        time.
+        """
+        template = self._pods.learn_stated(texts.template)
+        if template is None:
+            return None
+        first = template.view_of(texts[0].strings)
+        with suppress(OverflowError):  # the pod contains a long integer
+            if not _has_own_annotations(first) and self._form.has(POD, first):
+                return template
+        self._pods.forget(texts.template)
+        return None
 
     def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
         """Return (object, its newest timestamp) if `text` matches the template of another pod.

@@ -252,10 +252,6 @@ class PodTexts:
         if template is not None:
             yield TemplateRows.of(template.texts, rows)
 
-    def has_seen(self, texts: JsonTemplate) -> bool:
-        """Return whether a pod with the template `texts` was decoded."""
-        return texts in self._of_texts
-
     def template_of(self, texts: JsonTemplate) -> PodTemplate | None:
         """Return the template of pods with `texts`; None if it is not learned or not usable."""
         return self._of_texts.get(texts)
@@ -263,7 +259,7 @@ class PodTexts:
     def learn(self, text: Text) -> None:
         """Record the text of a pod that was decoded and is in stored form."""
         if isinstance(text, TemplateText):
-            self._learn_stated(text.template)
+            self.learn_stated(text.template)
             return
         data = bytes(text)
         name = _workload_name(data)
@@ -276,12 +272,22 @@ class PodTexts:
             self._learn(workload, data)
         workload.latest = text
 
-    def _learn_stated(self, texts: JsonTemplate) -> None:
+    def learn_stated(self, texts: JsonTemplate) -> PodTemplate | None:
+        """Return the template of pods with `texts`, a template that the snapshot contains.
+
+        Returns None if the template is not usable. Raises msgspec.DecodeError if `texts` are not
+        JSON.
+        """
         if texts not in self._of_texts:
             self._of_texts[texts] = None
             if not has_marks(texts.sample):
                 with suppress(msgspec.ValidationError):
                     self._of_texts[texts] = PodTemplate(texts, self._decode)
+        return self._of_texts[texts]
+
+    def forget(self, texts: JsonTemplate) -> None:
+        """Remove the template of pods with `texts`, because a pod is not in stored form."""
+        del self._of_texts[texts]
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
         """Extend a template by `text`, or make one from `text` and an earlier text.
