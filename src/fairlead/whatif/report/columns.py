@@ -37,10 +37,11 @@ def column(values: Iterable[Any]) -> Any:
     listed = list(values)
     if any(issubclass(kind, float) for kind in set(map(type, listed))):
         listed = [finite(value) for value in listed]
-    index = {value: at for at, value in enumerate(dict.fromkeys(listed))}
-    if len(listed) < INTERNED_MIN or len(index) * 2 > len(listed):
+    distinct = dict.fromkeys(listed)
+    if len(listed) < INTERNED_MIN or len(distinct) * 2 > len(listed):
         return listed
-    return {"of": list(index), "at": [index[value] for value in listed]}
+    index = {value: at for at, value in enumerate(distinct)}
+    return {"of": list(distinct), "at": [index[value] for value in listed]}
 
 
 def table(rows: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> Json:
