@@ -34,8 +34,8 @@ def backup(
 ) -> int:
     """Write a consistent copy of the data directory of a cluster to a tar file.
 
-    The cluster can be running or stopped. The file contains the cluster's keys and tokens; its
-    permissions allow only you to read it.
+    The cluster can be running or stopped. The file contains the cluster's keys and tokens, so only
+    you can read it (file mode 0600).
 
     Try:
 

@@ -38,12 +38,12 @@ def bench(
     pods per second for a workload, the row also shows this threshold. Upstream's thresholds are for
     a scheduler with an API server and etcd; Fairlead's figures are for the scheduler alone.
 
-    Fairlead adds its own workloads. For a Batch workload, the threshold is the measured rate of
-    kube-batch, without an API server. An Outage workload simulates API objects, controllers and
-    kubelets for a day in which one of three zones is down for an hour, and counts the evicted pods.
-    A WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to parse it.
-    The ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in
-    which a cluster grows and shrinks.
+    Other workloads are Fairlead's own. Batch workloads run the batch scheduler; their threshold is
+    the measured rate of kube-batch without an API server. Outage workloads simulate a cluster for a
+    day, in which one of three zones is down for an hour, and count the evicted pods. WhatIf
+    workloads run `fairlead whatif` on a generated dump; the time to parse the dump is included.
+    ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in which
+    a cluster grows and shrinks.
 
     The column "first ms" shows the CPU time of the first scheduling cycle or batch session. The
     column "p99 ms" shows the 99th percentile of the CPU times of all later cycles or sessions.

@@ -51,21 +51,23 @@ def conformance(
     Parameters
     ----------
     kind
-        The kind of the decisions in FILES: single decisions of kube-scheduler (`scheduling`, and
-        `volumes` for pods with volumes), runs of kube-scheduler over time (`timelines`), runs of
-        kube-controller-manager's node controllers (`nodelifecycle`), sessions of kube-batch
-        (`kubebatch`), decisions of Cluster Autoscaler (`autoscaler`) and of Karpenter
-        (`karpenter`), or responses of kube-apiserver (`api`).
+        What FILES contain: `scheduling` (single decisions of kube-scheduler), `volumes` (single
+        decisions of kube-scheduler for pods with volumes), `timelines` (runs of kube-scheduler
+        over time), `nodelifecycle` (runs of the node controllers in kube-controller-manager),
+        `kubebatch` (scheduling sessions of kube-batch), `autoscaler` (decisions of Cluster
+        Autoscaler), `karpenter` (decisions of Karpenter) or `api` (responses of kube-apiserver).
+        All FILES must be of the same kind.
     files
         Files with recorded cases, as JSON lines, plain or gzipped.
     defects
-        With kind `kubebatch` or `nodelifecycle`: what Fairlead does with known defects of the
-        recorded programs. With `upstream`, Fairlead reproduces the defects, as in the recordings.
-        With `fixed`, it corrects them, as other commands do by default, and lists the cases that
-        depend on a defect.
+        With kind `kubebatch` or `nodelifecycle`: what Fairlead does about known defects of the
+        recorded programs. With `upstream`, Fairlead has the same defects, so its decisions equal
+        the recorded ones. With `fixed`, Fairlead has none of these defects, which is the default of
+        other commands; the command lists the cases that depend on a defect.
     only
-        Replay only cases with names that match this shell pattern. With kind `api` and a name
-        without wildcards, print all differences of the case instead of only the first difference.
+        Replay only the cases whose names match this shell pattern, such as `crud.*`. With kind
+        `api`, a pattern without wildcards selects one case; all differences of this case are
+        printed, not only the first one.
     show
         Largest number of differences to print for each file.
     server

@@ -31,8 +31,10 @@ def consolidate(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore a rule by which autoscalers keep nodes: annotations, local-storage, unmanaged"
-            " (pods without a controller) or system-pods.",
+            "Ignore a rule for which autoscalers keep a node: annotations (such as "
+            "cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
+            "emptyDir or hostPath volumes), unmanaged (pods without a controller) or system-pods "
+            "(pods in kube-system that no disruption budget covers).",
         ),
     ] = (),
     instance_types: Annotated[
@@ -51,12 +53,12 @@ def consolidate(
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command applies the rules of
-    autoscalers, which check annotations, local storage, pods without a controller, disruption
-    budgets, and room on other nodes. For each node that must stay, the answer lists the causes, the
-    object that is responsible for each cause, and changes that remove the cause. The command
-    also simulates drains of the nodes that can be removed, and reports the fastest drain that is
-    safe. `fairlead drain-plan --help` states when a drain is safe.
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command decides by the rules
+    of node autoscalers: annotations, local storage, pods without a controller, disruption budgets
+    and missing room on other nodes keep a node. For each node that must stay, the answer lists the
+    causes, the object that is responsible for each cause, and changes that remove the cause. Then
+    the command simulates drains of the nodes that can be removed, and reports the fastest drain
+    that is safe. `fairlead drain-plan --help` states when a drain is safe.
 
     Try:
 

@@ -30,9 +30,9 @@ def demo(
 ) -> int:
     """Answer three questions about a small cluster, and print the commands for your own cluster.
 
-    The cluster's objects were dumped from a Kubernetes 1.36 control plane: 12 nodes in two zones,
-    51 pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs no
-    running cluster and no network.
+    The example cluster is a dump of a Kubernetes 1.36 control plane with 12 nodes in two zones, 51
+    pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs neither a
+    running cluster nor a network.
     """
     from fairlead.whatif.snapshot.dump_command import dump_command
 

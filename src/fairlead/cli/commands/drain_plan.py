@@ -26,8 +26,8 @@ def drain_plan(
         str,
         Parameter(
             name="--for",
-            help="Time from when a drained node is empty until it returns to service. By default, "
-            "the node does not return.",
+            help="Time from when a drained node is empty until it returns to service (is "
+            "uncordoned), such as 10m. By default, the node does not return.",
             metavar="DURATION",
             show_default=False,
         ),
@@ -41,11 +41,11 @@ def drain_plan(
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The drain is simulated with 1
-    node at a time, then with 2, 4 and so on. The answer is the fastest of these drains that is
-    safe. A drain is safe if every node becomes empty, every evicted pod of a workload runs again,
-    no disruption budget is breached, and every workload with several replicas always has a ready
-    pod.
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command simulates the drain
+    with 1 node at a time, then with 2 nodes at a time, 4 and so on. The answer is the fastest of
+    these drains that is safe. A drain is safe if every node becomes empty, every evicted pod of a
+    workload runs again, no disruption budget is breached, and every workload with several replicas
+    always has a ready pod.
 
     Try:
 

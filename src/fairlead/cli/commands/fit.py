@@ -31,24 +31,25 @@ def fit(
         str | None,
         named(
             "FILE",
-            "YAML or JSON file with the pod to count: a Pod, a workload, or a pod spec for "
-            "cluster-capacity. Either --pod or --like is required.",
+            "Count pods like the one in this YAML or JSON file: a Pod, a workload, or a pod spec "
+            "for the tool cluster-capacity. Either --pod or --like is required.",
         ),
     ] = None,
     like: Annotated[
         str | None,
         named(
             "KIND/NAME",
-            "Count pods like those of a workload (deploy/shop/web, sts/shop/db), or like one pod "
-            "(pod/shop/web-0).",
+            "Count pods like those of this workload (deploy/shop/web, sts/shop/db), or like this "
+            "pod (pod/shop/web-0).",
         ),
     ] = None,
     namespace: Annotated[
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for names and objects that state none (default: names are looked up "
-            "in all namespaces, and objects in files get the namespace default).",
+            help="Namespace of the object of --like, if it is named without a namespace (default: "
+            "all namespaces are searched), and of the object of --pod, if it has no "
+            "metadata.namespace (default: the namespace default).",
             metavar="NAME",
             show_default=False,
         ),
@@ -67,16 +68,17 @@ def fit(
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Let this node autoscaler add nodes, and count until its limits or a quota are "
-            "reached; auto means the autoscaler that the snapshot contains."
+            help="Node autoscaler that adds nodes for the new pods, until its own limits or a "
+            "ResourceQuota is reached; auto means the autoscaler that runs in the snapshot's "
+            "cluster."
         ),
     ] = "off",
     node_groups: Annotated[
         str,
         named(
             "FILE",
-            "With Cluster Autoscaler: file with its node groups (default: groups derived from "
-            "node labels).",
+            "With --autoscale cluster-autoscaler: file with the node groups, described in "
+            "docs/cluster-autoscaler.md (default: groups derived from node labels).",
         ),
     ] = "",
     instance_types: Annotated[
@@ -91,7 +93,8 @@ def fit(
         str | None,
         named(
             "FILE",
-            "With Karpenter: file with NodePools and NodeOverlays to add to those in the snapshot.",
+            "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
+            " in the snapshot.",
         ),
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
@@ -103,9 +106,10 @@ def fit(
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. New pods pass admission, count
-    against ResourceQuotas, and are placed by the scheduler with all its plugins. Pods that are
-    already pending are placed first, by preemption if necessary.
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command creates new pods one
+    by one until a pod is refused (by admission or a ResourceQuota) or fits on no node. The
+    scheduler places them with all its plugins. Pods that are already pending are placed before the
+    new pods, by preemption if necessary.
 
     Try:
 

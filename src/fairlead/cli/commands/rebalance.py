@@ -29,9 +29,11 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Also move pods that this rule protects: annotations, local-storage, unmanaged (pods "
-            "without a controller) or system-pods. By default, only pods that a node autoscaler "
-            "would evict are moved.",
+            "Ignore a rule that protects pods from eviction by node autoscalers: annotations (such "
+            "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
+            "emptyDir or hostPath volumes), unmanaged (pods without a controller) or system-pods "
+            "(pods in kube-system that no disruption budget covers). By default, protected pods are"
+            " not moved.",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,
@@ -43,8 +45,9 @@ def rebalance(
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A move evicts a pod if its
-    disruption budget allows this; the scheduler then places the replacement pod.
+    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A move is an eviction, which the
+    pod's disruption budget must allow. The workload controller then creates a replacement pod, and
+    the scheduler chooses its node.
 
     Try:
 

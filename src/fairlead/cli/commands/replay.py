@@ -30,8 +30,8 @@ def replay(
         str,
         named(
             "DURATION",
-            "For a SimKube trace or the pod table of openb: largest difference at which a "
-            "simulated and a recorded start time count as equal (default: 10s).",
+            "For a SimKube trace or the pod table of openb: a simulated start time counts as equal "
+            "to the recorded one if they differ by at most this time (default: 10s).",
         ),
     ] = "10s",
     present: RecordedOptions = RECORDED_DEFAULTS,
@@ -41,10 +41,10 @@ def replay(
     """Compare each placement in a recorded history with the scheduler's rules.
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
-    export of kube-scheduler-simulator. For each recorded binding, Fairlead schedules the pod in the
-    cluster state before the binding, and compares the node that it chooses with the recorded node.
-    Then it binds the pod to the recorded node. The answer counts the pods that were placed on a
-    node with the highest score, and lists every other pod with the reason.
+    export of kube-scheduler-simulator. For each recorded binding, Fairlead computes the scores of
+    all nodes in the state of the cluster before the binding, and then binds the pod to the recorded
+    node. The answer counts the pods whose recorded node has the highest score, and lists every
+    other pod with the reason.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the

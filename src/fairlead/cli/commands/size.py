@@ -32,16 +32,16 @@ def size(
         Names,
         repeatable(
             "FAILURE",
-            "Choose nodes on which all pods still run after the failure of any one zone (zone), "
-            "any one node (node), or any N nodes (nodes=N).",
+            "Choose so many nodes that all pods can still run after a failure of any one zone "
+            "(zone), any one node (node), or any N nodes (nodes=N).",
         ),
     ] = (),
     headroom: Annotated[
         str,
         named(
             "SHARE",
-            "Share of the cpu and memory of each new node to leave free, such as 20% (default: "
-            "0%).",
+            "Leave this share of the CPU and of the memory of each new node free, such as 20% "
+            "(default: 0%).",
         ),
     ] = "",
     keep: Annotated[
@@ -53,9 +53,10 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="How long to search for cheaper nodes: at most N scheduling cycles per pod on "
-            "average, or 100 × N cycles if there are fewer than 100 pods. A larger N never makes "
-            "the answer worse.",
+            help="Limit of the last step of the search, which replaces nodes by cheaper ones. This "
+            "step simulates at most N scheduling cycles for each pod (100 × N cycles if there are "
+            "fewer than 100 pods). A larger N takes more time, and never gives a more expensive "
+            "answer.",
             metavar="N",
             converter=integer,
         ),
@@ -70,8 +71,9 @@ def size(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search places every pod by
-    the scheduler's rules. The answer contains a proven lower bound on the cost, and the resources
-    that determine this bound.
+    the scheduler's rules. The answer also contains a lower bound: a cost for which it is proven
+    that no set of nodes is cheaper. The answer names the resources that determine this bound, such
+    as memory.
 
     Try:
 

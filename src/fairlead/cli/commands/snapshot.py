@@ -65,14 +65,15 @@ def snapshot(
 
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
     and reads no Secrets, ConfigMaps or Events. If you are not allowed to read a resource, the
-    command prints the resource and the effect on later answers. Other commands and scenarios read
-    the file like the output of kubectl. To keep the file small and fast to load, the command writes
-    pods that differ only in strings, such as names and times, as one pod and lists of these
-    strings. With --list, it writes all objects in full.
+    command prints the resource and the effect on later answers. All commands and scenarios that
+    read the output of kubectl also read this file. The file is smaller than the output of kubectl:
+    pods that differ only in strings, such as names and times, are written as one pod and a list of
+    these strings. With --list, all objects are written in full.
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Commands give
-    the same answers for the anonymised file; --reveal restores the original names in an answer.
+    the same answers for the anonymised file, with pseudonyms instead of names. To see the original
+    names in an answer, use --reveal.
 
     Try:
 

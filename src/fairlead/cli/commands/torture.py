@@ -46,15 +46,15 @@ def torture(
 ) -> int:
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
 
-    Each seed makes one simulated cluster of 20 nodes with all controllers. For an hour of virtual
-    time, clients change the cluster at random, and faults happen. Then the changes and the faults
-    stop, and the cluster has time to reach a stable state. In the hour with faults, about one in 11
+    For each seed, the command simulates one cluster of 20 nodes with all controllers. In the first
+    hour of virtual time, clients change the cluster at random, and faults happen: about one in 11
     actions of the control plane is refused, delayed, performed but reported as failed, or performed
-    twice. Watches break, the control plane is killed and restarts from its store, and nodes fail
-    and return with another capacity. After every action and at the end, the safety rules in
-    docs/torture.md (the laws) are checked.
+    twice; watches break; the control plane is killed and restarts from its store; nodes fail and
+    return with another capacity. Then the changes and the faults stop, so that the cluster can
+    reach a stable state. After every action and at the end, the command checks the laws, which are
+    the safety rules in docs/torture.md.
 
-    If a law is broken, fairlead prints a scenario that breaks the law, reduced to the necessary
+    If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
     parts.
 
     Try:
@@ -72,7 +72,7 @@ def torture(
     seed
         The seed of the first cluster. Each further cluster has the next integer as its seed.
     hours
-        Real time in hours after which no further cluster is started.
+        Start no further cluster after this real time, in hours.
     runs
         The number of clusters (default: as many as --hours allows).
     jobs

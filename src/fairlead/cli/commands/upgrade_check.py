@@ -27,9 +27,10 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of surge nodes. Pools are upgraded one after another, and each pool zone "
-            "by zone: N nodes are added, the nodes of the zone are upgraded, and the N nodes are "
-            "removed. With 0, no node is added, and pools and zones are upgraded together.",
+            help="Number of surge nodes: extra nodes that take the pods of drained nodes. The node "
+            "pools are upgraded one after another, and the zones of a pool one after another: N "
+            "nodes are added to the zone, the nodes of the zone are upgraded, and the N nodes are "
+            "removed. With 0, no node is added, and all pools and zones are upgraded as one.",
             metavar="N",
             converter=integer,
         ),
@@ -37,8 +38,8 @@ def upgrade_check(
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Number of nodes that are drained at a time (default: the value of --surge, but "
-            "at least 1).",
+            help="Number of nodes to drain at a time (default: the value of --surge; 1 if that is "
+            "0).",
             metavar="N",
             converter=integer,
         ),
@@ -53,9 +54,9 @@ def upgrade_check(
         str,
         named(
             "LABEL",
-            "Node label that names the pool of a node (default: the node pool label of Karpenter, "
-            "EKS, GKE or AKS; if nodes have none of these, nodes with the same labels, taints and "
-            "size form a pool, whatever their zone).",
+            "Node label that names the node pool of a node (default: the node pool label of "
+            "Karpenter, EKS, GKE or AKS; without such labels, nodes with the same labels, taints "
+            "and size are a pool, and labels of zones are ignored).",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,

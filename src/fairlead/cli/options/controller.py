@@ -62,16 +62,17 @@ class NodeFlags:
         str,
         named(
             "RATE",
-            "Number of unready nodes of a zone that get NoExecute taints per second (default: "
-            "0.1).",
+            "Number of nodes per second that get NoExecute taints in each zone, if they are not "
+            "ready (default: 0.1).",
         ),
     ] = ""
     secondary_node_eviction_rate: Annotated[
         str,
         named(
             "RATE",
-            "Number of unready nodes that get NoExecute taints per second in a large zone that is "
-            "partially unhealthy (default: 0.01).",
+            "Rate that replaces --node-eviction-rate in a zone that is partially unhealthy "
+            "(see --unhealthy-zone-threshold) and large (see --large-cluster-size-threshold), in "
+            "nodes per second (default: 0.01).",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[
@@ -86,17 +87,17 @@ class NodeFlags:
         str,
         named(
             "NODES",
-            "A zone with more nodes than this is large. In a zone that is not large, no nodes are "
-            "tainted while the zone is partially unhealthy (default: 50).",
+            "A zone with more nodes than this number is large (default: 50). While a zone that is "
+            "not large is partially unhealthy, none of its nodes get NoExecute taints.",
         ),
     ] = ""
     pod_eviction_timeout: Annotated[
         str,
         named(
             "DURATION",
-            "Time that a node is unready before its pods are deleted (default: 5m). Needs either "
-            "--enable-taint-manager false, or both --behave-like 1.16 and --feature-gates "
-            "TaintBasedEvictions=false.",
+            "When a node has not been ready for this time, its pods are deleted (default: 5m). "
+            "Needs either --enable-taint-manager false, or both --behave-like 1.16 and "
+            "--feature-gates TaintBasedEvictions=false.",
         ),
     ] = ""
     enable_taint_manager: Annotated[

@@ -48,13 +48,14 @@ class FailureOptions:
         str,
         named(
             "BEHAVIOUR",
-            "How nodes fail: stopped (default: the machine is off), paused (the kubelet stops, "
-            "but not its containers), 'slow 45s' (one heartbeat every 45s), or a condition that "
-            "the node reports: not-ready, memory-pressure, disk-pressure or pid-pressure.",
+            "How nodes fail: stopped (default; the machine is off), paused (the kubelet stops, "
+            "but the containers run on), 'slow 45s' (the kubelet sends a heartbeat only every 45s),"
+            " or a node condition that the kubelet reports: not-ready, memory-pressure, "
+            "disk-pressure or pid-pressure.",
         ),
     ] = ""
     at: Annotated[
-        str, named("DURATION", "Time from the other changes to the failure (default: 0s).")
+        str, named("DURATION", "Fail the nodes this time after the other changes (default: 0s).")
     ] = ""
 
 

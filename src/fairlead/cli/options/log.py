@@ -24,8 +24,8 @@ LOG_LEVEL_HELP: Final = (
     "all details). By default, no decision is logged."
 )
 VERBOSITY_HELP: Final = (
-    "Log decisions with klog's verbosity N: 2 is --log-level info, 4 is debug, 5 and above are "
-    "trace."
+    "Log decisions with klog's verbosity N: 2 is the same as --log-level info, 4 the same as debug,"
+    " and 5 and above the same as trace."
 )
 
 

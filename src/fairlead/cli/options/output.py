@@ -39,8 +39,8 @@ Commands = Annotated[
     Path | None,
     named(
         "FILE",
-        "Write to FILE every command (Bind, EvictPod, ...) of the simulated scheduler and "
-        "controllers, as one JSON object per line.",
+        "Write every command (Bind, EvictPod, ...) that the simulated scheduler and controllers "
+        "issue to FILE, as one JSON object per line.",
     ),
 ]
 
@@ -89,16 +89,16 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE.xml",
-            "Write the conditions of --fail-on to FILE.xml as JUnit test cases; a condition that "
-            "holds is a failed test.",
+            "Write a JUnit test case for each condition of --fail-on to FILE.xml. A condition that "
+            "is true is a failed test.",
         ),
     ] = None
     commands: Annotated[
         Path | None,
         named(
             "FILE",
-            "Write to FILE every command (Bind, EvictPod, ...) of the scheduler and "
-            "controllers in the simulation with the change, as one JSON object per line.",
+            "Write every command (Bind, EvictPod, ...) that the scheduler and the controllers issue"
+            " in the simulation with the change to FILE, as one JSON object per line.",
         ),
     ] = None
 

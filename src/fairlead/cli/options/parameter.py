@@ -14,9 +14,10 @@ Names = tuple[str, ...]
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 FAIL_ON: Final = """\
-Exit with status 3 if a displaced pod matches CONDITION, such as priority>=1000, namespace=store,
-name=web-* or labels.app=web. A displaced pod is a pod that had to leave its node, for example
-because it was preempted or evicted. The condition 'loop' holds if pods are displaced repeatedly.
+Exit with status 3 if CONDITION is true. A displaced pod is a pod that was preempted or evicted, or
+whose node was deleted. The conditions priority>=1000, namespace=store, name=web-* and
+labels.app=web are true if at least one displaced pod matches. The condition loop is true if pods
+are displaced again and again.
 """
 
 

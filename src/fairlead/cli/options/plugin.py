@@ -20,8 +20,8 @@ Plugins = Annotated[
 AllowExtenders = Annotated[
     bool,
     Parameter(
-        help="Call the extenders of scheduler configurations, and send them pods and nodes. "
-        "Without this option, a configuration with extenders is refused.",
+        help="Call the HTTP extenders that the scheduler configuration names, and send pods and "
+        "nodes to them. Without this option, a configuration with extenders is refused.",
         negative=(),
     ),
 ]
@@ -29,37 +29,37 @@ BatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
-        "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. The value "
-        "single-pods means that no batch scheduler runs and every pod is scheduled on its own. By "
-        "default, the built-in configuration fairlead is used if pods need a batch scheduler. "
-        "Pods with the schedulerName kube-batch or volcano always need one. Pods with the "
-        "schedulerName fairlead need a batch scheduler only if any of these pods names a group, or "
-        "if a PodGroup or a Queue exists.",
+        "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
+        "Volcano configuration file, the name of a built-in configuration (fairlead, kube-batch, "
+        "kube-batch-upstream or volcano), or single-pods for no batch scheduler: every pod is "
+        "scheduled on its own. Default: fairlead if the cluster needs a batch scheduler, else "
+        "single-pods. A cluster needs a batch scheduler if a pod has the schedulerName kube-batch "
+        "or volcano, or if a pod has the schedulerName fairlead and there is a PodGroup, a Queue, "
+        "or such a pod that names a group.",
     ),
 ]
 RunningBatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
-        "configuration: fairlead (default), kube-batch, kube-batch-upstream or volcano. Needs "
-        "--controllers scheduler,batch.",
+        "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
+        "Volcano configuration file, or the name of a built-in configuration: fairlead (default), "
+        "kube-batch, kube-batch-upstream or volcano. Needs --controllers scheduler,batch.",
     ),
 ]
 NewBatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Batch scheduler configuration that replaces --batch-config in the simulation with the "
-        "change.",
+        "Configuration of the batch scheduler in the simulation with the change; the value is as "
+        "for --batch-config. The simulation without the change uses --batch-config.",
     ),
 ]
 BatchPlugins = Annotated[
     Names,
     repeatable(
         "MODULE:CLASS",
-        "Load a batch plugin or action that --batch-config refers to. Its code runs with your "
-        "permissions.",
+        "Load your own plugin or action of the batch scheduler, so that --batch-config can name it."
+        " The code runs with your permissions.",
     ),
 ]

@@ -19,32 +19,31 @@ class ProcessOptions:
         str | None,
         named(
             "URL",
-            "Let a live scheduler, started with `fairlead run`, explain the pod, without a "
-            "snapshot. URL is the "
-            "address of that process, such as https://localhost:10259 with kubectl port-forward.",
+            "Ask a running `fairlead run` about the pod, instead of reading a snapshot. URL is its "
+            "address, such as https://localhost:10259 (through kubectl port-forward).",
         ),
     ] = None
     token_file: Annotated[
         str | None,
         named(
             "FILE",
-            "With --process: a file with a bearer token. Its user needs the permission to GET "
-            "/fairlead/explain.",
+            "With --process: a file with a bearer token. The token's user needs the RBAC permission"
+            " to GET /fairlead/explain.",
         ),
     ] = None
     certificate_authority: Annotated[
         str | None,
         named(
             "FILE",
-            "With --process: a PEM file with the certificate authority of the process's "
-            "certificate.",
+            "With --process: a PEM file with the certificate of the authority that signed the "
+            "process's certificate.",
         ),
     ] = None
     insecure_skip_tls_verify: Annotated[
         bool,
         Parameter(
-            help="With --process: do not verify the process's certificate, which is self-signed by"
-            " default.",
+            help="With --process: do not verify the certificate of fairlead run. By default, that "
+            "certificate is self-signed, and verification fails.",
             negative=(),
         ),
     ] = False

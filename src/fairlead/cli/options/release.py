@@ -15,8 +15,8 @@ BEHAVE_LIKE_HELP: Final = (
     "plugin follow: 1.36 (default), 1.21, 1.19 or 1.16."
 )
 GATES_HELP: Final = (
-    "Feature gates of the version in --behave-like, such as "
-    "NodeLease=false,TaintBasedEvictions=false for 1.16."
+    "Feature gates to set, such as NodeLease=false,TaintBasedEvictions=false with "
+    "--behave-like 1.16. Other gates have the defaults of that version."
 )
 
 

@@ -25,7 +25,7 @@ def explain(
     snapshot: Annotated[
         str | None,
         Parameter(
-            help="The snapshot: a file, a directory, or - for standard input.",
+            help="Another way to give SNAPSHOT: a file, a directory, or - for standard input.",
             metavar="SNAPSHOT",
             allow_leading_hyphen=True,
             show_default=False,
@@ -35,7 +35,11 @@ def explain(
     max_input: MaxInput = None,
     config: Annotated[
         str | None,
-        named("FILE", "KubeSchedulerConfiguration (default: kube-scheduler's defaults)."),
+        named(
+            "FILE",
+            "KubeSchedulerConfiguration that the cluster uses now (default: kube-scheduler's "
+            "defaults).",
+        ),
     ] = None,
     plugin: Plugins = (),
     allow_extenders: AllowExtenders = False,
@@ -45,17 +49,18 @@ def explain(
         Names,
         repeatable(
             "FILE",
-            "Explain where a new pod would go. FILE contains a Pod, or a workload that would "
-            "create the pod. For a pod of a batch scheduler, the command explains the pod's "
-            "PodGroup. FILE can also contain this PodGroup.",
+            "Explain the placement of a new pod. FILE contains a Pod, or a workload; then one pod "
+            "of the workload is explained. If the batch scheduler would schedule the pod, the pod's"
+            " PodGroup is explained, which FILE can also contain.",
         ),
     ] = (),
     seeds: Annotated[
         int,
         Parameter(
-            help="Run N simulations to estimate when a waiting pod, workload or pod group starts. "
-            "Each simulation draws the run times of pods from --runtimes, or from the completed "
-            "pods in the snapshot. Without --seeds and --runtimes, no start is estimated.",
+            help="Estimate when a pending pod, workload or pod group starts, in N simulations with "
+            "different seeds. In each simulation, the run times of the running pods are chosen at "
+            "random from --runtimes, or from the completed pods in the snapshot "
+            "(docs/start-times.md). With 1 and without --runtimes, no start is estimated.",
             metavar="N",
             converter=integer,
         ),
@@ -64,8 +69,9 @@ def explain(
         str | None,
         named(
             "FILE",
-            "File (YAML or CSV) that states how long pods run, by workload, image or label. With "
-            "this option, start times are estimated even without --seeds, in 20 simulations.",
+            "YAML or CSV file with the run times of pods: how long a pod runs until it completes, "
+            "by workload, image or label (docs/start-times.md). With this option and without "
+            "--seeds, the start is estimated in 20 simulations.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -77,30 +83,34 @@ def explain(
 ) -> int:
     """Explain a pod, workload, node, disruption budget, autoscaler or pod group of a cluster.
 
-    For a pod, the command shows for each node whether the pod fits there, and why not. If the pod
-    fits somewhere, the command lists the feasible nodes with their score from each plugin; the
-    scheduler breaks ties at random. If the pod fits nowhere, the command says whether it would fit
-    on an additional node like an existing one, and lists the nodes on which preemption would make
-    room. For each of these nodes, it shows the victims, and how many of them would be preempted
-    against a disruption budget. It also shows the rule by which the scheduler picks one of them. In
-    large clusters, nodes with the same reason share a row. A pod that is already bound is evaluated
-    as if it were pending.
+    The answer depends on the kind of OBJECT:
 
-    For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
-    command prints how much of the cluster the group's queue uses and deserves, the first pod that
-    does not fit, and the resources that each node lacks. It also prints an estimated start time
-    of the group, and a change with which the group could start now.
+    - Pod: whether the pod fits on each node, and if not, why. Nodes on which it fits are listed
+      with the score from each scheduler plugin (between nodes with equal scores, the scheduler
+      chooses at random). If the pod fits on no node, the answer lists the nodes on which preemption
+      would make room: the victims, the number of victims that a disruption budget protects, and the
+      rule by which the scheduler chooses one of these nodes. The answer also states whether the pod
+      would fit on one more node like an existing node. A pod that already has a node is evaluated
+      as if it were pending. In large clusters, nodes with the same reason share a row.
 
-    For a workload, the command prints its pods, the reasons why pods are pending, its disruption
-    budgets, and the node where one more pod would go. For a node, it prints the node's pods, which
-    of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
-    the number of allowed disruptions and the pods that the budget selects. For a
-    HorizontalPodAutoscaler, it prints the number of replicas that each metric proposes, the reason
-    if the autoscaler does not scale, and how many more pods would fit, up to maxReplicas.
+    - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
+      more pod would be placed.
 
-    With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
-    place in the queue, its attempts and backoff, and the result for every node in the scheduler's
-    current cache.
+    - Node: its pods, which of them fit on other nodes, and what blocks a drain.
+
+    - PodDisruptionBudget: the number of allowed disruptions, and the pods that it selects.
+
+    - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
+      does not scale, and how many more pods fit, up to maxReplicas.
+
+    - PodGroup, or a pod that is scheduled together with its group: how much of the cluster the
+      group's queue uses and may use, the first pod that does not fit, the resources that are
+      missing on each node, an estimate of the group's start, and a change with which the group
+      could start now.
+
+    With --process, a running `fairlead run` answers, and OBJECT must be a pending pod. The answer
+    contains the pod's position in the scheduling queue, its attempts and backoff, and the result
+    for each node in the scheduler's cache.
 
     Try:
 
@@ -125,11 +135,11 @@ def explain(
     Parameters
     ----------
     first
-        A file, a directory, or - for standard input. If an option such as --context or --snapshot
-        names the cluster, give only OBJECT.
+        A dump of the cluster: a file, a directory, or - for standard input. Leave it out if an
+        option such as --context, --snapshot or --process names the cluster.
     second
-        The object to explain: KIND/NAME, or KIND/NAMESPACE/NAME if several namespaces have such an
-        object.
+        The object to explain: KIND/NAME (deploy/web), or KIND/NAMESPACE/NAME (deploy/store/web) if
+        several namespaces have such an object.
     """
     from fairlead.cli.commands.explain.run import (
         ExplainRequest,

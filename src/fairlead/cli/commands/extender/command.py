@@ -10,16 +10,16 @@ from fairlead.cli.options.parameter import named
 from fairlead.cli.options.plugin import Plugins
 
 SNAPSHOT_HELP: Final = (
-    "Nodes, pods and other objects for the plugins to see, as kubectl prints them: a file, a "
-    "directory, or - for standard input."
+    "Nodes, pods and other objects that the plugins see, in the format of kubectl get -o json: a "
+    "file, a directory, or - for standard input."
 )
 API_SERVER_HELP: Final = (
     "API server to which bindings are sent, such as http://127.0.0.1:8001 (kubectl proxy). "
     "Without this option, bind requests are refused."
 )
 BEYOND_HELP: Final = (
-    "Allow a non-loopback address for --listen. WARNING: requests, including bind requests, are "
-    "not authenticated."
+    "Allow addresses in --listen that other machines can reach. WARNING: requests, including bind "
+    "requests, are not authenticated."
 )
 
 
@@ -28,7 +28,7 @@ def extender(
     listen: Annotated[str, named("HOST:PORT", "Address to listen on; port 0 picks any free port.")],
     config: Annotated[
         str | None,
-        named("FILE", "File with a KubeSchedulerConfiguration, which configures the plugins."),
+        named("FILE", "KubeSchedulerConfiguration that enables and configures the plugins."),
     ] = None,
     plugin: Plugins = (),
     snapshot: Annotated[

@@ -20,17 +20,17 @@ CONTROLLERS_HELP: Final = (
     "taint-eviction."
 )
 CONFIG_HELP: Final = (
-    "File with a KubeSchedulerConfiguration; its fields leaderElection and clientConnection apply"
-    " too."
+    "File with a KubeSchedulerConfiguration (default: kube-scheduler's defaults). The fields "
+    "leaderElection and clientConnection also apply."
 )
 LISTEN_HELP: Final = (
-    "Address at which to serve /healthz, /livez, /readyz and /metrics over HTTPS (default: "
-    "127.0.0.1:10259). With the value none, nothing is served. Clients of /metrics need a token "
-    "whose user has the permission to GET /metrics."
+    "Address at which /healthz, /livez, /readyz and /metrics are served over HTTPS (default: "
+    "127.0.0.1:10259), or none to serve nothing. Clients of /metrics must send a bearer token "
+    "whose user has the RBAC permission to GET /metrics."
 )
 DASHBOARD_HELP: Final = (
-    "Also serve a read-only dashboard to browsers on this machine. A link to it, which works "
-    "once, is printed on standard error."
+    "Also serve a read-only dashboard to browsers on this machine. The command prints a link to "
+    "the dashboard on standard error. The link works only once."
 )
 OTLP_HELP: Final = (
     "Send trace spans of scheduling cycles and API requests to the OTLP/HTTP collector at URL, "
@@ -41,7 +41,8 @@ LOG_FORMAT_HELP: Final = (
     "Format of the lines on standard error: text (klog's format) or json (an object per line)."
 )
 ELECT_HELP: Final = (
-    "Run without leader election. Use this only if no other replica runs in the cluster."
+    "Run without leader election. Use this option only if no other replica of this command runs in "
+    "the cluster."
 )
 
 
@@ -84,15 +85,17 @@ def run(
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
     The scheduler handles all pods whose schedulerName is the name of one of its profiles. Without
-    --config, its only profile is default-scheduler, and the replicas of this command elect a leader
-    through the Lease of kube-scheduler (kube-system/kube-scheduler). While kube-scheduler holds
-    this Lease, Fairlead only waits. To run beside kube-scheduler, name other profiles and another
-    Lease in --config. If --controllers omits scheduler, the default Lease is
+    --config, there is only the profile default-scheduler. The replicas of this command elect a
+    leader, and only the leader schedules. Without --config, the election uses the Lease of
+    kube-scheduler (kube-system/kube-scheduler), so Fairlead waits while kube-scheduler holds this
+    Lease. To run both schedulers at the same time, give Fairlead other profiles and another Lease
+    in --config. If --controllers does not contain scheduler, the default Lease is
     kube-system/fairlead-NAME, where NAME is the first controller, such as node-lifecycle.
     docs/production.md describes the deployment and the permissions.
 
-    With --shadow, the command writes nothing to the cluster. It compares the decisions that it
-    would have taken with those of the cluster's own schedulers, and prints a summary at the end.
+    With --shadow, the command writes nothing to the cluster. For each pod, the command compares
+    the node that Fairlead would choose with the node that the cluster's own scheduler chooses. At
+    the end, the command prints a summary.
 
     Try:
 

@@ -13,8 +13,8 @@ from fairlead.cli.options.parameter import Names, named, repeatable
 SHADOW: Final = Group(
     "Shadow",
     help=(
-        "Compare decisions with those of the cluster's own schedulers, and write nothing to the "
-        "cluster. The other options of this group need --shadow."
+        "Compare Fairlead's decisions with those of the cluster's own schedulers, and write nothing"
+        " to the cluster. The other options of this group need --shadow."
     ),
     sort_key=1,
 )
@@ -28,8 +28,8 @@ class ShadowOptions:
     shadow: Annotated[
         bool,
         Parameter(
-            help="Decide where every pod should go, and compare this with the node where another "
-            "scheduler places the pod.",
+            help="Choose a node for every pod, and compare it with the node that the cluster's own "
+            "scheduler chooses.",
             negative=(),
         ),
     ] = False
@@ -50,13 +50,18 @@ class ShadowOptions:
     )
     new_config: Annotated[
         str | None,
-        named("FILE", "Also compare the decisions of this second KubeSchedulerConfiguration."),
+        named(
+            "FILE",
+            "Second KubeSchedulerConfiguration, besides --config. The command decides for each pod "
+            "with both configurations, and compares both decisions with the cluster's.",
+        ),
     ] = None
     new_plugin: Annotated[
         Names,
         repeatable(
             "MODULE:CLASS",
-            "Add a scheduler plugin to the second configuration, as --plugin does to the first.",
+            "Add a scheduler plugin to the second configuration (--new-config, or else a copy of "
+            "--config); the value is as for --plugin.",
         ),
     ] = ()
 

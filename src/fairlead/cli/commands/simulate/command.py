@@ -42,7 +42,7 @@ def simulate(
     overwrite: Annotated[
         bool,
         Parameter(
-            help="Let the scenario write its outputs outside the current directory, and over "
+            help="Allow the scenario's outputs outside the current directory, and let them replace "
             "files that Fairlead did not write.",
             negative=(),
         ),

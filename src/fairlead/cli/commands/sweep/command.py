@@ -21,17 +21,17 @@ def sweep(
         Names,
         repeatable(
             "PATH=VALUES",
-            "Run the scenario with each of these values of a field: seed=0..49, "
-            "cluster.generated.nodes=80,90,100, settings.scheduler=old.yaml,new.yaml or "
-            "events[0].for=5m,20m.",
+            "Run the scenario with each of these values of the field PATH: a range (seed=0..49) or "
+            "a list (cluster.generated.nodes=80,90,100, settings.scheduler=old.yaml,new.yaml, "
+            "events[0].for=5m,20m).",
         ),
     ] = (),
     lose: Annotated[
         Names,
         repeatable(
             "zone|node@TIME",
-            "Run the scenario once without failures, and once for each zone (or each node). In the "
-            "run for a zone, this zone fails at TIME and does not return. Example: zone@10m.",
+            "Run the scenario once for each zone (zone@10m) or each node (node@10m), and once "
+            "without a failure. In each run, one zone or node fails at TIME and does not return.",
         ),
     ] = (),
     random: Annotated[
@@ -49,16 +49,17 @@ def sweep(
         str,
         named(
             "MEASURE",
-            "Measure that ranks the cases (default: pending). The worst case has the largest value "
-            "of this measure. docs/sweep.md lists the measures.",
+            "Measure by which the cases are sorted: the case with the largest value is the worst "
+            "(default: pending, the number of pending pods at the end). docs/sweep.md lists the "
+            "measures.",
         ),
     ] = "pending",
     fail_on: Annotated[
         Names,
         repeatable(
             "CONDITION",
-            "Exit with status 3 if CONDITION, such as 'pending>0' or 'evicted>=10', holds for at "
-            "least one case.",
+            "Exit with status 3 if CONDITION is true for at least one case. CONDITION compares a "
+            "measure with a number: 'pending>0', 'evicted>=10'.",
         ),
     ] = (),
     out: Annotated[
@@ -85,9 +86,9 @@ def sweep(
     Every combination of the values of --vary and --lose is a case. By default, all cases run; with
     --random, only a sample of them runs. The command writes these files to the directory of
     --out: cases.csv (a row for each case), cases/ (the full result of each case), report.html, and
-    worst.html (the full report of the worst case). If a sweep was interrupted, give the same
-    command again: it reuses the result of a case in the directory if the scenario, the files that
-    the scenario names and the values of the case have not changed.
+    worst.html (the full report of the worst case). To continue an interrupted sweep, run the same
+    command again. The results that are already in the directory are used again, unless the
+    scenario or a file that it names has changed.
 
     Try:
 

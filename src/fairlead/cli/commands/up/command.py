@@ -14,23 +14,23 @@ from fairlead.cli.options.provision_time import ProvisionTimes
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
-    "Components that the cluster does not run, separated by commas, so that you can run your own: "
-    "kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. "
-    "Without kubelet, another program must renew the Leases of the nodes and post their status. "
-    "Otherwise the nodes of --nodes or --snapshot become NotReady after 50 s, and nodes that "
+    "Components to leave out, separated by commas, so that you can run your own instead: kubelet, "
+    "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. If you leave "
+    "out kubelet, another program must renew the nodes' Leases and post the nodes' status. "
+    "Otherwise, the nodes of --nodes or --snapshot become NotReady after 50 s, and the nodes that "
     "--autoscale adds never become Ready."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
-    "other machines can connect too; they need a token."
+    "other machines can connect too; their requests need a token."
 )
 USER_HELP: Final = (
-    "Add a user, and its groups. RBAC decides what this user may do. The kubeconfig gets a user "
-    "and a context of the same name."
+    "Add a user who is a member of these groups. RBAC decides what the user may do. The kubeconfig "
+    "gets a user and a context of the same name."
 )
 CERTIFICATES_HELP: Final = (
-    "Authenticate the users of the kubeconfig by client certificates of the cluster's own CA, "
-    "instead of tokens."
+    "Write client certificates into the kubeconfig, instead of tokens. The cluster's own CA signs "
+    "them."
 )
 COMMAND_HELP: Final = (
     "After `--`: a command to run with KUBECONFIG set. When the command exits, the cluster ends, "
@@ -38,31 +38,33 @@ COMMAND_HELP: Final = (
 )
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
-    "for fairlead whatif. Its nodes become the simulated nodes, so --nodes and --zones are "
-    "refused. Its pods keep running on them."
+    "for fairlead whatif. Its nodes become the simulated nodes, and its pods keep running on them. "
+    "Cannot be combined with --nodes and --zones."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The first line of output contains a link"
     " that works once. Run `fairlead dashboard` to get a new link."
 )
 JOB_HELP: Final = (
-    "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs: a duration "
-    "(10m) or forever (default: 5s). The annotation fairlead.dev/run-duration of a pod takes "
-    "precedence."
+    "Time after which pods with restartPolicy Never or OnFailure, such as pods of Jobs, complete: "
+    "a duration (10m) or forever (default: 5s). If a pod has the annotation "
+    "fairlead.dev/run-duration, its value is used instead."
 )
 
 AUTOSCALE_HELP: Final = (
-    "Add and remove simulated nodes as Cluster Autoscaler or Karpenter does; auto means the "
-    "autoscaler that the snapshot contains. With Karpenter, the API server serves "
-    "NodePools, NodeClaims and NodeOverlays."
+    "Node autoscaler that adds and removes simulated nodes; auto means the autoscaler that runs in "
+    "the snapshot's cluster. With karpenter, the API server also serves NodePools, NodeClaims and "
+    "NodeOverlays."
 )
 TYPES_HELP: Final = (
-    "With Karpenter: instance types, in the formats of fairlead whatif --instance-types (default: "
-    "the types of the snapshot's nodes, else types of 2 to 32 cores)."
+    "With --autoscale karpenter: file with instance types, in the formats of fairlead whatif "
+    "--instance-types (default: the types of the snapshot's nodes; without a snapshot, types with "
+    "2 to 32 cores)."
 )
 GROUPS_HELP: Final = (
-    "With Cluster Autoscaler: file with its node groups (default: groups derived from the "
-    "labels of the snapshot's nodes, else one group of 1 to 100 nodes for each zone)."
+    "With --autoscale cluster-autoscaler: file with the node groups, described in "
+    "docs/cluster-autoscaler.md (default: groups derived from the labels of the snapshot's nodes; "
+    "without a snapshot, one group of 1 to 100 nodes for each zone)."
 )
 
 
@@ -86,13 +88,16 @@ def up(
         Path | None,
         named(
             "DIR",
-            "Store all state in DIR, so that it survives a restart (default: keep it in memory).",
+            "Directory to store all API objects in, so that a later fairlead up continues with "
+            "them (default: they are kept only in memory).",
         ),
     ] = None,
     accept_loss: Annotated[
         bool,
         Parameter(
-            help="Start even if some of the last changes are missing from --data-dir.", negative=()
+            help="With --data-dir: start even if data is missing from the directory, such as the "
+            "last changes before a crash.",
+            negative=(),
         ),
     ] = False,
     user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
@@ -110,7 +115,8 @@ def up(
     paused: Annotated[
         bool,
         Parameter(
-            help="Start with the clock stopped. Use `fairlead clock` to advance or start it.",
+            help="Start with a stopped clock. `fairlead clock advance` moves it forward, and "
+            "`fairlead clock resume` starts it.",
             negative=(),
         ),
     ] = False,
@@ -126,8 +132,8 @@ def up(
     detach: Annotated[
         bool,
         Parameter(
-            help="Run in the background, and return when the cluster is ready; `fairlead down` "
-            "ends the cluster.",
+            help="Run in the background, and return when the cluster is ready. The command prints "
+            "a shell command that sets KUBECONFIG. `fairlead down` ends the cluster.",
             negative=(),
         ),
     ] = False,
@@ -137,8 +143,8 @@ def up(
         str | None,
         named(
             "FILE",
-            "File with an AdmissionConfiguration, as for kube-apiserver; only the plugin "
-            "ResourceQuota can be configured.",
+            "File with an AdmissionConfiguration, as for kube-apiserver. It can configure only the "
+            "plugin ResourceQuota.",
         ),
     ] = None,
     release: ReleaseOptions = NO_RELEASE,

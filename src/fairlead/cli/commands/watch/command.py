@@ -12,7 +12,8 @@ from fairlead.cli.options.parameter import named
 
 LISTEN_HELP: Final = "Address at which the answers are served (default: 127.0.0.1:8270)."
 BEYOND_HELP: Final = (
-    "Allow --listen on a non-loopback address. WARNING: answers and the token travel unencrypted."
+    "Allow addresses in --listen that other machines can reach. WARNING: the answers and the token "
+    "are sent unencrypted."
 )
 
 
@@ -25,18 +26,20 @@ def watch(
         Path | None,
         named(
             "FILE",
-            "File with the token that clients must send (default: a new token, which is printed).",
+            "File with the token that clients must send. By default, the command creates a token "
+            "and prints it.",
         ),
     ] = None,
     beyond_loopback: Annotated[bool, Parameter(help=BEYOND_HELP, negative=())] = False,
 ) -> int:
     """Answer what-if questions again whenever a cluster changes, and serve the answers over HTTP.
 
-    A YAML file contains the questions. Each question consists of options of `fairlead whatif`. With
-    `every: 1m` (the default), the command reads the cluster once a minute. If the cluster has
-    changed, the command answers the questions again. It serves the answers as a web page (/), as
-    JSON (/answers) and as Prometheus metrics (/metrics). Clients must send the token of
-    --token-file, as a bearer token or as ?token= in the URL. A file with two questions:
+    The file of --ask contains the questions. Each question has a name and options of `fairlead
+    whatif`. The command reads the cluster once per interval `every` (default: 1m). If the cluster
+    has changed, the command answers all questions again. It serves the answers as a web page (/),
+    as JSON (/answers) and as Prometheus metrics (/metrics). Clients must send the token of
+    --token-file, as a bearer token or as ?token= in the URL. An example of a file with two
+    questions:
 
         every: 1m
         questions:

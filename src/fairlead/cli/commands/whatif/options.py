@@ -18,13 +18,14 @@ from fairlead.cli.options.plugin import (
 from fairlead.cli.options.provision_time import ProvisionTimes
 
 CONDITIONS: Final = """\
-Exit with status 3 if CONDITION holds: pending>0 (number of pending pods), undrained (a node \
-could not be drained), pdb-breached, data-deleted (PersistentVolumeClaims are deleted together \
-with their volumes), loop (pods are displaced repeatedly), \
-workload-below=80% (fewer than 80% of a workload's wanted pods were ready at some time), or a \
-property that any displaced pod has: priority>=1000, namespace=store, name=web-* or \
-labels.app=web. A displaced pod is a pod that had to leave its node, for example because it was \
-preempted or evicted. docs/results.md lists all conditions.
+Exit with status 3 if CONDITION is true after the change. A displaced pod is a pod that was \
+preempted or evicted, or whose node was deleted. Conditions on displaced pods: priority>=1000, \
+namespace=store, name=web-* and labels.app=web (true if at least one displaced pod matches), \
+pdb-breached (pods were displaced against a PodDisruptionBudget), loop (pods are displaced again \
+and again). Other conditions: pending>0 (the change leaves pods pending), undrained (a drain did \
+not finish), data-deleted (PersistentVolumeClaims were deleted together with their volumes), \
+workload-below=80% (at some time, a workload had fewer ready pods than 80% of the pods that it \
+wants). docs/results.md lists all conditions.
 """
 
 
@@ -132,7 +133,8 @@ class ChangeOptions:
     ignore_daemonsets: Annotated[
         bool,
         Parameter(
-            help="With --drain-as-kubectl: drain nodes with pods of DaemonSets, which stay there.",
+            help="With --drain-as-kubectl: also drain nodes that have DaemonSet pods. These pods "
+            "are not evicted.",
             negative=(),
         ),
     ] = False
@@ -151,8 +153,8 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time (default: all). Each node returns to service when"
-            " it is empty, or, with --for, when it has been empty for that time.",
+            help="Drain at most N nodes at a time (default: all). A drained node returns to service"
+            " (is uncordoned) as soon as it is empty; with --for 5m, 5 minutes later.",
             metavar="N",
             converter=integer,
         ),
@@ -161,8 +163,9 @@ class ChangeOptions:
         str,
         Parameter(
             name="--for",
-            help="How long failed nodes stay down (default: forever). With --max-unavailable: how "
-            "long each drained node stays down after it is empty (default: 0s).",
+            help="How long failed nodes stay down, such as 20m (default: forever). With "
+            "--max-unavailable: time from when a drained node is empty until it returns to service "
+            "(default: 0s).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -171,14 +174,16 @@ class ChangeOptions:
         str | None,
         named(
             "FILE",
-            "KubeSchedulerConfiguration that replaces --config in the simulation with the change.",
+            "KubeSchedulerConfiguration for the simulation with the change. The simulation without "
+            "the change uses --config.",
         ),
     ] = None
     new_plugin: Annotated[
         Names,
         repeatable(
             "MODULE:CLASS",
-            "Add a scheduler plugin, as --plugin does, but only in the simulation with the change.",
+            "Add a scheduler plugin only to the simulation with the change; the value is as for "
+            "--plugin.",
         ),
     ] = ()
     new_batch_config: NewBatchConfig = None
@@ -194,9 +199,10 @@ class ChangeOptions:
     reschedule_order: Annotated[
         Literal["priority", "scheduled"],
         Parameter(
-            help="With --reschedule: schedule the pods by priority and age (priority), or one by "
-            "one in the order in which the cluster scheduled them (scheduled). With scheduled, the "
-            "only other changes allowed are --new-config, --new-plugin and --new-batch-config.",
+            help="Order in which --reschedule schedules the pods: by priority and then by age "
+            "(priority), or one by one as the cluster scheduled them (scheduled). The value "
+            "scheduled can be combined only with --new-config, --new-plugin and "
+            "--new-batch-config.",
             show_choices=False,
         ),
     ] = "priority"
@@ -212,8 +218,9 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for names and objects that state none (default: names are looked up "
-            "in all namespaces, and objects in files get the namespace default).",
+            help="Namespace of objects that are named without a namespace (default: all namespaces "
+            "are searched), and of objects in the files of --apply without metadata.namespace "
+            "(default: the namespace default).",
             metavar="NAME",
             show_default=False,
         ),
@@ -232,8 +239,8 @@ class RunOptions:
     seeds: Annotated[
         int,
         Parameter(
-            help="Simulate with N different seeds, and report which outcomes are the same for "
-            "every seed.",
+            help="Simulate N times, each time with another seed, and report which outcomes are the "
+            "same every time.",
             metavar="N",
             converter=integer,
         ),
@@ -242,8 +249,8 @@ class RunOptions:
         str,
         named(
             "DURATION",
-            "Time from the binding of a pod until the pod is ready (default: the time that pods "
-            "of the same workload took in the snapshot, else 1s).",
+            "Time from the binding of a pod until the pod is ready, such as 30s (default: the time "
+            "that pods of the same workload took in the snapshot; if it is not known, 1s).",
         ),
     ] = ""
     kwok_stages: Annotated[
@@ -258,16 +265,17 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "File (YAML or CSV) that states how long pods run, by workload, image or label. The "
-            "answer then contains the times at which waiting pods start. With --seeds alone, these "
-            "times follow from the run times of completed pods in the snapshot.",
+            "YAML or CSV file with the run times of pods: how long a pod runs until it completes, "
+            "by workload, image or label (docs/start-times.md). With this option, the answer "
+            "estimates when pending pods start. Without this option, --seeds 20 makes the same "
+            "estimate from the completed pods in the snapshot.",
         ),
     ] = None
     horizon: Annotated[
         str,
         Parameter(
-            help="Longest virtual time to simulate after the last change. If the cluster settles "
-            "earlier, the simulation ends earlier.",
+            help="End the simulation after this virtual time from the last change. The simulation "
+            "ends earlier if nothing more would happen in the cluster.",
             metavar="DURATION",
         ),
     ] = "1h"
@@ -276,9 +284,10 @@ class RunOptions:
         str,
         named(
             "LABEL",
-            "Node label by which the answer groups nodes into pools (default: the label in the "
-            "selector of drained, cordoned or deleted nodes, else the node pool label of "
-            "Karpenter, EKS, GKE or AKS, else the zone label if a zone fails).",
+            "Node label that names the node pool of a node; the answer shows one row per pool. "
+            "Default: the first of these that applies: the label in the selector of --drain, "
+            "--cordon or --delete; the node pool label of Karpenter, EKS, GKE or AKS; the zone "
+            "label if a zone fails.",
         ),
     ] = ""
     config: Annotated[
@@ -296,41 +305,42 @@ class RunOptions:
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Simulate a node autoscaler in both simulations; auto means the autoscaler that "
-            "the snapshot contains."
+            help="Node autoscaler to run in both simulations; auto means the autoscaler that runs "
+            "in the snapshot's cluster."
         ),
     ] = "off"
     load: Annotated[
         str | None,
         named(
             "FILE",
-            "File with the load on workloads over time, which HorizontalPodAutoscalers follow in "
-            "both simulations. The file is CSV, or a list as in the field `load` of a scenario "
-            "(docs/horizontal-pod-autoscaler.md).",
+            "File with the load on workloads over time: CSV, or YAML as in the field `load` of a "
+            "scenario (docs/horizontal-pod-autoscaler.md). In both simulations, "
+            "HorizontalPodAutoscalers scale the workloads by this load.",
         ),
     ] = None
     node_groups: Annotated[
         str,
         named(
             "FILE",
-            "With Cluster Autoscaler: file with its node groups (default: groups derived from "
-            "node labels).",
+            "With --autoscale cluster-autoscaler: file with the node groups, described in "
+            "docs/cluster-autoscaler.md (default: groups derived from node labels).",
         ),
     ] = ""
     instance_types: Annotated[
         str | None,
         named(
             "FILE",
-            "Instance types and their prices, for --autoscale and --instance-type: a CSV file, or"
-            " the JSON that aws, gcloud, az or Karpenter's kwok provider print. To add prices "
-            "from a CSV file of OpenCost, give two files: TYPES,PRICES.",
+            "File with instance types and their prices, for --autoscale and --instance-type: CSV, "
+            "or the JSON output of aws, gcloud, az or Karpenter's kwok provider. To take the prices"
+            " from a CSV file of OpenCost, give both files: TYPES,PRICES.",
         ),
     ] = None
     node_pools: Annotated[
         str | None,
         named(
             "FILE",
-            "With Karpenter: file with NodePools and NodeOverlays to add to those in the snapshot.",
+            "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
+            " in the snapshot.",
         ),
     ] = None
     provision_time: ProvisionTimes = ()
@@ -345,20 +355,20 @@ class ComparisonOptions:
         Names,
         repeatable(
             "NAME:OPTIONS",
-            "An alternative to compare: its name and the options of its change, such as "
-            "'b:--drain pool=old --max-unavailable 1'.",
+            "A named change, to compare with other changes: a name, a colon and the options of the "
+            "change, such as 'b:--drain pool=old --max-unavailable 1'.",
         ),
     ] = ()
     against_snapshot: Annotated[
         str | None,
-        named("FILE", "Ask the same question about this snapshot too, and compare the answers."),
+        named("FILE", "Make the same change in this second snapshot too, and compare the answers."),
     ] = None
     against_config: Annotated[
         str | None,
         named(
             "FILE",
-            "Also ask the question with this KubeSchedulerConfiguration in place of --config, and "
-            "compare the answers.",
+            "Simulate the change a second time, with this KubeSchedulerConfiguration instead of "
+            "--config, and compare the answers.",
         ),
     ] = None
 
