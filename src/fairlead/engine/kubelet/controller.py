@@ -81,7 +81,7 @@ class Kubelets:
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply a change of the cluster and return commands.
+        """Apply the change of the cluster in `stimulus`; return the resulting commands.
 
         A changed node annotation takes effect immediately.
         """
@@ -118,7 +118,10 @@ class Kubelets:
         return found
 
     def next_transition(self) -> Instant | None:
-        """Return the next time at which a pod starts, becomes ready, ends or stops, or None."""
+        """Return the next time at which a pod starts, becomes ready, ends or stops.
+
+        Returns None if nothing is scheduled.
+        """
         return self._workers.next_due()
 
     def is_waiting(self) -> bool:
@@ -126,14 +129,14 @@ class Kubelets:
         return self._workers.is_waiting()
 
     def awaiting_volumes(self) -> dict[str, str]:
-        """Return {pod that waits for a volume: pod that holds the volume}, both as pod keys."""
+        """Return {key of a pod that waits for a volume: key of the pod that holds the volume}."""
         return self._workers.awaiting_volumes()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do one kind of work that is due at `now`, and return its commands.
 
-        If heartbeats are due, run all of them; otherwise, if pressure checks are due, run all of
-        them; otherwise act on the next pods (see `PodWorkers.act`).
+        The first kind that is due is done: all heartbeats, then all pressure checks, then the next
+        pods (see `PodWorkers.act`).
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:

@@ -58,12 +58,12 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 
 
 class Threshold(Struct, frozen=True):
-    """A threshold that is crossed while too little of a resource is available.
+    """A threshold of a kubelet flag: it is crossed while too little of a resource is available.
 
     If `share` is not None, the limit is this share of the node's capacity, otherwise `amount` (in
     whole units). `grace` is the time in ns for which the threshold must be crossed before pods are
-    evicted; 0 for a hard threshold. `reclaim` is the additional amount that must be available
-    before the shortage ends.
+    evicted; 0 for a hard threshold. `reclaim` is upstream's minimum reclaim: a shortage ends only
+    when this amount is available in addition to the limit.
     """
 
     signal: Signal

@@ -51,7 +51,7 @@ LEASE_DURATION_S: Final = 40
 
 
 class Resumption(Struct, frozen=True):
-    """A kubelet that has resumed. `was_down` is False if only the kubelet had paused."""
+    """A kubelet that has resumed. `was_down` is True if its machine was off, not only paused."""
 
     node: str
     was_down: bool
@@ -248,7 +248,7 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now)
 
     def _change_pace(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Apply a changed renewal period, which counts from the last renewal; return the writes."""
+        """Apply a changed renewal period, counted from the last renewal; return the writes."""
         every = self._period(kubelet)
         if kubelet.renewals is None or kubelet.renewals.every == every:
             return []

@@ -29,10 +29,10 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    `annotation` is the last value of the node's annotation. `base` are the conditions with which
-    the kubelet found the node. `measured` are the pressures that node-pressure eviction has found.
-    The kubelet posts the conditions in `base`, except those that the annotation or `measured`
-    replaces.
+    `annotation` is the last value of the node's annotation. `base` are the conditions that the Node
+    had when its kubelet was added (`found_conditions`). `measured` are the pressures that
+    node-pressure eviction has found. The kubelet posts the conditions in `base`, except those that
+    the annotation or `measured` replaces.
 
     Each of the last four fields is a time, or None if nothing is scheduled. At `flaps_at` the node
     starts or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has

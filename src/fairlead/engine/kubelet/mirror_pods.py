@@ -1,9 +1,9 @@
 """MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
-A static pod is defined in a file on its node, so deleting the API object deletes only its mirror.
-The kubelet creates the mirror pod again, immediately or when it resumes, with the fields that
-Fairlead reads. The new mirror pod tolerates all NoExecute taints, like all static pods; otherwise a
-taint would evict it endlessly.
+A static pod is defined in a file on its node. Its API object is only a mirror: deleting the object
+does not stop the static pod. The kubelet creates the mirror pod again, immediately or when the
+kubelet resumes. The new object has only the fields that Fairlead reads. The new mirror pod
+tolerates all NoExecute taints, like all static pods; otherwise a taint would evict it endlessly.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
 pkg/kubelet/config/common.go:applyDefaults

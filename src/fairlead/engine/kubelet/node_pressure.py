@@ -1,10 +1,10 @@
 """NodePressure: kubelets report pressure and evict pods when their nodes run short of a resource.
 
-A kubelet checks its node every ten seconds. A crossed threshold is reported as a pressure
-immediately, and for some minutes after it was last observed. If a hard threshold is crossed, or a
-soft threshold has been crossed for its grace period, the kubelet evicts one pod. Then the kubelet
-checks again, until enough of the resource is available. Nodes on which nothing has changed are not
-checked.
+A kubelet checks its node every ten seconds. While a threshold is crossed, and for some minutes
+after that, the kubelet reports the node condition of this resource (such as MemoryPressure). If a
+hard threshold is crossed, or a soft threshold has been crossed for its grace period, the kubelet
+evicts one pod. Then the kubelet checks again, until enough of the resource is available. Nodes on
+which nothing has changed are not checked.
 
 The pods to evict are ordered by three criteria:
 
@@ -279,7 +279,7 @@ def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
 
 
 def _supply(node: Node) -> tuple[object, ...]:
-    """Return the fields of a node that determine whether the node runs short of a resource."""
+    """Return the fields of `node` that determine whether it runs short of a resource."""
     return node.status.capacity, usage_of(node)
 
 

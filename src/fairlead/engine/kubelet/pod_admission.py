@@ -7,8 +7,8 @@
 
 A scheduler has checked most pods before. A pod that was created with spec.nodeName, or that was
 bound by a scheduler that counts resources differently, may not fit. The kubelet sets such a pod to
-Failed, with the first failure as its reason. Only pods that the kubelet has admitted before occupy
-resources.
+Failed, with the first failure as its reason. For this check, only pods that the kubelet has already
+admitted occupy resources.
 
 A critical pod whose only problem is a lack of resources is admitted if the kubelet can free them:
 the kubelet first ends less important pods (`find_victims`). It prefers to end BestEffort pods, then
@@ -56,7 +56,7 @@ TAINTS: Final = ("TaintToleration", "node(s) had taints that the pod didn't tole
 
 
 class PodRejection(Struct, frozen=True):
-    """The reason why a kubelet does not admit a pod; `message` is the message of the event."""
+    """Why a kubelet does not admit a pod. `message` is the message of the pod's event."""
 
     reason: str
     message: str
@@ -160,7 +160,7 @@ def _pressure_rejection(pod: Pod, node: Node) -> PodRejection | None:
 def _insufficient(
     pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo], resources: Sequence[str]
 ) -> Iterator[InsufficientResource]:
-    """Yield each resource of which `others` leave less than `pod` requests.
+    """Yield each resource of which too little for `pod` is left by the pods `others`.
 
     An extended resource that the node does not list is ignored: it may be a cluster-level resource.
     """

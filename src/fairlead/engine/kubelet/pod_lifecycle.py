@@ -6,14 +6,14 @@
               terminating ──REMOVE──▶ gone
 
 If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and reports that it has
-observed a changed specification (OBSERVE). A pod becomes ready some time after its start, and again
-whenever another controller marks it not ready. Its containers start again after its machine was
-down (RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
-`pod_admission`).
+observed a changed specification (OBSERVE). A pod becomes ready some time after its start (READY).
+If another controller marks the pod not ready, the kubelet marks it ready again. After the pod's
+machine was down, the pod's containers start again (RESTART, `pod_workers`). A pod that is not
+admitted fails instead of starting (REJECT, `pod_admission`).
 
-Each pod waits for at most one act. The functions of this module compute the act and its time; they
-have no state. Containers that have ended by themselves are not restarted: a pod with a run duration
-ends when this time is over.
+Each pod waits for at most one act at a time. The functions of this module compute the act and its
+time from the pod; they have no state. Containers that have ended by themselves are not restarted:
+if the configuration or an annotation limits how long a pod runs, the pod ends after this time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ANNOTATIONS_READ: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, 
 
 
 class Act(StrEnum):
-    """An action of a kubelet on a pod."""
+    """An action of a kubelet on a pod, as in the diagram of the module's docstring."""
 
     ACCEPT = "accept"
     START = "start"
@@ -62,7 +62,7 @@ class Act(StrEnum):
 class Due(Struct, frozen=True):
     """A kubelet's next act on a pod, and its time.
 
-    `why` is the reason for an act END: completed or deadline.
+    If the act is END, `why` states why the pod ends: completed or deadline.
     """
 
     act: Act
@@ -160,10 +160,10 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
 
 
 def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return the end of `pod` at its deadline spec.activeDeadlineSeconds; None without one.
+    """Return the act that ends `pod` at its deadline; None if it has no deadline.
 
-    Returns None also if `config` says that the deadline is ignored. The deadline counts from
-    status.startTime; if that is missing, from `accepted_at`.
+    The deadline is spec.activeDeadlineSeconds after status.startTime (after `accepted_at` if the
+    start time is missing). Returns None also if `config` says that the deadline is ignored.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     if pod.spec.active_deadline_seconds is None:

@@ -1,9 +1,9 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-A bound pod has a worker, which waits for at most one act (computed by `pod_lifecycle`) in a timer
-queue. A *settled* pod, which was loaded when it needed no act, gets its worker when something
-happens on its node. Outdated timers are dropped when they expire. So the amount of work depends on
-the number of changes, not on the number of nodes or pods.
+A bound pod has a worker. The worker waits in a timer queue for the pod's next act, which
+`pod_lifecycle` computes. A pod that needs no act when it is loaded is called *settled*; it gets a
+worker only when something happens on its node. Outdated timers are dropped when they expire. So the
+amount of work depends on the number of changes, not on the number of nodes or pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
 rejection only after the start delay of the pod. If it reported at once, a controller that replaces
@@ -12,10 +12,10 @@ about the resize of a running pod when it observes the resize. It decides about 
 (`pod_resize`) again when pods of the node have changed: one pod at a time, pods of higher priority
 first.
 
-The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
-kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
-deletions, and pods that were marked not ready become ready again. This happens immediately if only
-the kubelet had paused. If the machine had been down, no container runs any more: terminating pods
+The pods of a stopped or unknown node are frozen: actions that become due are postponed until the
+kubelet resumes, and then happen in the order of their due times. The resumed kubelet also observes
+deletions, and makes pods ready again that were marked not ready. If only the kubelet had paused,
+this happens immediately. If the machine had been down, no container runs any more: terminating pods
 are gone, pods with restartPolicy Never have failed, and the containers of all other pods start
 again from the beginning, which increases their restartCount.
 
@@ -93,7 +93,7 @@ _TOGETHER: Final = (Act.READY, Act.RESTART)
 
 
 class _Stopping(Struct, frozen=True):
-    """The stop of a pod by the kubelet: the pod has stopped at `at`; then `status` is written."""
+    """A pod that the kubelet itself stops. It has stopped at `at`; then `status` is written."""
 
     at: Instant
     status: PatchStatus
@@ -107,9 +107,8 @@ class _PodWorker(Struct):
     which the pod becomes or became ready; None for a pod that was loaded as not ready.
     `is_admitted` is True if the kubelet has admitted the pod; `rejection` is the reason if the
     kubelet has rejected the pod. `stopping` is set while the kubelet itself stops the pod.
-    `is_lost` is set from the return of a machine until the pod's containers, if it has any, start
-    again.
-    `deferral` is the condition of a deferred resize.
+    `is_lost` is True if the machine of the pod was down and has returned, but the pod's containers
+    have not started again. `deferral` is the condition of a deferred resize.
     """
 
     ref: ObjectRef
@@ -372,7 +371,7 @@ class PodWorkers(Struct):
     # --- volumes -------------------------------------------------------------------------------
 
     def awaiting_volumes(self) -> dict[str, str]:
-        """Return {pod that waits for a volume: pod that holds the volume}, both as pod keys."""
+        """Return {key of a pod that waits for a volume: key of the pod that holds the volume}."""
         return {
             key: holder
             for holder, waiting in self._awaiting.items()
@@ -398,7 +397,7 @@ class PodWorkers(Struct):
         return free_at > now or holder is not None
 
     def _release(self, holder: Pod, now: Instant) -> None:
-        """Start the pods that wait for volumes of the pod `holder`, which is gone or has ended."""
+        """Start the pods that wait for volumes of `holder`, a pod that was deleted or has ended."""
         if self._volumes is not None and not self.is_reporting(holder.spec.node_name):
             self._volumes.lose(holder, now)
         for key, worker in self._awaiting.pop(holder.key, {}).items():

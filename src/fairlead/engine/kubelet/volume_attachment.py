@@ -61,7 +61,7 @@ class SingleNodeVolumes(Struct):
         return max((self._detached_at.get(key, 0) for key in self.claims_of(pod)), default=0)
 
     def lose(self, pod: Pod, now: Instant) -> None:
-        """Note that `pod` was deleted although the kubelet of its node does not answer."""
+        """Record that `pod` was deleted although the kubelet of its node does not answer."""
         node = self.cluster.table.find(pod.spec.node_name)
         taints = () if node is None else node.node.spec.taints
         if pod.status.phase == "Running" and not any(one.key == OUT_OF_SERVICE for one in taints):

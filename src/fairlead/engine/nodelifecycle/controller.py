@@ -5,8 +5,9 @@
     monitor pass (5 s)             update node health and zone states: `monitor`
     queue processing (0.1 s)       taint nodes, or evict their pods, at the rate of their zone
 
-Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). A quiet cluster
-costs nothing, and the timing of every write is the same as if no pass had been skipped.
+Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). So no time is
+spent while nothing changes, and every write happens at the same time as if no pass had been
+skipped.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go. Upstream's workers run
 concurrently, so their order within an instant is not defined; here nodes are ordered by name.

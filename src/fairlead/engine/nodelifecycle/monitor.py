@@ -56,7 +56,7 @@ from fairlead.engine.nodelifecycle.zones.zone_states import (
 
 
 class SharedState(Struct):
-    """The state that the monitor shares with the controller."""
+    """The node records, pods, queues and writers that the monitor shares with the controller."""
 
     passes: Period
     nodes: NodeHealthMap
@@ -222,7 +222,7 @@ class Monitor:
         return UNKNOWN if found.observed is None else found.observed
 
     def _plan(self, name: str, record: NodeRecord, node: Node, found: Examination) -> None:
-        """Schedule the node's next examination, in case nothing changes before."""
+        """Schedule the node's next examination for the case that nothing changes before."""
         examinations, passes, health = self._shared.examinations, self._shared.passes, found.health
         if health.lease is None and record.renewals is not None:
             examinations.add(name, examinations.last_pass)

@@ -20,7 +20,7 @@ from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 
 
 class Observation(Struct, frozen=True):
-    """The state of a node in the pass at `now`.
+    """What the monitor pass at `now` found about a node.
 
     `status` is the Ready status on which the mode acts. `last_pass` is the time of the pass before
     `now`.
@@ -40,7 +40,7 @@ class Observation(Struct, frozen=True):
 
 
 class EvictionMode(Protocol):
-    """Reacts to the Ready status that passes find, and processes queued nodes at a limited rate."""
+    """Queues nodes by the Ready status that monitor passes find, and processes queued nodes."""
 
     @property
     def queues(self) -> ZoneQueues:
@@ -59,7 +59,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return the time from which a pass must act on the node even if nothing changes.
+        """Return the time at which a pass must act on the node even without a change.
 
         Returns None if only a change can require an action.
         """

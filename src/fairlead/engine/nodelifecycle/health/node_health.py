@@ -157,7 +157,7 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """Return `health`, updated by the passes up to `last_pass`; None if `health` is None.
+    """Return `health` as updated by the passes up to `last_pass`; None if `health` is None.
 
     These passes must have observed no changes except the lease renewals `renewals`.
     """
@@ -176,7 +176,7 @@ def next_examination(
     passes: Period,
     config: NodeLifecycleConfig,
 ) -> Instant | None:
-    """Return the time of the first pass that could find a change, if no object changes until then.
+    """Return the time of the next pass that could find a change although no object changes.
 
     Returns None if no pass could find a change. `health` is the saved health after the last pass. A
     node that is Unknown stays Unknown until its kubelet posts a status. A lease never expires if

@@ -98,10 +98,10 @@ class ZoneQueues:
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
         """Yield (zone, name) for each due entry, if the rate limiter of its zone has a token.
 
-        `last_pass` is the time of the last monitor pass, at which requeued entries are due. Each
-        entry that is yielded uses up a token. Before the caller continues the iteration, it must
-        call `finish` or `retry` for the entry. If the first entry of a zone is not due yet, it uses
-        up a token too, but is not yielded, and the iteration continues with the next zone.
+        `last_pass` is the time of the last monitor pass; requeued entries are due at this time.
+        Each entry that is yielded uses up a token. Before the caller continues the iteration, it
+        must call `finish` or `retry` for the entry. An entry that is not due yet also uses up a
+        token, but is not yielded; then the iteration continues with the next zone.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
