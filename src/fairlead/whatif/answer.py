@@ -50,9 +50,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     next_steps: tuple[NextStep, ...] = ()
 
     def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
-        """Return the next steps under the conditions of --fail-on.
+        """Return the next steps, given the results of the --fail-on conditions.
 
-        If one of them holds, no step makes the change.
+        If a condition is true, no step makes the change in the real cluster.
         """
         fails = any(one.holds for one in conditions)
         return tuple(one for one in self.next_steps if not (fails and one.makes_change))

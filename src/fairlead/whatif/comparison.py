@@ -72,7 +72,8 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
     """Return the comparison of `alternatives`, in the given order.
 
     `is_choice` means that the user can choose one of the alternatives, such as one of several
-    changes. The verdict then names the best alternative, otherwise it states what differs.
+    changes. Then the verdict names the best alternative. Otherwise, the verdict states what
+    differs.
     """
     notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
     rows = [_row(one) for one in alternatives]

@@ -125,7 +125,8 @@ def experiments_of(
 class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
-    The arguments are those of `script_of_change`, and the kubelets that know run times of pods.
+    The fields are the arguments of `script_of_change`, and the kubelets' settings, which contain
+    the known run times of pods.
     """
 
     change: ClusterChange

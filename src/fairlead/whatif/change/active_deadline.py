@@ -1,8 +1,8 @@
-"""Leaves out activeDeadlineSeconds of what a change starts, if the run time of the pods is unknown.
+"""Removes activeDeadlineSeconds from Jobs and pods that a change starts, if no run time is known.
 
 Pods without a known run time are assumed to keep running. So a Job or pod that the change starts
 would exceed its deadline, and the answer would say that the change makes it fail. Jobs and pods
-that run in the dump keep their deadline: it passes in the run without the change, too.
+that run in the dump keep their deadline, because it also passes in the run without the change.
 
 The deadline of a Job is removed from the Job. The deadline of a pod stays in its specification,
 because it decides which quotas count the pod (scope Terminating); the simulated kubelets ignore it.
@@ -34,7 +34,8 @@ _FIELD: Final = "activeDeadlineSeconds"
 class IgnoredDeadlines(Struct, frozen=True):
     """A function that tells whether the kubelets ignore the deadline of a pod.
 
-    `names` are the (kind, namespace, name) of these pods, and of the Jobs that own such pods.
+    `names` contains the (kind, namespace, name) of each pod whose deadline is ignored, and of each
+    Job that owns such pods.
     """
 
     names: frozenset[tuple[str, str, str]]
@@ -51,10 +52,11 @@ def without_deadlines(
 ) -> tuple[ChangeScript, IgnoredDeadlines | None]:
     """Return `script` without the deadlines of the Jobs that it creates or resumes.
 
-    The second result tells which pods have a deadline that the kubelets ignore: pods of these Jobs,
-    and pods that `script` creates. It is None if there are no such pods. A note in the script names
-    the Jobs and pods. A Job or pod keeps its deadline if it has the annotation
-    `fairlead.dev/run-duration`, or if `run_durations` returns the run time.
+    The second result is a function that tells whether the kubelets ignore the deadline of a pod:
+    they do so for pods of these Jobs, and for pods that `script` creates. The second result is None
+    if there are no such pods. A note in the script names the Jobs and pods. A Job or pod keeps its
+    deadline if it has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns the
+    run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []

@@ -74,8 +74,9 @@ _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 class ClusterChange(Struct, frozen=True, kw_only=True):
     """The parts of a change, as the user wrote them.
 
-    Most fields are the values of an option of `fairlead whatif` with the same name, in the same
-    form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError for a text instead of a tuple.
+    Most fields contain the values of the option of `fairlead whatif` with the same name, in the
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError if such a field is a
+    string instead of a tuple of strings.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.
@@ -247,7 +248,7 @@ class _Steps(Struct):
         self.steps.append(ScriptedStep(0, commands, source, what))
 
     def refuse_edited(self, option: str, target: Manifest, name: str) -> None:
-        """Raise InputError if the field spec.`name`, which `option` sets, is edited as well."""
+        """Raise InputError if an edit sets the field spec.`name`, which `option` also sets."""
         if self.fields is not None:
             self.fields.refuse_replaced(option, target, {("spec", name): f"spec.{name}"})
 

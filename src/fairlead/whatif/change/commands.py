@@ -68,7 +68,7 @@ def set_kubelet_behaviour(node: str, behaviour: str) -> Command:
 
 
 def return_node(node: str) -> Command:
-    """Return the command that makes the kubelet of `node` work normally."""
+    """Return the command that makes the kubelet of `node` behave normally again."""
     return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: None}}})
 
 

@@ -17,8 +17,8 @@ class ScriptedStep(Struct, frozen=True):
     """Commands that are performed together, `after` nanoseconds after the change begins.
 
     `source` and `what` name the option or scenario field in error messages. If an autoscaler acts,
-    `commands_for` returns the commands for the nodes that exist when the step is performed. It
-    raises InputError if a named node is gone; then `commands` still apply.
+    `commands_for` returns the commands for the nodes that exist when the step is performed.
+    `commands_for` raises InputError if a named node is gone; then `commands` are performed.
     """
 
     after: DurationNs

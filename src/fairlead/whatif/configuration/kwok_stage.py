@@ -244,7 +244,8 @@ class KwokStages(Struct, frozen=True):
 class _Delays(Struct, frozen=True):
     """Returns the delay for a pod, None if there is none.
 
-    The Stages determine the delay (`of_stages`); if no Stage selects the pod, `others` does.
+    `of_stages` returns the delay that the Stages determine. If no Stage selects the pod, `others`
+    returns the delay.
     """
 
     of_stages: Callable[[Pod], DurationNs | None]

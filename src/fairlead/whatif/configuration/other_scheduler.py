@@ -1,9 +1,9 @@
-"""Other schedulers: those that have bound pods of a snapshot, but that no configuration describes.
+"""Schedulers that have bound pods of a snapshot, but whose configuration is not known.
 
-Their rules are unknown. Pods whose schedulerName is the name of such a scheduler follow the rules
-of kube-scheduler. Otherwise a displaced pod would wait for ever for a scheduler that the real
-cluster has. A schedulerName that neither a configuration nor a bound pod has may be a mistake, so
-its pods stay pending (`no_scheduler`).
+The rules of such a scheduler are unknown, so its pods (by their schedulerName) are scheduled by the
+rules of kube-scheduler. Otherwise, a displaced pod would wait forever, although the real cluster
+has a scheduler for it. A schedulerName that neither a configuration nor a bound pod has may be a
+mistake, so its pods stay pending (`no_scheduler`).
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def _duplicates(
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
     """Return (number of pods by owner, duplicates by owner and node).
 
-    The duplicates are the pods of an owner on a node without the first of these pods. Only pods
-    that may be evicted are counted.
+    The duplicates are all pods of an owner on a node except the first of them. Only pods that may
+    be evicted are counted.
     """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)

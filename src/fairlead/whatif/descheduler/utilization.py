@@ -1,10 +1,12 @@
 """LowNodeUtilization and HighNodeUtilization: evict pods depending on the requests on each node.
 
-The usage of a node is the requested share of its allocatable amount, for each resource.
-LowNodeUtilization evicts pods from overutilized nodes (the usage of a resource exceeds its target)
-while underutilized nodes (no usage exceeds its threshold) have room up to their targets.
-HighNodeUtilization evicts pods from underutilized nodes while the other nodes have room, so that an
-autoscaler can remove the empty nodes.
+The usage of a node is the requested share of its allocatable amount, for each resource. A node is
+overutilized if the usage of some resource exceeds its target, and underutilized if no usage exceeds
+its threshold.
+
+LowNodeUtilization evicts pods from overutilized nodes while underutilized nodes have room up to
+their targets. HighNodeUtilization evicts pods from underutilized nodes while the other nodes have
+room, so that an autoscaler can remove the empty nodes.
 
 upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeutilization.go
 """
@@ -60,8 +62,8 @@ class _Usage(Struct):
 def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
     """Evict pods from overutilized nodes while underutilized nodes have room.
 
-    Cordoned nodes do not count as underutilized. Evict nothing unless some node is overutilized and
-    more than `args.number_of_nodes` nodes are underutilized.
+    Cordoned nodes do not count as underutilized. Pods are evicted only if some node is overutilized
+    and more than `args.number_of_nodes` nodes are underutilized.
     """
     names = list(dict.fromkeys([*args.thresholds, *_BASIC]))
     usages = _usages(evictor, args.thresholds, args.target_thresholds, names, args)
@@ -86,7 +88,7 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
 def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
     """Evict the pods of underutilized nodes while the other nodes have room.
 
-    Evict nothing unless more than `args.number_of_nodes` nodes are underutilized and some other
+    Pods are evicted only if more than `args.number_of_nodes` nodes are underutilized and some other
     node is not cordoned.
     """
     thresholds = {**dict.fromkeys(_BASIC, _WHOLE), **args.thresholds}

@@ -137,7 +137,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
 def _with_profile(
     config: SchedulerConfig, snapshot: Snapshot, pod: Pod
 ) -> tuple[SchedulerConfig, str]:
-    """Return `config` with a profile for `pod`, and a note, if another scheduler schedules it."""
+    """Return (configuration with a profile for `pod`, notes)."""
     name = pod.spec.scheduler_name
     others = other_schedulers(config, snapshot.manifests)
     return with_other_schedulers(config, (name,) if name in others else (), ())

@@ -36,8 +36,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     all, and `breaches` were displaced in violation of the budget. `allowed_at_end` is the number of
     disruptions that are allowed at the end of the run with the change. `allowed_without` is this
     number for the run without the change. Each is None if the budget does not exist at the end of
-    its run. `shortage` is the highest number of healthy pods that the budget lacked at a time, 0 if
-    the run without the change has the same or a greater shortage.
+    its run. `shortage` is the highest number of healthy pods that the budget lacked at any one
+    time; it is 0 if the run without the change has the same or a greater shortage.
     """
 
     pdb: str

@@ -75,7 +75,7 @@ class _Evidence(Struct, frozen=True):
         """Return a note if the first pods left their failed node earlier or later than believed.
 
         The belief is that pods leave a failed node after five minutes. Return None if the first
-        pods did so, or if no pods left a tainted node.
+        pods left after five minutes, or if no pods left a tainted node.
         """
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)

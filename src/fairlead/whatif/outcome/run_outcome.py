@@ -175,9 +175,9 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once. `shortage` is the highest number of healthy pods that the budget lacked at a time,
-    counted only after the number of healthy pods had fallen. `selector` selects the pods of the
-    budget, None if the budget was deleted.
+    least once. `shortage` is the highest number of healthy pods that the budget lacked at any one
+    time after the number of healthy pods had fallen. `selector` selects the pods of the budget,
+    None if the budget was deleted.
     """
 
     pdb: str

@@ -246,9 +246,10 @@ class ClusterModel:
         return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
 
     def kept_out(self, pod: PodInfo) -> str | None:
-        """Return why `pod` does not enter the scheduling queue; None if it does.
+        """Return why `pod` does not enter the scheduling queue; None if it enters the queue.
 
-        No scheduler has its schedulerName (`missing_scheduler`), or a PreEnqueue plugin rejects it.
+        There are two reasons: no scheduler has its schedulerName (`missing_scheduler`), or a
+        PreEnqueue plugin rejects the pod.
         """
         if missing := self.missing_scheduler(pod):
             return missing

@@ -280,7 +280,7 @@ class Rebalancer:
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
-        """Return, for each rule of the autoscalers, the number of pods that it forbids to move."""
+        """Return the number of pods that may not move because of each rule of the autoscalers."""
         nodes = self._model.table.nodes()
         pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
         found = (self._rules.pod_blocker(*one) for one in pods)

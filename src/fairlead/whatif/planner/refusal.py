@@ -1,4 +1,4 @@
-"""Refusal: a reason why nodes refuse a pod, with the smallest change that makes one accept it.
+"""Refusal: a reason why nodes refuse a pod, and the smallest change with which a node accepts it.
 
 NewNode: a copy of a node that would accept a pod which fits no existing node.
 """

@@ -88,7 +88,8 @@ class NodeRow(TypedDict, total=False):
 class PreemptionRow(TypedDict, total=False):
     """One victim of a preemption, with the rule that chose the node among `candidates` nodes.
 
-    `to` is the victim's node at the end, or a word for the reason why the victim has no node.
+    `to` is the victim's node at the end of the run. If the victim has no node, `to` is a word that
+    says why, such as `pending`.
     """
 
     t_s: float

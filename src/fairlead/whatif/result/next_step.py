@@ -153,7 +153,7 @@ def _more_replicas(one: WorkloadEffect, count: int, case: _Case) -> Iterator[Nex
 
 
 def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
-    """Return whether more replicas of the workload `one` would run, and nothing removes them.
+    """Return whether more replicas of the workload `one` would run and stay.
 
     If pods find no node or wait for one, new replicas would wait, too, or make other pods wait.
     """
@@ -175,10 +175,11 @@ def _replicas(count: int) -> str:
 def _pending(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
-    Some pods fit only copies of the node that they left. They need such copies, and so do pods of
-    the same workloads that are still on that node, because a budget does not allow their eviction
-    while the other pods are pending, or that are not created before the other pods run. The copies
-    are also for all other pods that lack room, unless the node has taints or is too small for them.
+    Some pods fit only copies of the node that they left, so copies of this node are suggested. The
+    number of copies also covers pods of the same workloads that follow later: a budget may refuse
+    their eviction while the first pods are pending, or a StatefulSet may create them only after the
+    first pods run. The copies are also for all other pods that lack room, unless the node has
+    taints or is too small for them.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts: its limits keep the pods waiting, and new nodes of its groups

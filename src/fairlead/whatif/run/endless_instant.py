@@ -9,10 +9,11 @@ large changes stay below the limit.
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
                                                                        of 101,000
 
-AttemptLimit: scheduling attempts of a pod fail. The failure of one pod can wake another: if a
-plugin rejects both after they got a node, and no other pod is active, each is tried again without a
-backoff. At one instant, a pod may fail ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the number
-of nodes and pods, because each change of these may wake it.
+AttemptLimit: the scheduling attempts of two pods fail in turn. Example: a plugin rejects both pods
+after they got a node, so the failure of one pod wakes the other. If no other pod is active, each
+pod is tried again without a backoff, and time never advances. At one instant, a pod may fail
+ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the number of nodes and pods, because each change
+of a node or pod may wake it.
 """
 
 from __future__ import annotations

@@ -63,13 +63,13 @@ class Experiment(Struct, frozen=True, kw_only=True):
     the workload have a node.
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
-    `steps_begin` is None, the times of the steps count from `start`, and the times of the outcome
+    `steps_begin` is None, the times of the steps count from `start`. The times of the outcome then
     count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
     are added to the outcome. If `compares_packings` is set, running pods are pending at the start,
-    so that no workload has ready pods at first; then ready pods are counted only at the end.
-    The outage of the outcome leaves out the failures of the nodes `known_failures`.
-    If nodes have come or gone when the steps begin, `steps_for` returns the steps for the nodes and
-    pods that then exist. It raises InputError if a named object is gone; then `steps` still apply.
+    so that no workload has ready pods at first; then ready pods are counted only at the end. The
+    outage of the outcome leaves out the failures of the nodes `known_failures`. If nodes have come
+    or gone when the steps begin, `steps_for` returns the steps for the nodes and pods that then
+    exist. `steps_for` raises InputError if a named object is gone; then `steps` are performed.
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices, and `ids_seed` the uids
     and the generated names of new objects (None: `seed` does).

@@ -463,8 +463,8 @@ class ExperimentRun:
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run for the experiment's duration, or until `_is_quiet` returns True.
 
-        The second form ends at the latest when the horizon after the last step is over; the steps
-        count from `begin`.
+        Without a duration, the run ends at the latest `horizon` after the last step. The times of
+        the steps count from `begin`.
         """
         experiment = self._experiment
         if experiment.duration is not None:
@@ -632,9 +632,10 @@ class ExperimentRun:
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.
 
-        These are missing objects and loads, rules and webhooks that were not applied, namespaces
-        that stay Terminating, and kinds that the dump lacks. Kinds are noted only for a dump of a
-        server, whose objects have uids, because other inputs need not be complete.
+        The notes are about missing objects and loads, rules and webhooks that were not applied,
+        namespaces that stay Terminating, and kinds that the dump lacks. Missing kinds are noted
+        only if the objects have uids, which shows that they come from an API server: hand-written
+        inputs need not be complete.
         """
         yield from self._controllers.notes(self._world.now)
         if unloaded := unloaded_note(autoscalers):

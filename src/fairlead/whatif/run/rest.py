@@ -24,7 +24,7 @@ PAUSE: Final = seconds(1)
 def rest_of(
     transitions: Iterable[PodTransition], start: Instant, gap: DurationNs, *, settled: bool
 ) -> Rest:
-    """Return when the cluster came to rest, and its activities until then.
+    """Return the time at which the cluster came to rest, and the activities until then.
 
     The cluster is at rest once no pod of a permanent workload has a transition for longer than
     `gap`. If there are no such transitions, it was at rest from the start. `settled` is True if

@@ -228,14 +228,14 @@ class _NumberedEvent:
         )
 
     def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return the step `end` of this event's outage such that it also ends for later nodes.
+        """Return the step `end` of this event's outage, extended to nodes that came later.
 
-        These are the affected nodes that came after the start.
+        These are the nodes that came after the start of the run and that the outage affects.
         """
         return replace(end, commands_for=partial(self._end_for, end.commands))
 
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
-        """Return the commands that end the outage: those of `stated`, and those for later nodes."""
+        """Return the commands that end the outage for the nodes in `stated` and for later nodes."""
         outage = self.outage
         assert outage is not None
         found = Inventory(manifests([Document(self._source, nodes)]))

@@ -279,7 +279,7 @@ def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 
 def _is_out(node: Manifest) -> bool:
-    """Return whether `node` is not Ready. Then its Lease matters: it has the last heartbeat."""
+    """Return whether `node` is not Ready, so that its Lease matters for the last heartbeat."""
     conditions = node.node.status.conditions
     return any(one.type == READY and one.status != TRUE for one in conditions)
 

@@ -282,7 +282,8 @@ class Inventory:
     def _similar(self, kind: Kind, name: str, others: Sequence[str] = ()) -> str:
         """Return a hint with the most similar names, and with all names if they are few.
 
-        `others` are objects of other kinds with this name; they are the better suggestion.
+        `others` are objects of other kinds that have exactly this name. If there are any, the hint
+        contains only them.
         """
         if (kind.resource, name) in self._deleted:
             return "; it is deleted first"

@@ -33,7 +33,7 @@ class Case(Struct, frozen=True):
         return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
 
     def digest(self, files: str, version: str) -> str:
-        """Return a digest of all that determines the result of the case.
+        """Return a digest of everything that determines the result of the case.
 
         `files` is the digest of the scenario's files, and `version` the version of Fairlead.
         """

@@ -146,10 +146,11 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 
 
 def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
-    """Return a note about the autoscaler in `manifests`, which plans do not simulate; () if none.
+    """Return a note that plans do not simulate the autoscaler of the cluster; () if it has none.
 
-    `effect` is ADDS_NODES or CHOOSES_NODES. Cluster Autoscaler does not choose the types of nodes,
-    so there is no note about it with CHOOSES_NODES.
+    `manifests` are the objects of the cluster. `effect` is what the plan leaves out: ADDS_NODES or
+    CHOOSES_NODES. With CHOOSES_NODES, there is no note about Cluster Autoscaler, because it does
+    not choose the types of nodes.
     """
     manifests = list(manifests)
     if has_node_pools(manifests):

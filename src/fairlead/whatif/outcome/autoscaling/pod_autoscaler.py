@@ -86,10 +86,10 @@ def notes_about(
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run; the note about missing loads is limited to `workloads`.
+    """Return the `notes` of a run, with the note about missing loads limited to `workloads`.
 
-    These are the workloads that a change affects. The note names only their `autoscalers`, and is
-    left out if all of these have a load.
+    `workloads` are the workloads that a change affects. The note names only those `autoscalers`
+    that scale one of them and have no load. If there is no such autoscaler, the note is left out.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

@@ -61,7 +61,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def lasting_errors(self) -> list[ObjectError]:
-        """The `errors` that are not over at the end, as a refusal until a quota is free is."""
+        """The `errors` that still exist at the end, without creations that were only delayed."""
         return [one for one in self.errors if not one.is_over]
 
     @property

@@ -80,9 +80,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def is_harmed(self) -> bool:
         """Whether the change harmed the workload.
 
-        It did if pods are pending, gone, not created, undrained, down or failed, or if fewer pods
-        than wanted are ready at the end. It also did if at some time no pod was ready although some
-        were ready before, or if a budget was breached.
+        The workload is harmed in each of these cases: pods are pending, gone, not created,
+        undrained, down or failed; fewer pods than wanted are ready at the end; at some time no pod
+        was ready although some were ready before; a budget was breached.
         """
         left_over = self._lost + self.undrained + self.failed
         is_breached = self.budget is BudgetResult.BREACHED
@@ -284,7 +284,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the returned pods that left another node than the node on which they end.
+    """Yield the returned pods that were on another node at the change than at the end.
 
     Without the change, these pods end on the same node, so both runs move them.
     """

@@ -77,8 +77,9 @@ def cost_bound(
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     """Return candidates for the best vertex; the caller checks whether they are feasible.
 
-    The first array has, for each set of d constraints (d is the number of resources), the point
-    where all of them are tight. The second array has the farthest feasible point on each axis.
+    Let d be the number of resources. The first array has, for each set of d constraints, the point
+    where all of these constraints hold with equality. The second array has the farthest feasible
+    point on each axis.
     """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.

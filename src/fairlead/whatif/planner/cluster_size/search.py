@@ -191,8 +191,8 @@ class SizeSearch:
     def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
         """Set, for each unplaceable pod, the reasons why nodes refuse it.
 
-        The asked nodes are the nodes to keep and one empty node of each offer. The nodes that were
-        full when the pod was tried would not tell why it fits no node on offer.
+        The reasons are those of the nodes to keep and of one empty node of each offer. Nodes that
+        were full when the pod was tried would only report that they are full.
         """
         model, reasons = self._model, self.result.unplaceable
         if not reasons:
@@ -353,7 +353,7 @@ class SizeSearch:
         return self._stronger(bound, pods, survival)
 
     def _stronger(self, bound: CostBound, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """Return `bound`, raised for pods that need a node each and for the failures to survive."""
+        """Return `bound`, raised for mutually exclusive pods and for the failures to survive."""
         cheapest = min((offer.price for offer in self._offers), default=0.0)
         kept = self._kept
         _, exclusive = most_exclusive(pods)

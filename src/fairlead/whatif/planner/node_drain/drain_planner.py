@@ -172,9 +172,10 @@ class DrainPlanner:
     def refusals(self, node: str) -> list[Blocker]:
         """Return what prevents the evictions from `node`, wherever the new pods would go.
 
-        This is a kubelet that does not answer, because evicted pods stop only if their kubelet
-        stops them; pods whose deletion has begun and that a finalizer of another program keeps,
-        because a drain waits for them; and the budgets that refuse an eviction (`budget_blockers`).
+        Three things prevent evictions. First, a kubelet that does not answer, because evicted pods
+        stop only if their kubelet stops them. Second, terminating pods that a finalizer of another
+        program keeps, because a drain waits for them. Third, budgets that refuse an eviction
+        (`budget_blockers`).
         """
         silent = ready_status(self.model.node(node).node) == UNKNOWN and bool(self.evicted(node))
         first = [_silent(node)] if silent else []
@@ -310,9 +311,9 @@ class DrainPlanner:
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
 
-        The result is a drain if these pods fit other nodes when they are placed before the node's
-        other pods. Otherwise it is the blocker for the first pod that does not fit. Returns None
-        if only `empty` can decide: if `node` has no pods of `workload`, or if the pods may need
+        These pods are placed before the node's other pods. If all of them fit other nodes, the
+        result is a drain; otherwise, it is the blocker for the first pod that does not fit. Returns
+        None if only `empty` can decide: `node` has no pods of `workload`, or the pods may need
         other pods to be placed before them (`_may_follow`). This method takes a fraction of the
         time of `empty`, because other pods are not placed. The model does not change.
         """
@@ -481,10 +482,11 @@ def _silent(node: str) -> Blocker:
 def _several(
     node: str, pod: PodInfo, limits: Sequence[BudgetLimit], others: Sequence[BudgetLimit]
 ) -> Blocker:
-    """Return the blocker of a pod with several budgets, `limits`.
+    """Return the blocker of a pod that several budgets cover, which are in `limits`.
 
-    The edit of the blocker deletes `others`: all budgets of the pod except one. The caller keeps a
-    budget with an owner, if there is one, because the owner would create it again.
+    The eviction API refuses such a pod. The edit of the blocker deletes `others`, which are all
+    budgets of the pod except one. If one of the budgets has an owner, the caller leaves it out of
+    `others`, because the owner would create it again.
     """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"

@@ -5,8 +5,8 @@ shows how long budgets delay the drains, and whether workloads without a budget 
 loaded once, and the drains at each pace run in a forked copy of the process. If the process cannot
 be forked (extenders, threads), the cluster is loaded for each pace.
 
-A drain begins when the cluster is at rest. What another simulation shows without any drain (pods
-that stay pending, evictions against a budget) is not attributed to the drains.
+A drain begins when the cluster is at rest. Another simulation has no drains. Pods that stay pending
+in it, and evictions against budgets in it, are not counted as effects of the drains.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class ClusterHistoryRecorder(Struct):
     _deleted: dict[str, Node] = field(default_factory=dict)
 
     def place(self, uid: str, node: str, at: Instant) -> None:
-        """Record that the pod `uid` occupies `node` since `at`; "" means no node."""
+        """Record that the pod `uid` occupies `node` from the instant `at` on; "" means no node."""
         before = self._node_of.get(uid, "")
         if node in self._deleted:
             node = ""

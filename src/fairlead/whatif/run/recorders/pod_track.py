@@ -73,7 +73,7 @@ class PodTrack(Struct):
     end: PodEnd | None = None
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
-        """Return the pod as the outcome of a run shows it; `requests` are its requests.
+        """Return the PodEnd of the pod, for the outcome of a run; `requests` are its requests.
 
         `facts` were found for this pod, or for a pod with the same facts (`has_owner_of`).
         """

@@ -133,7 +133,7 @@ class PodTemplate:
         return all(strings[number] == node for number in self._pins)
 
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
-        """Return (view, timestamps) of the pod whose text has `strings` in the placeholders.
+        """Return (view, timestamps) of the pod that has `strings` in the placeholders of its text.
 
         The timestamps are those in `strings`, and the newest timestamp that all pods share.
         """
