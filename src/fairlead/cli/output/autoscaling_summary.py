@@ -35,9 +35,9 @@ _WORKLOADS_MAX: Final = 5
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
     """Return the section about the node autoscaler in `run`.
 
-    The section shows the nodes of each group, how long pods waited for nodes, and why pods or
-    nodes are left as they are. If the run without the change is given, the section compares both
-    runs.
+    The section shows the nodes of each group, how long pods waited for nodes, why pods cause no
+    scale-up, and why nodes are not removed. If the run without the change is given, the section
+    compares both runs.
     """
     outcome = run.autoscaling
     if outcome is None:

@@ -137,7 +137,10 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
 def _with_profile(
     config: SchedulerConfig, snapshot: Snapshot, pod: Pod
 ) -> tuple[SchedulerConfig, str]:
-    """Return (configuration with a profile for `pod`, notes)."""
+    """Return (`config`, ""), or a configuration with a profile for `pod`, and a note.
+
+    A profile is added if `pod` belongs to another scheduler, whose rules are unknown.
+    """
     name = pod.spec.scheduler_name
     others = other_schedulers(config, snapshot.manifests)
     return with_other_schedulers(config, (name,) if name in others else (), ())

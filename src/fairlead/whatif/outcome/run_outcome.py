@@ -305,11 +305,12 @@ class Skipped(Struct, frozen=True, kw_only=True):
 
 
 class ObjectError(Struct, frozen=True):
-    """The last failure to create an object, with the message of the event or the API server.
+    """The last failure of `subject` to create an object; `message` states the reason.
 
-    If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
-    `workload` is the workload of these pods. `is_failed_job` means that the subject is a Job that
-    has failed, so that it creates no more pods.
+    The message is that of the event, or of the API server. If the subject creates pods, `missing`
+    is the number of pods that it lacks at the end, and `workload` is the workload of these pods.
+    `is_failed_job` means that the subject is a Job that has failed, so that it creates no more
+    pods.
     """
 
     subject: str

@@ -222,7 +222,7 @@ class _Reader:
     # --- what is left out -------------------------------------------------------------------
 
     def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether `write` to `obj` is left out, because the simulation decides it again."""
+        """Return whether `write` to `obj` is left out, as a decision of the simulation itself."""
         kind, owner = write.kind, _controller(obj)
         if kind is NODE:
             return False

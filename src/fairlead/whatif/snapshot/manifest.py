@@ -656,7 +656,7 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
 
 
 def _no_object(value: Json) -> str:
-    """Return what kind of file `value`, a map without a kind, probably is; "" if unknown."""
+    """Return the likely reason why the map `value` has no kind, for an error; "" if unknown."""
     if "items" in value:  # kubectl writes the kind of a List after its items
         return "is a list without a kind; the file may be cut off"
     if "apiVersion" not in value and ("cluster" in value or "events" in value):

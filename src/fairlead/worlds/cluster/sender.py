@@ -1,9 +1,9 @@
 """Sender: sends requests to the API server, while this replica may act.
 
-Commands about one object are performed one after another. Bindings, deletions and evictions are
-sent before patches, and patches before events. The sender calls `may_send` before each request. If
-`may_send` returns False, the command is dropped without an outcome, because the process is about to
-end.
+Commands about one object are performed one after another. Of the queued requests, bindings,
+deletions and evictions are sent first, then patches, then events. The sender calls `may_send`
+before each request. If `may_send` returns False, this replica may no longer act, and the command is
+dropped without an outcome, because the process is about to end.
 
 The requests of a command come from a generator (see `perform`), which each response resumes. Only
 requests that cannot be written to an idle connection need an asyncio task.

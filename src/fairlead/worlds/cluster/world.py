@@ -5,8 +5,8 @@
                                         └── outcomes ◀── held until seen ◀── finish ◀─┘
 
 The engine starts once every resource has been listed; its first stimulus contains all objects. As
-in every world, the outcome of a command is reported after its effect. So the outcome is held back
-until a watch has shown the effect, for at most HOLD_MAX.
+in every world, the engine receives the effect of a command before the outcome. So an outcome is
+held back until a watch has shown the effect, for at most HOLD_MAX.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class LocalCluster:
         )
 
     def _policy_status(self) -> tuple[PolicyStatus, ...]:
-        """Return the controller in a tuple; () if another program's workload controllers run."""
+        """Return a tuple with the controller; () if the workload controllers are left out."""
         if _CONTROLLERS in self._options.without:
             return ()
         return (PolicyStatus(self.store.storage, self.server.registry),)
@@ -276,9 +276,9 @@ def config_in(release: Release, config: EngineConfig) -> EngineConfig:
 
 
 def _certificate_signer(storage: Storage, options: LocalOptions) -> tuple[CertificateSigner, ...]:
-    """Return the certificate signer in a tuple.
+    """Return a tuple with the certificate signer.
 
-    Returns () if there is no CA key, or if the workload controllers do not run.
+    Returns () if there is no CA key, or if the workload controllers are left out.
     """
     if not options.authority_key or _CONTROLLERS in options.without:
         return ()

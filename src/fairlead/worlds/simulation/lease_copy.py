@@ -1,8 +1,7 @@
 """LeaseCopies: creates the Lease of a node as a copy of the Lease of another node.
 
-A dump without Leases makes each simulated kubelet create one at the start, 5,000 in a large
-cluster. Their manifests are equal except for a few strings of each node, and so are the Leases that
-the store makes of them:
+If a dump has no Leases, each simulated kubelet creates one at the start: 5,000 Leases in a large
+cluster. Their manifests differ only in a few strings of each node, and so do the stored Leases:
 
     own strings     the name, which is also that of the owner and of the holder; the owner's uid;
                     renewTime; uid and creationTimestamp, which the store sets

@@ -7,8 +7,8 @@ of the command. So the engine knows the effects of a command before it learns th
 succeeded.
 
 Extenders are called over HTTP; virtual time stands still during a call. A real extender that binds
-pods would call an API server, which a simulation does not have. If an extender reports that it has
-bound the pod, the world binds the pod in its place.
+pods calls an API server, but a simulation has none. If an extender reports that it has bound the
+pod, the world binds the pod instead.
 """
 
 from __future__ import annotations

@@ -560,7 +560,7 @@ def _run_log(request: RunRequest) -> RunLog:
 
 @contextmanager
 def _library_lines(log: RunLog) -> Iterator[None]:
-    """Write what libraries log to `log` during the context."""
+    """Write the log records of Python libraries to `log` during the `with` block."""
     handler = LibraryLogHandler(log)
     logging.getLogger().addHandler(handler)
     try:

@@ -146,8 +146,9 @@ def _losses(
 ) -> LossVariation:
     """Return the variation that `text`, a value of `--lose`, requests: the failures of the cases.
 
-    It has one value without a failure, and one value for each zone or node that exists with any
-    values of `fields`. `path` is the path of the `scenario`. Raises InputError.
+    The first value of the variation is no failure. Each other value is a zone or node that exists
+    in the scenario with some of the values of `fields`. `path` is the path of the `scenario`.
+    Raises InputError.
     """
     found = _LOSS.fullmatch(text)
     if found is None:

@@ -1,7 +1,8 @@
 """The instance types that Karpenter can create in `fairlead up --autoscale karpenter`.
 
-NodePools and NodeClaims are custom resources of the cluster. Without a file of instance types, the
-types of the snapshot's nodes are used. If there are none, Fairlead's own types are used.
+NodePools and NodeClaims are custom resources of the cluster. Without a file of instance types,
+Karpenter can create the types of the snapshot's nodes. If the snapshot has none, or there is no
+snapshot, Karpenter can create Fairlead's own types.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Answer:
     def findings(self) -> list[dict[str, Any]]:
         """The findings of the verdict, the most severe first.
 
-        If the verdict has no findings, this is the verdict itself; [] if there is no result.
+        If the verdict has no findings, return the verdict itself; if there is no result, return [].
         """
         if self.result is None:
             return []
