@@ -89,7 +89,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def difference(self) -> Difference:
-        """The differences between the pods of both runs."""
+        """The differences between the pods at the end of both runs."""
         return self.effect.difference
 
     @property

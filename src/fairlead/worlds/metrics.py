@@ -263,7 +263,7 @@ class _OnScrapeCollector(Collector):
         self._names = names
 
     def collect(self) -> Iterable[Metric]:
-        """Yield each metric family."""
+        """Yield the metric families with the values at the time of the scrape."""
         yield self._pending()
         if self._names.rejections:
             yield self._unschedulable()

@@ -47,10 +47,10 @@ def torture(
     """Test Fairlead itself: a whole control plane under random workloads, changes and faults.
 
     For each seed, the command simulates one cluster of 20 nodes with all controllers. In the first
-    hour of virtual time, clients change the cluster at random, and faults happen: about one in 11
+    hour of virtual time, clients change the cluster at random, and faults happen. About one in 11
     actions of the control plane is refused, delayed, performed but reported as failed, or performed
-    twice; watches break; the control plane is killed and restarts from its store; nodes fail and
-    return with another capacity. Then the changes and the faults stop, so that the cluster can
+    twice. Watches break, the control plane is killed and restarts from its store, and nodes fail
+    and return with another capacity. Then the changes and the faults stop, so that the cluster can
     reach a stable state. After every action and at the end, the command checks the laws, which are
     the safety rules in docs/torture.md.
 

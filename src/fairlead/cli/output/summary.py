@@ -39,7 +39,7 @@ from fairlead.whatif.run.experiment import Experiment
 def print_simulation(
     experiment: Experiment, outcome: RunOutcome, console: Console | None = None
 ) -> None:
-    """Print the outcome of a scenario."""
+    """Print the outcome of a scenario as text, on standard output by default."""
     console = console or stdout_console()
     start, moved = outcome.started_at, moves_within(outcome)
     print_line(console, experiment.title, "bold")

@@ -79,7 +79,7 @@ def print_evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> 
 
 
 def print_moved(console: Console, rows: Sequence[Move]) -> None:
-    """Print the pods that ended on another node."""
+    """Print the displaced pods that are on another node at the end."""
     cells = [(move.pod.key, move.origin, move.target) for move in rows]
     _table(console, f"moved ({len(rows):,})", ("pod", "from", "to"), cells)
 
@@ -111,7 +111,7 @@ def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) 
 
 
 def print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
-    """Print the pods whose eviction is still refused."""
+    """Print the pods that a drain has not removed at the end, with the reasons."""
     cells = [(one.pod.key, one.pod.node, one.why) for one in rows]
     _table(console, f"not drained ({len(rows):,})", ("pod", "on node", "why"), cells)
 

@@ -103,7 +103,7 @@ class Kubelets:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Handle the changed `pod`, as `handle` does; return the resulting commands."""
         return self._see_pod(pod, now, now)
 
     def next_deadline(self) -> Instant | None:
@@ -125,7 +125,7 @@ class Kubelets:
         return self._workers.next_due()
 
     def is_waiting(self) -> bool:
-        """Return whether a working kubelet waits for a pod to start, become ready or stop."""
+        """Return whether any working kubelet waits for a pod to start, become ready or stop."""
         return self._workers.is_waiting()
 
     def awaiting_volumes(self) -> dict[str, str]:

@@ -104,7 +104,7 @@ class Heartbeats(Struct):
         return warnings + self._change_behaviour(kubelet, behaviour, now)
 
     def see_lease(self, lease: Lease) -> None:
-        """Store the newest version of a node lease."""
+        """Store `lease`, the newest version of the Lease of a node."""
         if lease.metadata.namespace == NODE_LEASES:
             self._leases[lease.metadata.name] = lease
 
@@ -121,7 +121,7 @@ class Heartbeats(Struct):
         return [] if kubelet is None else self._write_lease(kubelet, now)
 
     def see_refused(self, command: CreateObject | PatchObject | PatchStatus, now: Instant) -> None:
-        """Schedule a retry of a refused write."""
+        """Schedule a retry of `command`, a write to a Node or Lease that was refused."""
         if command.target.kind not in ("Node", "Lease"):
             return
         kubelet = self._kubelets.get(command.target.name)

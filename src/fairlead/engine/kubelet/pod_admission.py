@@ -73,7 +73,7 @@ class InsufficientResource(Struct, frozen=True):
 
     @property
     def lacking(self) -> int:
-        """The amount that is missing."""
+        """The requested amount that is missing on the node, in base units."""
         return self.requested - (self.capacity - self.used)
 
     def rejection(self) -> PodRejection:

@@ -188,9 +188,10 @@ class PodWorkers(Struct):
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
 
-        Each call handles one pod, so that its effects are observed before the next pod acts. But if
-        the pod restarts or becomes ready, the call also handles the following pods that do so: this
-        has no effect on other pods, and controllers then react to all of them at once.
+        Each call handles one pod, so that its effects are observed before the next pod acts. There
+        is one exception. If the pod restarts or becomes ready, this has no effect on other pods, so
+        the call also handles the next pods that restart or become ready. Controllers then react to
+        all of them at once.
         """
         commands: list[Command] = []
         for timer in self._due_timers(now):

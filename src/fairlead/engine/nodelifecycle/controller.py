@@ -104,7 +104,7 @@ class NodeLifecycle:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Handle the changed `pod`, as `handle` does; return the resulting commands."""
         return self._see_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:

@@ -94,7 +94,7 @@ class PodGarbageCollector:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Handle a changed pod, as `handle` does."""
+        """Record the changed `pod`, as `handle` does; return no commands."""
         self._see_pod(pod, now)
         return ()
 

@@ -191,7 +191,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """The title line of an answer."""
+        """The change as the first line of an answer: `What if: --drain worker-3`."""
         return f"What if: {' '.join(self.words)}" if self.words else NO_CHANGE
 
 

@@ -1,8 +1,8 @@
 """Sets one field of an object by its path: `spec.template.spec.containers[app].image=app:2`.
 
-A step of the path is a field name, or text in brackets: a key of a map
-(`metadata.labels[example.com/tier]`), or the index of a list item or the value of its merge key.
-Missing objects in the path are created; missing list items are not created.
+A step of the path is a field name, or text in brackets. The text in brackets is a key of a map
+(`metadata.labels[example.com/tier]`), the index of a list item, or the value of an item's merge
+key. Missing objects in the path are created; missing list items are not created.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Objects without a schema, and values that are objects or lists, are

@@ -4,11 +4,11 @@
     modified    the new manifest, which may contain only a part of the object
     current     the existing object
 
-Fields that are in `original` but not in `modified` are removed from `current`; then `modified` is
-merged into it by the strategic merge rules: lists of objects are merged by their merge key, and
-null removes a field. A volume or a Deployment's strategy that changes keeps only the fields that it
-has in `modified` ($retainKeys). The status stays as it is. Without the annotation, no other field
-is removed. Custom resources have no merge keys, so their lists are replaced.
+Fields that are in `original` but not in `modified` are removed from `current`. Then `modified` is
+merged into `current` by the strategic merge rules: lists of objects are merged by their merge key,
+and null removes a field. A volume or a Deployment's strategy that changes keeps only the fields
+that it has in `modified` ($retainKeys). The status stays as it is. Without the annotation, no other
+field is removed. Custom resources have no merge keys, so their lists are replaced.
 
     original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
     modified  containers: [{name: app, image: a:2}]

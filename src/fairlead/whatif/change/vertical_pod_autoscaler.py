@@ -98,7 +98,7 @@ class _Form(msgspec.Struct):
 
     @property
     def recommendations(self) -> list[_Recommendation]:
-        """The recommendation of each container."""
+        """The recommended amounts of each container, from the status."""
         found = self.status.recommendation
         return [] if found is None else found.container_recommendations
 

@@ -64,7 +64,7 @@ _KNOWN: Final = {
 
 
 class StageRole(StrEnum):
-    """The effect of a stage on a pod."""
+    """What a stage does to a pod: the roles in the table of the module's docstring."""
 
     CREATE = "create"
     READY = "ready"
@@ -155,7 +155,7 @@ class _Spec(_Form, frozen=True):
 
 
 class PodStage(Struct, frozen=True):
-    """A stage for pods, and its role."""
+    """A Stage whose resource is pods, and the role that follows from its effect."""
 
     name: str
     role: StageRole
@@ -198,7 +198,7 @@ class PodStage(Struct, frozen=True):
         return shortest + draw % (longest - shortest)
 
     def weight(self, pod: Pod) -> int:
-        """Return the weight of the stage for `pod`."""
+        """Return the weight with which the stage is chosen for `pod` among stages of its role."""
         if self.spec.weight_from is not None:
             text = _text_at(self.spec.weight_from.path, pod)
             if text.isdecimal() and len(text) < len(str(_MS_MAX)):

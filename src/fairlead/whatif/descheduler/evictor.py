@@ -83,7 +83,7 @@ class RunLimits(Struct):
         return _is_reached(self.policy.max_no_of_pods_to_evict_per_node, self.nodes[node])
 
     def count(self, pod: Pod) -> None:
-        """Count the eviction of `pod`."""
+        """Count the eviction of `pod` for the limits in total, per node and per namespace."""
         self.nodes[pod.spec.node_name] += 1
         self.namespaces[pod.metadata.namespace] += 1
 
@@ -194,7 +194,7 @@ class Evictor:
         return True
 
     def age(self, pod: Pod) -> DurationNs:
-        """Return the time since the creation of `pod`."""
+        """Return the time (ns) since the creation of `pod`."""
         created = pod.metadata.creation_timestamp
         return self.now - parse_timestamp(created) if created else 0
 

@@ -38,7 +38,7 @@ class Namespaces(_Form, frozen=True, kw_only=True):
     exclude: list[str] = []
 
     def has(self, namespace: str) -> bool:
-        """Return whether `namespace` is chosen."""
+        """Return whether `namespace` is included, and not excluded."""
         return (not self.include or namespace in self.include) and namespace not in self.exclude
 
 

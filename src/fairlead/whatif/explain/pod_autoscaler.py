@@ -1,8 +1,8 @@
 """Explains a HorizontalPodAutoscaler: what its metrics propose, what limits it, and room for pods.
 
 The metrics and conditions are those that the controller wrote to the status. The proposal of a
-metric is computed from its current and target value and from the number of replicas in the status;
-the controller also takes pods into account that are not ready or have no metrics
+metric is computed from its current value, its target value and the number of replicas in the
+status. Unlike here, the controller also considers pods that are not ready or have no metrics
 (`engine.workloads.horizontal_pod_autoscaler`).
 
 If the target is a custom resource, such as an Argo Rollout, its number of replicas is taken from

@@ -31,7 +31,7 @@ class NodeState(StrEnum):
 
     @property
     def is_in_service(self) -> bool:
-        """Whether the pods on the node work."""
+        """Whether a node in this state is in service, so that its pods work."""
         return self in (NodeState.READY, NodeState.CORDONED)
 
 

@@ -113,7 +113,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Displaced:
-    """A pod that had to leave `node`."""
+    """A pod that had to leave `node`, because it was preempted or evicted."""
 
     pod: PodEnd
     node: str
@@ -272,7 +272,7 @@ def unit_of(resource: str) -> str:
 
 
 class UndrainedCause(StrEnum):
-    """Why a drain did not remove a pod."""
+    """Why a pod is still on a drained node at the end."""
 
     REFUSED = "refused"  # the API server refuses the eviction
     UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
@@ -380,14 +380,14 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
     the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
-    changed since the cluster was loaded, and `on_deleted_nodes` the keys of the pods that were on
-    a node when it was deleted; each is None if unknown. `autoscaling` is None if no node
+    changed since the cluster was loaded. `on_deleted_nodes` contains the keys of the pods that were
+    on a node when the node was deleted. Both are None if unknown. `autoscaling` is None if no node
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
-    None if it was too large to keep. `deleted_claims` does not contain claims that belong to a
-    pod. `completed_and_deleted` are pods that completed and were then deleted. `notes` are
-    sentences about rules that did not apply and defaults that were filled in.
-    If the run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known,
-    a pod or a Job would have ended by itself.
+    None if it was too large to keep. `deleted_claims` does not contain claims that belong to a pod.
+    `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
+    about rules that did not apply and defaults that were filled in. If the run settled, `ended_at`
+    is the instant of the last change. At `next_end`, if it is known, a pod or a Job would have
+    ended by itself.
     """
 
     started_at: Instant

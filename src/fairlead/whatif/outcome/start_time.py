@@ -42,7 +42,7 @@ class StartTimes(Struct, frozen=True, kw_only=True):
     rows: tuple[StartTimeRow, ...]
 
     def of(self, subjects: Collection[str]) -> StartTimes:
-        """Return the start times of `subjects` only."""
+        """Return the same estimate with only the rows of `subjects`."""
         rows = tuple(one for one in self.rows if one.subject in subjects)
         return replace(self, rows=rows)
 

@@ -74,7 +74,7 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
 
 
 def workload_of(pod: Pod) -> WorkloadRef:
-    """Return the workload of `pod`."""
+    """Return the workload of `pod`; for a pod without a controller, the pod itself."""
     owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
     if owner is None or owner.kind == "Node":
         return WorkloadRef(POD, namespace, original_name(pod))

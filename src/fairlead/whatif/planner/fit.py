@@ -59,12 +59,12 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
-    nodes refuse the next pod; `refused_by` is "admission", "scheduling", "error" or "limit".
-    "error" means that the scheduling cycle of the next pod fails, for example in a plugin, so that
-    the nodes are not the reason. `waiting` counts the pending pods of the snapshot, which were
-    placed first. `victims` are the pods that the new pods preempted. `breached` contains (budget,
-    number of its victims) for each budget that allows fewer evictions than it has victims. `disks`
-    are the claims that all new pods share, and whose volumes are attached to one node at a time.
+    nodes refuse the next pod. `refused_by` is "admission", "scheduling", "error" or "limit". The
+    value "error" means that the scheduling cycle of the next pod fails, for example in a plugin.
+    `waiting` counts the pending pods of the snapshot, which were placed first. `victims` are the
+    pods that the new pods preempted. `breached` contains (budget, number of its victims) for each
+    budget that allows fewer evictions than it has victims. `disks` are the claims that all new pods
+    share, and whose volumes are attached to one node at a time.
     """
 
     count: int = 0

@@ -66,7 +66,7 @@ class JobRoom:
         return found
 
     def evict(self, pod: Pod) -> None:
-        """Count the eviction of `pod`."""
+        """Count the eviction of `pod` as a failure of its Job, if it has one."""
         if uid := self._job_of(pod):
             ended = EndedPod(_evicted(pod), PodState.FAILED, is_ours=False)
             self._progress[uid].count_ended([ended], self._jobs[uid], self._now)

@@ -7,8 +7,9 @@
 
 A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template,
 also in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since
-it was created (metadata.generation) and its amounts differ from those of the template; the amounts
-of a pod that VerticalPodAutoscaler manages stay, because its webhook sets them again.
+its creation (metadata.generation) and its amounts differ from those of the template. If
+VerticalPodAutoscaler manages the pod, the amounts stay, because its webhook sets them for the new
+pod, too.
 
 A pod keeps its spec if its owner or the template of the revision is missing in the dump, if
 admission refuses the template, or if the template has other ResourceClaims than the pod.

@@ -2,8 +2,8 @@
 
 An evicted pod counts until it has stopped. If a quota has no room for both pods, it refuses the new
 pod until then; the controller tries again, and creates the pod later. The quota refuses the pod for
-good if it has no room even after the old pod has gone, for example because the quota was lowered,
-or if it limits a resource that the containers do not specify.
+good in two cases: it has no room even after the old pod has gone, for example because the quota was
+lowered; or it limits a resource that the containers do not specify.
 
 upstream: pkg/quota/v1/evaluator/core/pods.go:QuotaV1Pod;
 pkg/controller/replicaset/replica_set.go:manageReplicas

@@ -13,9 +13,10 @@ The load of a node is the requested share of its cpu or memory, whichever is lar
 averages, a node counts by its size. Otherwise moves from small nodes to large nodes would seem to
 help even if the large nodes are fuller. No move of kind 2 makes its target fuller than its origin
 was before. A pod moves only if its budget allows an eviction, at most one budget selects it, no
-rule of the autoscalers forbids it, and its controller can create the replacement: its Job, if it
-has one, does not fail, and no quota refuses the new pod after the old pod has stopped. Moves are
-made one at a time, each after the replacement of the previous move is ready.
+rule of the autoscalers forbids the eviction, and its controller can create the replacement. A
+controller cannot create it if the pod's Job would fail, or if a quota refuses the new pod even
+after the old pod has stopped. Moves are made one at a time, each after the replacement of the
+previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.

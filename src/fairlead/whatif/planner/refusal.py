@@ -34,9 +34,9 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 class Refusal(Struct, frozen=True):
     """A reason why `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse it.
 
-    `change` names one of these nodes and the smallest change with which the pod would fit there, or
-    proposes one more node like one of these, or says that no node is large enough; "" if no such
-    change was searched or found.
+    `change` is a text. It names one of these nodes and the smallest change with which the pod would
+    fit there. Or it proposes one more node like one of these nodes, or says that no node is large
+    enough. It is "" if no change was searched or found.
     """
 
     plugin: str
@@ -59,9 +59,9 @@ class NewNode(Struct, frozen=True):
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     """Return a function that returns True for pods whose deletion would not help `pod`.
 
-    These are pods that are created again and need the same place: pods of the same workload, pods
-    of DaemonSets, static pods, and pods of any controller with a higher priority than `pod`,
-    because the scheduler places their replacements first.
+    These pods are created again and need the same place: pods of the same workload, pods of
+    DaemonSets, and static pods. Pods of any controller with a higher priority than `pod` are
+    included, too, because the scheduler places their replacements first.
     """
     workload = workload_of(pod.pod)
 

@@ -36,7 +36,7 @@ _AGREEING: Final = (_ONLY_BEST, ShadowAgreement.EQUAL, ShadowAgreement.SAMPLED)
 
 
 def replay_answer(result: ReplayResult) -> TabularAnswer:
-    """Return the answer of `fairlead replay`."""
+    """Return the answer of `fairlead replay` about a history with nodes, as tables."""
     counts = dict.fromkeys(_MEANINGS, 0)
     for one in result.decisions:
         counts[_class(one)] += 1

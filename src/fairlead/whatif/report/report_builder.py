@@ -61,7 +61,7 @@ _MEASURES = ("pending", "running", "preempted", "evicted")
 
 
 class Heading(Struct, frozen=True):
-    """The title line of a report."""
+    """The title of a report, its source, the seed, and the computing time in seconds."""
 
     title: str
     source: str

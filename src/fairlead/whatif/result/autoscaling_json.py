@@ -71,7 +71,7 @@ def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Jso
 
 
 def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
-    """Return the distribution of `waits` over all workloads."""
+    """Return the distribution of `waits` over all workloads as JSON; times are in seconds."""
     return _waiting(waiting_times(waits))
 
 

@@ -207,7 +207,7 @@ def _metrics(reporter: Reporter, experiment: Experiment) -> SchedulerMetrics:
 
 
 class ExperimentRun:
-    """One run: call `start`, then `finish`."""
+    """One run of an experiment; the caller calls `start`, then `finish`."""
 
     def __init__(
         self,
@@ -381,7 +381,7 @@ class ExperimentRun:
         )
 
     def stop_logging(self) -> None:
-        """Log no further commands and decisions."""
+        """Stop the command log and the decision log; the run itself continues."""
         self._world.command_log = None
         if self._decision_log is not None:
             self._decision_log.stop()

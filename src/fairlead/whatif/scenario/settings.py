@@ -48,9 +48,9 @@ _AUTOSCALERS: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     """Delays and flags of the simulated kubelets.
 
-    `stop-after` is the time that a pod takes to stop, `stop-share` is this time as a fraction of
-    the pod's grace period (default 1); at most one of them is given. `flags` are the kubelet's
-    eviction flags.
+    `stop-after` is the time that a pod takes to stop. `stop-share` is this time as a fraction of
+    the pod's grace period (default 1). At most one of the two fields is given. `flags` are the
+    kubelet's eviction flags.
     """
 
     start_delay: Duration | None = None

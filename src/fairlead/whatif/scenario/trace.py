@@ -1,8 +1,8 @@
 """Clusters from CSV tables in the format of the openb trace (Alibaba, cluster-trace-gpu-v2023).
 
-Each table has one of two formats, recognized by the header: one row per node or pod (`sn,…`,
-`name,…`) or one row per distinct shape, which is a combination of values, with the number of nodes
-or pods of this shape (`nodes,…`, `pods,…`).
+Each table has one of two formats, recognized by the header. In the first format, a row describes
+one node or pod (`sn,…`, `name,…`). In the second format, a row describes a shape, which is a
+combination of values, and has the number of nodes or pods of this shape (`nodes,…`, `pods,…`).
 
 Rows become objects as follows:
 

@@ -86,7 +86,7 @@ class Inventory:
         return self._by_resource.get(kind.resource, {})
 
     def remove(self, manifest: Manifest) -> None:
-        """Remove an object that will be deleted."""
+        """Remove an object that will be deleted, so that later lookups do not find it."""
         ref = manifest.ref
         del self._objects(manifest.kind)[(ref.namespace, ref.name)]
         self._deleted.add((manifest.kind.resource, ref.name))

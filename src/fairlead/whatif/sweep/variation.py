@@ -31,7 +31,7 @@ class Variation(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the parameter."""
+        """The name of the parameter in results, such as `seed` or `lost-node`."""
         ...
 
     @property

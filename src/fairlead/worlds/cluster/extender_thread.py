@@ -35,7 +35,7 @@ class ExtenderThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="extender")
 
     def close(self) -> None:
-        """End the thread after its current call."""
+        """End the thread after its current call; later calls are not possible."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def call(self, call: CallExtender, client: RestClient) -> CallOutcome:

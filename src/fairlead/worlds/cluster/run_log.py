@@ -23,19 +23,19 @@ class RunLog:
         self._clock = clock
 
     def note(self, message: str) -> None:
-        """Log a change that needs no attention."""
+        """Log a change that needs no attention, as an info line."""
         self._log(message, "info")
 
     def problem(self, message: str) -> None:
-        """Log a problem with which the replica continues."""
+        """Log a problem with which the replica continues, as a warning."""
         self._log(message, "warning")
 
     def failure(self, message: str) -> None:
-        """Log a problem that ends the run."""
+        """Log a problem that ends the run, as an error."""
         self._log(message, "error")
 
     def write(self, entry: LogEntry) -> None:
-        """Write `entry`."""
+        """Write the line `entry` with the current time."""
         self._write(entry, self._clock())
 
     def _log(self, message: str, severity: LogSeverity) -> None:

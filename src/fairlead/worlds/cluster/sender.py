@@ -130,7 +130,7 @@ class Sender:
     # --- Outbox ----------------------------------------------------------------------------
 
     def submit(self, issued: Issued, now: Instant) -> None:
-        """Queue a command to be performed."""
+        """Queue a command; its requests are sent as soon as the rate limits allow."""
         target = _target(issued.command)
         priority = _URGENT if isinstance(issued.command, _FIRST) else _PATCHES
         self._queue.add(issued, priority, f"{target.kind} {target.key}")

@@ -152,7 +152,7 @@ class Shadow:
         return None
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Return no commands."""
+        """Return no commands, because a shadow never has a deadline."""
         return ()
 
     def _nominate(self, pod: Pod) -> None:

@@ -75,7 +75,7 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class SpanExporter(Protocol):
-    """Sends spans to a collector."""
+    """Passes spans to a tracing library, which sends them to a collector."""
 
     def add(self, span: Span, parent: Any) -> Any:
         """Send `span` as a child of `parent`, or as a root if `parent` is None.

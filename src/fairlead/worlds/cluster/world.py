@@ -30,7 +30,7 @@ class Outbox(Protocol):
     """Sends the engine's commands; their outcomes are passed to `ClusterWorld.finish`."""
 
     def submit(self, issued: Issued, now: Instant) -> None:
-        """Perform a command."""
+        """Perform a command; its outcome is passed to `ClusterWorld.finish`."""
         ...
 
     def record(self, event: RecordEvent, now: Instant) -> None:

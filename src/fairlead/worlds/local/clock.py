@@ -41,7 +41,7 @@ class LocalClock:
         return self._paused
 
     def now(self) -> Instant:
-        """Return the current time."""
+        """Return the current time of the cluster, in ns since 1970."""
         if self._paused:
             return self._base
         return self._base + int((self._monotonic() - self._since) * self._speed)

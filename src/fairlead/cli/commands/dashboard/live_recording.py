@@ -74,7 +74,7 @@ class LiveRecording:
             self._reports.recorder = self._recorder
 
     def close(self) -> None:
-        """Stop recording decisions."""
+        """Stop recording decisions: the engine's reports are no longer copied."""
         if self._reports is not None:
             self._reports.recorder = None
 

@@ -103,7 +103,7 @@ class _AnswerCollector(Collector):
         self._inquiry = inquiry
 
     def collect(self) -> Iterable[Metric]:
-        """Yield the metric families of the answers."""
+        """Yield the Prometheus metric families about the newest answers."""
         severity = GaugeMetricFamily(
             "fairlead_question_severity",
             "How bad the answer is: 0 good, 1 warning, 2 bad.",

@@ -119,7 +119,7 @@ def print_comparison(
     options: ComparisonOptions,
     output: AnswerFormat,
 ) -> None:
-    """Print the comparison of `alternatives`."""
+    """Print the comparison of `alternatives` in the format `output`."""
     print_tabular(compare(alternatives, is_choice=bool(options.change)), output)
 
 

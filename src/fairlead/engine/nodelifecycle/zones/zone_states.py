@@ -95,7 +95,7 @@ class ZoneStates:
         self._count(zone, contribution.size, contribution.unready)
 
     def drop(self, name: str) -> None:
-        """Remove the deleted node `name`."""
+        """Remove the deleted node `name` from the counts of its zone."""
         placed = self._placed.pop(name, None)
         if placed is None:
             return

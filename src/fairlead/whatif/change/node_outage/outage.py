@@ -66,8 +66,8 @@ def ends_of(outages: Sequence[Outage]) -> Iterator[ScriptedStep]:
     """Yield the step that ends each of `outages` that is not permanent.
 
     `outages` are in the order in which they begin. If several of them are under way, a node behaves
-    as in the last of them: a node that stops from 1m to 21m and flaps from 2m to 6m is down until
-    2m, flaps until 6m, and is down again until 21m.
+    as in the last of them. Example: a node stops from 1m to 21m and flaps from 2m to 6m. It is down
+    until 2m, flaps until 6m, and is down again until 21m.
     """
     of_node: dict[str, list[int]] = defaultdict(list)
     for number, outage in enumerate(outages):

@@ -75,8 +75,8 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels, and the options come from `flags`, the command line of the autoscaler in the cluster of
-    `manifests`; `flags` is empty if the cluster has no autoscaler. Raises InputError.
+    labels, and the options come from `flags`. `flags` is the command line of the autoscaler in the
+    cluster of `manifests`, empty if the cluster has none. Raises InputError.
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)

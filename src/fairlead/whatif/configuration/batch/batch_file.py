@@ -33,7 +33,7 @@ from fairlead.whatif.input.error import InputError
 
 
 def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
-    """Return the recommended configuration, for pods of `scheduler_names`."""
+    """Return the built-in configuration `fairlead`, for pods of `scheduler_names`."""
     return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(scheduler_names))
 
 

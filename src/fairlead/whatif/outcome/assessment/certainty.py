@@ -58,7 +58,7 @@ class CertaintyRow(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The certainty of the outcome as text."""
+        """The certainty of the outcome as text, such as `depends on the seed`."""
         if self.seeds < self.total:
             return "depends on the seed"
         return "certain" if self.least == self.most else "always, the amount varies"

@@ -98,7 +98,7 @@ _FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
 
 
 class FailCondition(Protocol):
-    """A condition of --fail-on."""
+    """A condition of --fail-on, which is true or false for the effect of a change."""
 
     @property
     def text(self) -> str:
@@ -141,7 +141,7 @@ class _PodFields(Protocol):
 
 
 class FailOn(Struct, frozen=True):
-    """A condition `field operator value` on displaced pods."""
+    """A condition `field operator value`, true if at least one displaced pod matches."""
 
     text: str
     field: str
@@ -187,7 +187,7 @@ class FailOnCount(Struct, frozen=True):
 
 
 class FailOnFlag(Struct, frozen=True):
-    """A condition that consists only of its name."""
+    """A condition that consists only of its name, such as `undrained`."""
 
     text: str
 

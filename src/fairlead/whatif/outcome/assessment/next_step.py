@@ -25,10 +25,10 @@ class NextStep(Struct, frozen=True):
 
     @property
     def clause(self) -> str:
-        """The `words`, with a capital letter."""
+        """The `words`, beginning with a capital letter."""
         return f"{self.words[0].upper()}{self.words[1:]}"
 
     @property
     def code(self) -> str:
-        """The options or the command."""
+        """The options or the command, as text for a shell."""
         return self.options or self.command

@@ -84,7 +84,7 @@ _WARNINGS: Final = (
 
 
 class Severity(StrEnum):
-    """The severity of an outcome."""
+    """How harmful an outcome is to users and workloads: bad, warning or good."""
 
     BAD = "bad"
     WARNING = "warning"
@@ -118,7 +118,7 @@ class Verdict(Struct, frozen=True):
 
 
 def verdict_of(effect: Effect) -> Verdict:
-    """Return the verdict on `effect`."""
+    """Return all outcomes in the table that apply to `effect`, as a verdict."""
     found = [
         Finding(kind, sentence) for kind, row in _TABLE if (sentence := row(effect)) is not None
     ]

@@ -96,7 +96,7 @@ class AutoscalingOutcome(Struct, frozen=True):
 
     @property
     def node_hours(self) -> float:
-        """The node hours of all groups."""
+        """The sum of the node hours of all groups during the run."""
         return sum(group.node_hours for group in self.groups)
 
     @property

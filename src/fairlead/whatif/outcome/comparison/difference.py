@@ -114,7 +114,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the change affects no pod."""
+        """Whether the change affects no pod, and no requested total."""
         return not (
             self.placed
             or self.completed

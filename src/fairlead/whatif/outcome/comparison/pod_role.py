@@ -198,10 +198,9 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
     """Return the keys of the pods whose node the change deleted, but that can run on another node.
 
-    The keys are those of the run `without`. Three kinds of pods are left out: pods of DaemonSets
-    and static pods, which are deleted with their node; pods that were created after the change,
-    which were never on the node in the run with the change; and pods that were deleted before
-    their node.
+    The keys are those of the run `without`. Three kinds of pods are left out. Pods of DaemonSets
+    and static pods are deleted with their node. Pods that were created after the change were never
+    on the node in the run with the change. Some other pods were deleted before their node.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

@@ -15,11 +15,11 @@ class SizeResult(Struct):
     contains (pod, failure) for pods that fit no node on offer after the failure. `obstacles` counts
     the reasons why nodes cannot be removed. `tried` is the number of failures that were tried on
     the final nodes, and `survives` tells whether all of them were survived, except by `pinned`
-    pods. If several nodes fail at a time, `sets` is the number of possible sets of nodes that fail
-    together, and `sets_covered` is the number of sets that were tried or are equivalent to a tried
-    set (`NodeSets`). `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait
-    if all pods were created at one instant on the final nodes. `waiting_today` pods had no node
-    before the search.
+    pods. If several nodes fail at a time, `sets` is the number of possible sets of failing nodes.
+    `sets_covered` is the number of these sets that were tried, or are equivalent to a tried set
+    (`NodeSets`). `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if
+    all pods were created at one instant on the final nodes. `waiting_today` pods had no node before
+    the search.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

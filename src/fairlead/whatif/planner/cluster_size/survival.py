@@ -23,7 +23,7 @@ class Survival(Struct, frozen=True):
 
     @property
     def is_any(self) -> bool:
-        """Whether any failure must be survived."""
+        """Whether the nodes must survive any failure at all."""
         return self.zones or self.nodes > 0
 
     def failures(

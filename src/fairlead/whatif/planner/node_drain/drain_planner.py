@@ -327,7 +327,7 @@ class DrainPlanner:
         return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
     def clear(self, node: str, pods: Iterable[PodInfo]) -> None:
-        """Cordon `node` and remove `pods` from it."""
+        """Cordon `node` and remove `pods` from it, without placing replacements."""
         self.model.cordon(node)
         for pod in pods:
             self.model.remove(pod)

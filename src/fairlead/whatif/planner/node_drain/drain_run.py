@@ -125,17 +125,18 @@ class DrainTimes(Struct, frozen=True):
 class DrainRun(Struct, frozen=True):
     """The result of draining `pace.at_once` nodes at a time.
 
-    `took` is the time until the last node was empty and, if nodes return, back in service; None if
-    the `unfinished` nodes never became empty or never returned; the drains of the `unbegun` nodes
-    among them never began. The budgets `held_up_by` refused evictions until the end. `stopped`
-    workloads had no ready pod for a time. `pending` pods have no node at the end because of the
-    drain. `lost` pods had no controller and were evicted or preempted on other nodes because of the
-    drain, for example pods of a gang that lost its minimum. A budget refused the eviction of
-    `waited` pods at least once. `uncreated` pods were evicted because of the drain and cannot be
-    created again. `failed_jobs` failed because of the drain: the eviction of a Job's pod can count
-    as a failure. `breaches` is the number of evictions against a budget; a run with breaches is not
-    safe. `times` are the times of the nodes in the order of their drains. `refused` are the
-    `waited` pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
+    `took` is the time until the last node was empty and, if nodes return, back in service. It is
+    None if there are `unfinished` nodes, which never became empty or never returned. Of these
+    nodes, the drains of the `unbegun` nodes never began. The budgets `held_up_by` refused evictions
+    until the end. `stopped` workloads had no ready pod for a time. `pending` pods have no node at
+    the end because of the drain. `lost` pods had no controller and were evicted or preempted on
+    other nodes because of the drain, for example pods of a gang that lost its minimum. A budget
+    refused the eviction of `waited` pods at least once. `uncreated` pods were evicted because of
+    the drain and cannot be created again. `failed_jobs` failed because of the drain: the eviction
+    of a Job's pod can count as a failure. `breaches` is the number of evictions against a budget; a
+    run with breaches is not safe. `times` are the times of the nodes in the order of their drains.
+    `refused` are the `waited` pods by budget. `kept` are the pods that finalizers keep on nodes,
+    with the reasons.
     """
 
     pace: DrainPace

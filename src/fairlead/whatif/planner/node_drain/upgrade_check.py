@@ -3,9 +3,9 @@
 Each node is first checked alone, with surge nodes in its pool and zone added: budgets must allow
 its evictions, and every pod must fit another node, or the node itself after it returns. Then the
 whole upgrade is simulated. With surge nodes, the pools are upgraded one after another, and each
-pool zone by zone, as managed upgrades do: the surge nodes of a zone are added, a given number of
-its nodes at a time is drained, stays down for a time, and returns, and the surge nodes are drained
-and deleted before the next zone follows.
+pool zone by zone, as managed upgrades do. First, the surge nodes of a zone are added. Then a given
+number of the zone's nodes at a time are drained, stay down for a time, and return. Finally, the
+surge nodes are drained and deleted, and the next zone follows.
 
 A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
 """

@@ -41,7 +41,7 @@ class BudgetRecorder(Struct):
     _allowed: dict[str, int] = field(default_factory=dict)
 
     def observe(self, pdb: PodDisruptionBudget, now: Instant) -> None:
-        """Record the status of `pdb`."""
+        """Record a new version of the budget `pdb`: its status, rule and selector."""
         self._budgets.setdefault(pdb.metadata.namespace, {})[pdb.key] = pdb
         record = self._records.setdefault(pdb.key, _Record(""))
         record.rule = _rule(pdb)

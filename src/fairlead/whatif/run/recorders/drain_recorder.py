@@ -26,7 +26,7 @@ class DrainRecorder(Struct):
     _drains: dict[str, _Drain] = field(default_factory=dict)
 
     def observe(self, node: Node, now: Instant) -> None:
-        """Record the drain stage of `node`."""
+        """Record the stage of the rolling drain that the annotations of `node` show."""
         name = node.metadata.name
         drain = self._drains.get(name)
         if not is_in_turn(node):

@@ -83,7 +83,7 @@ class GangRecorder:
     # --- observing ----------------------------------------------------------------------
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
-        """Record changes of pods and groups."""
+        """Record the changes of pods and PodGroups in `stimulus`."""
         match stimulus:
             case ObjectsLoaded():
                 for some in stimulus.grouped:

@@ -501,10 +501,10 @@ class OutageRecorder(Struct):
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is up again is updated here only at two instants: when it returns, because a pod
-        with restartPolicy Never fails when its node returns; and when its containers start again,
-        because this restart may fail its Job. If its node fails again, `_mark_affected` tracks the
-        pod again.
+        A pod that is up again is updated here only at two instants. The first is the instant of its
+        return, because a pod with restartPolicy Never fails when its node returns. The second is
+        the instant at which its containers start again, because this restart may fail its Job. If
+        its node fails again, `_mark_affected` tracks the pod again.
         """
         affected = self.affected.get(key)
         if affected is None:

@@ -53,12 +53,12 @@ class PodCountRecorder(Struct):
         return any(counts.pending for counts in self._counts.values())
 
     def preempted(self, priority: int, now: Instant) -> None:
-        """Count one preempted pod."""
+        """Count one preempted pod of `priority`, and take a sample."""
         self._counts_of(priority).preempted += 1
         self._sample(priority, now)
 
     def evicted(self, priority: int, now: Instant) -> None:
-        """Count one evicted pod."""
+        """Count one evicted pod of `priority`, and take a sample."""
         self._counts_of(priority).evicted += 1
         self._sample(priority, now)
 

@@ -1,7 +1,8 @@
 """PodTexts: recognizes pods whose texts differ only in the values of some strings.
 
 The texts of a workload's pods match one `JsonTemplate`, or a few. The view and the JSON value of
-such a pod are copies of those of one sample pod in which the strings of the placeholders differ:
+such a pod are made from those of one sample pod: they are copied, and only the strings of the
+placeholders are replaced.
 
     1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
        The strings in which the third text differs from the second become the placeholders of a

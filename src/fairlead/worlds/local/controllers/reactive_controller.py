@@ -79,7 +79,7 @@ class ReactiveController(ABC):
 
     @abstractmethod
     def is_own(self, target: ObjectRef) -> bool:
-        """Return whether this controller writes the object `target`."""
+        """Return whether this controller writes `target`, so that it repeats a refused write."""
 
     @abstractmethod
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:

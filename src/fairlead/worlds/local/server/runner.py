@@ -59,7 +59,7 @@ class Runner:
         return self._cluster.control_plane.next_due()
 
     def start(self) -> None:
-        """Start running the control plane."""
+        """Start running the control plane in the running event loop."""
         self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())
         self.wake()
 
