@@ -30,10 +30,10 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     `source` is the snapshot as the user named it. `releases` contains the Kubernetes releases of
     both runs. `scheduler_config` is the path of the scheduler's configuration file in the run
     without the change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the
-    user's plugins in that run. `seeds` is the number of seeds with which the what-if ran, and
-    `certainty` says in how many of these runs each outcome occurs; () for one seed. `start_times`
-    are the simulated start times of pods that wait at the end; None if they are unknown.
-    `next_steps` are what to do after the answer, the most important step first.
+    user's plugins in that run. `seeds` is the number of seeds with which the what-if ran.
+    `certainty` says in how many of these runs each outcome occurs; it is () for one seed.
+    `start_times` are the simulated start times of pods that wait at the end; None if they are
+    unknown. `next_steps` are what to do after the answer, the most important step first.
     """
 
     source: str
@@ -69,8 +69,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_label(self) -> str:
         """The label key that divides the nodes into pools; "" if there is none.
 
-        It is the label by which the change selects nodes, or else the label of managed node pools.
-        If the cluster has no managed pools and loses a zone, it is the zone label.
+        The first of these labels that applies is used: the label by which the change selects nodes;
+        the label of managed node pools; the zone label, if the cluster loses a zone.
         """
         nodes = (*self.changed.nodes, *self.without.nodes)
         managed = pool_label(node.labels for node in nodes)

@@ -26,7 +26,7 @@ class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
 class NodeMetricNames(Struct, frozen=True, kw_only=True):
     """The name of the counter of evicted nodes, and which optional metrics exist.
 
-    `taint_eviction` and `pod_gc` are True if these controllers have metrics.
+    `taint_eviction` and `pod_gc` are True if these controllers have metrics in the version.
     """
 
     evictions: str

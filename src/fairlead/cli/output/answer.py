@@ -296,7 +296,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
-    """Return the section of the node pools that the change affects; if it affects none, of all.
+    """Return the section of the node pools: those that the change affects, or all if none.
 
     `group_by` is the label whose value is the name of a node's pool; if it is "", the answer's
     `pool_label` is used.

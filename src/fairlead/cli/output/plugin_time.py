@@ -17,7 +17,7 @@ NUMBERS: Final = ("calls", "seconds", "µs a call", "share")
 
 
 def print_plugin_times(times: Sequence[PluginTime], console: Console | None = None) -> None:
-    """Print the table.
+    """Print the table of `times`, by default to stderr.
 
     If a plugin calls another plugin, the time of the call counts only for the called plugin.
     """

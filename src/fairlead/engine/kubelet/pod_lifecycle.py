@@ -79,7 +79,7 @@ def next_act(
     config: KubeletConfig,
     ready_at: Instant | None = None,
 ) -> Due | None:
-    """Return the next act of the kubelet on `pod`; None if nothing is to be done.
+    """Return the next act of the kubelet on `pod`; None if the kubelet has nothing to do.
 
     `bound_at` and `terminating_at` are the times at which the binding and the deletion request were
     observed. `started_at` is the time at which the pod began to run, `ready_at` the time at which

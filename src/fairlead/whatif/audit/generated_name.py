@@ -26,7 +26,7 @@ Identity = tuple[str, str, str]  # kind, namespace and name
 def with_generated_names(
     writes: Sequence[AuditedWrite], known: Collection[Identity]
 ) -> list[AuditedWrite]:
-    """Return `writes`, in which every creation now has a name.
+    """Return `writes` with a name for every creation.
 
     `known` identifies the objects that existed before the first write.
     """

@@ -5,7 +5,8 @@ would exceed its deadline, and the answer would say that the change makes it fai
 that run in the dump keep their deadline, because it also passes in the run without the change.
 
 The deadline of a Job is removed from the Job. The deadline of a pod stays in its specification,
-because it decides which quotas count the pod (scope Terminating); the simulated kubelets ignore it.
+because quotas with the scope Terminating count pods by their deadline. The simulated kubelets
+ignore the deadline.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ def without_deadlines(
 ) -> tuple[ChangeScript, IgnoredDeadlines | None]:
     """Return `script` without the deadlines of the Jobs that it creates or resumes.
 
-    The second result is a function that tells whether the kubelets ignore the deadline of a pod:
-    they do so for pods of these Jobs, and for pods that `script` creates. The second result is None
-    if there are no such pods. A note in the script names the Jobs and pods. A Job or pod keeps its
-    deadline if it has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns the
-    run time.
+    The second result is a function that tells whether the kubelets ignore the deadline of a pod.
+    They ignore the deadlines of pods of these Jobs, and of pods that `script` creates. The second
+    result is None if there are no such pods. A note in the script names the Jobs and pods. A Job or
+    pod keeps its deadline if it has the annotation `fairlead.dev/run-duration`, or if
+    `run_durations` returns the run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []

@@ -42,10 +42,10 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
 def rearranged(
     steps: Sequence[ScriptedStep], order: Callable[[list[list[int]]], Sequence[list[int]]]
 ) -> tuple[ScriptedStep, ...]:
-    """Return `steps`, in which `order` determines the order of the objects of each instant.
+    """Return `steps` with the objects of each instant in the order that `order` returns.
 
-    `order` gets the objects of one instant, each as the list of its indices in `steps`. It returns
-    these lists in the new order.
+    `order` is called with the objects of one instant; an object is the list of its indices in
+    `steps`. `order` returns these lists in the new order.
     """
     arranged = list(steps)
     for objects in arriving_together(steps):

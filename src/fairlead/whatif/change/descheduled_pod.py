@@ -5,9 +5,9 @@ With `--reschedule`, the selected pods are pending at the start of both runs. Th
 them with the old configuration in one run, and with the new configuration in the other.
 
 By default all these pods wait from the start, and the scheduler takes them by priority, then by
-age. With `--reschedule-order scheduled` they arrive one by one, in the order in which the cluster
-scheduled them; a scheduling gate holds each pod until it arrives. Pods of DaemonSets, static pods,
-and finished or terminating pods stay on their nodes.
+age. With `--reschedule-order scheduled`, the pods arrive one by one, in the order in which the
+cluster scheduled them. A scheduling gate keeps each pod out of the queue until the pod arrives.
+Pods of DaemonSets, static pods, and finished or terminating pods stay on their nodes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LABEL_SIGNS: Final = frozenset("=!()")
 
 
 class DescheduledPods(Struct, frozen=True):
-    """The objects of a snapshot (`initial`), in which the selected pods are pending.
+    """The objects of a snapshot (`initial`), after the selected pods were made pending.
 
     `arrivals` are the steps that remove the scheduling gates of these pods; there are none if the
     pods are ordered by priority. `note` is a sentence about the order of the selected pods.
@@ -60,10 +60,10 @@ class DescheduledPods(Struct, frozen=True):
 def deschedule(
     found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
 ) -> DescheduledPods:
-    """Return the objects `found`, in which the running pods selected by `text` are now pending.
+    """Return the objects `found`, with the running pods that `text` selects as pending pods.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. `order` is
-    `BY_PRIORITY`, or another value for the order in which the cluster scheduled the pods. Raises
+    `BY_PRIORITY` or `scheduled` (the order in which the cluster scheduled the pods). Raises
     InputError for an invalid `text`, or if it selects no running pod.
     """
     manifests = list(found)
@@ -127,7 +127,7 @@ def _scheduled_at(manifest: Manifest) -> tuple[str, str, str]:
     """Return a sort key: the time at which the pod was scheduled, its creation time, and its title.
 
     If the dump does not show when the pod was scheduled, the first part is the start time of the
-    pod, or else its creation time.
+    pod. If that is missing, too, the first part is the creation time.
     """
     status, meta = manifest.value.get("status") or {}, manifest.value["metadata"]
     created = str(meta.get("creationTimestamp") or "")

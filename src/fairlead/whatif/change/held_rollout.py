@@ -1,9 +1,9 @@
 """Explains why a changed workload replaces no pods, or creates none.
 
-A paused Deployment neither starts a rollout nor creates a ReplicaSet. StatefulSets and DaemonSets
-with the update strategy OnDelete, ReplicaSets and ReplicationControllers leave their pods as they
-are when their template changes. An answer about such a change is often "nothing changes", and must
-state the reason.
+A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
+their pods when their template changes: StatefulSets and DaemonSets with the update strategy
+OnDelete, ReplicaSets, and ReplicationControllers. An answer about such a change is often "nothing
+changes", and must state the reason.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment
 """

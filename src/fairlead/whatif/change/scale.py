@@ -92,7 +92,7 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
 
 
 def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
-    """Return the HorizontalPodAutoscaler that scales the workload `found`; None without one."""
+    """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none."""
     for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
         target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
         is_target = (target.get("kind"), target.get("name")) == (found.ref.kind, found.ref.name)

@@ -46,8 +46,9 @@ def with_other_schedulers(
 ) -> tuple[SchedulerConfig, str]:
     """Return `scheduler` with a profile for each of `names`, and a note about them.
 
-    A profile is a copy of the default profile, or else of the first one. Names in `owned` belong to
-    the batch scheduler. The note is "" if no profile is missing.
+    A profile is a copy of the default profile, or of the first profile if there is no default
+    profile. Names in `owned` belong to the batch scheduler. The note is "" if no profile is
+    missing.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]

@@ -1,7 +1,7 @@
 """ClusterView: the nodes and running pods of a snapshot, as the descheduler's strategies see them.
 
-As in upstream, the view does not change during a run: evicted pods stay on their nodes. A strategy
-that must count its own evictions does so itself.
+As in upstream, the view does not change during a run: evicted pods stay on their nodes. If a
+strategy depends on its own evictions, it counts them itself.
 
 upstream: pkg/descheduler/node/node.go, pkg/descheduler/pod/pods.go
 """
@@ -99,7 +99,7 @@ class ClusterView:
         return found
 
     def conflicting(self, pod: Pod, others: Iterable[Pod]) -> Pod | None:
-        """Return a pod of `others` that the anti-affinity of `pod` excludes; None without one.
+        """Return a pod of `others` that the anti-affinity of `pod` excludes; None if there is none.
 
         A term of the anti-affinity excludes pods from one domain: that of the node on which `pod`
         runs now.

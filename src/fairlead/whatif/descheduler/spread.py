@@ -188,10 +188,9 @@ def _surplus(
     """Yield the pods to evict so that the scheduler can even out the domains.
 
     Pods move from the largest domain (index `high`) to the smallest domain (index `low`). The
-    number of moving pods is half of the amount by which the difference of the two sizes exceeds
-    maxSkew, rounded up; but neither domain moves past the average size.
-    Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of 8 to
-    the domain of 2.
+    number of moving pods is (difference of the two sizes - maxSkew) / 2, rounded up, but neither
+    domain moves past the average size. Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three
+    pods move from the domain of 8 to the domain of 2.
 
     upstream: topologyspreadconstraint.go:balanceDomains
     """

@@ -253,8 +253,8 @@ def _as_pending(pod: Pod) -> Pod:
 def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> BuiltProfile:
     """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
 
-    A pod with the schedulerName `fairlead` gets the first profile if no profile has this name: the
-    manifests of `fairlead run` deploy Fairlead in place of kube-scheduler.
+    If no profile has the schedulerName `fairlead`, pods with this name get the first profile,
+    because the manifests of `fairlead run` deploy Fairlead under this name.
 
     `source` names the file in errors. Raises InputError if no profile has the pod's schedulerName.
     """

@@ -158,7 +158,7 @@ def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:
-    """Return the reference by which the pods of `workload` are grouped.
+    """Return the reference that identifies the pods of `workload`.
 
     The pods of a Deployment's ReplicaSets have the reference of the Deployment.
     """

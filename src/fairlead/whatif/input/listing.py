@@ -189,7 +189,7 @@ def value_ranges(data: Bytes) -> list[tuple[int, int]]:
 
     No comma separates two values, only line breaks and blanks. Within a value, a comma separates
     two objects, and a string contains no line break, so a value is never split. If `data` is not
-    JSON, the ranges mean nothing.
+    JSON, the ranges are not useful.
     """
     starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
     return list(pairwise([*starts, len(data)]))

@@ -1,7 +1,7 @@
 """Rest: whether the dumped cluster was at rest, and the activity in progress if it was not.
 
 A cluster is at rest once no pod of its workloads has started, moved or ended for some time; pods of
-Jobs do not count. The change is made once the cluster is at rest; otherwise a rollout in progress
+Jobs are ignored. The change is made once the cluster is at rest; otherwise a rollout in progress
 would appear as an effect of the change.
 """
 

@@ -45,9 +45,9 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     millicores for CPU, in units for other resources. `is_initial` means that the pod has existed
     since the start of the run. `is_terminating` means that its deletion was requested but is not
     complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
-    means that the pod is static or of a DaemonSet, and is deleted with its node; as long as it has
-    no node, it waits for the node `pinned_to`. `is_held_up` means that the pod has a node, but
-    waits for a volume that is attached to another node; such a pod counts as pending.
+    means that the pod is static or of a DaemonSet, so that it is deleted with its node. While such
+    a pod has no node, it waits for the node `pinned_to`. `is_held_up` means that the pod has a
+    node, but waits for a volume that is attached to another node; such a pod counts as pending.
     """
 
     namespace: str

@@ -1,4 +1,4 @@
-"""WorkloadRef: the workload of a pod, under the name by which users know the workload.
+"""WorkloadRef: the workload of a pod, under the name that users know: a Deployment, for example.
 
 The workload is recognised by the names and labels that controllers write. So a dump without the
 ReplicaSets of Deployments or the Jobs of CronJobs leads to the same result:

@@ -155,7 +155,7 @@ def _with_failure(job: Manifest, errors: Iterable[ObjectError]) -> Manifest:
 
 
 def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
-    """Return the number of pods of each workload; finished and terminating pods do not count."""
+    """Return the number of pods of each workload, without finished and terminating pods."""
     return Counter(workload_of(pod.pod) for pod in model.pods() if not pod.terminating)
 
 

@@ -218,7 +218,8 @@ class ClusterModel:
     def profile_of(self, pod: PodInfo) -> BuiltProfile:
         """Return the scheduler profile of `pod`.
 
-        If no profile has its schedulerName, return the default profile, or else the first profile.
+        If no profile has its schedulerName, return the default profile, or the first profile if
+        there is no default profile.
         """
         name = pod.pod.spec.scheduler_name
         default = self._built.get(DEFAULT_SCHEDULER) or next(iter(self._built.values()))
@@ -285,7 +286,7 @@ class ClusterModel:
         return list(self.cluster.pods.values())
 
     def current_objects(self) -> list[ApiObject]:
-        """Return `objects` with the unfinished pods as they are in the model."""
+        """Return `objects` with the model's version of each unfinished pod."""
         others = [one for one in self.objects if not isinstance(one, Pod) or is_terminal(one)]
         return [*others, *(pod.pod for pod in self.pods())]
 
@@ -322,7 +323,7 @@ class ClusterModel:
         return new
 
     def countable(self, amounts: Amounts) -> Amounts:
-        """Return `amounts` without the resources that devices can provide in place of nodes.
+        """Return `amounts` without the resources that devices (DRA) can provide, instead of nodes.
 
         A node can run pods that request such a resource although its `allocatable` lacks it, so
         the sums of allocatable amounts do not limit these pods.
@@ -337,8 +338,8 @@ class ClusterModel:
     def anew(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with the labels and spec of its replacement, or `pod` if nothing differs.
 
-        Unlike `replacement`, this method creates no pod. The result shows the requests for which a
-        planner must find room.
+        Unlike `replacement`, this method creates no pod. A planner must find room for the requests
+        of the result.
         """
         new = self._templates.anew(pod.pod)
         return pod if new is pod.pod else self.pod_info(new)
@@ -461,7 +462,7 @@ class ClusterModel:
     def _bind_claims(self, placed: _Placed) -> tuple[ApiObject, ...]:
         """Allocate and reserve the claims of a pod, as its binding does.
 
-        Return the claims as they were before.
+        Return the old versions of the claims.
         """
         before: list[ApiObject] = []
         for plugin in placed.framework.reserve:
@@ -550,7 +551,7 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> Mapping[str, str]:
 
 
 def _as_namespaces_end(objects: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
-    """Return `objects` in which all pods of ending namespaces are being deleted.
+    """Return `objects` with all pods of ending namespaces marked as being deleted.
 
     The namespace controller deletes these pods, and admission refuses their replacements, so none
     of them needs another node.

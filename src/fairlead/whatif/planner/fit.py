@@ -3,7 +3,7 @@
 The pods are created one after another, as their controller would create them: admission sets their
 defaults, quotas count them, and each pod goes through a scheduling cycle. The count ends at the
 first pod that admission refuses or that fits no node. Pending pods of the snapshot are placed
-first, by preemption if necessary, because the scheduler does so before it sees a new pod.
+first, by preemption if necessary, because the scheduler would also place them before a new pod.
 
 source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' plugins are additions
 """

@@ -1,4 +1,4 @@
-"""OwnerTemplates: the pod that a controller creates in place of a pod, if its template differs.
+"""OwnerTemplates: the pod with which a controller replaces a pod, if its template differs.
 
     StatefulSet   the template of the current or the update revision, by ordinal and partition, if
                   the pod has another revision (also with OnDelete)
@@ -176,7 +176,7 @@ class OwnerTemplates:
         return found
 
     def _wanted_revision(self, owner: StatefulSet | DaemonSet, pod: Pod) -> str:
-        """Return the revision from which `owner` creates a pod in place of `pod`.
+        """Return the revision from which `owner` creates a replacement of `pod`.
 
         Return "" if `owner` is a StatefulSet and does not create pods with the name of `pod`.
         """

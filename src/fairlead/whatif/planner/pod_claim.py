@@ -113,7 +113,7 @@ def _made_claims(pod: Pod) -> tuple[PodResourceClaimStatus, ...]:
 def new_claims(
     pod: Pod, claims: Sequence[Claim], cluster: Cluster
 ) -> Iterator[Claim | PersistentVolume]:
-    """Yield the claims that the new `pod` owns in place of `claims`, which another pod owned.
+    """Yield the claims of the new `pod` that replace `claims`, the claims of the old pod.
 
     The volumes of claims that are bound immediately are also yielded. The claim for extended
     resources is left out, because the scheduler creates it.
@@ -173,7 +173,7 @@ def _unlisted_claims(
 def with_volume(
     claim: PersistentVolumeClaim, cluster: Cluster
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
-    """Yield `claim` as it is when the pod is scheduled, and its volume if it is bound immediately.
+    """Yield `claim` as the scheduler will find it, and its volume if that is bound immediately.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
     """

@@ -1,4 +1,4 @@
-"""QuotaRoom: whether the ResourceQuotas allow the creation of a pod in place of an evicted pod.
+"""QuotaRoom: whether the ResourceQuotas allow a controller to replace an evicted pod.
 
 An evicted pod counts until it has stopped. If a quota has no room for both pods, it refuses the new
 pod until then; the controller tries again, and creates the pod later. The quota refuses the pod for

@@ -67,7 +67,7 @@ _SHOWN: Final = 20
 
 
 class StartAgreement(StrEnum):
-    """How the time at which the scheduler's rules place a pod compares with the recorded time."""
+    """Whether the scheduler's rules place a pod at the recorded time, earlier, later or never."""
 
     SAME = "same"
     EARLIER = "earlier"

@@ -119,7 +119,7 @@ def by_resource(amounts: Sequence[Mapping[str, int]]) -> Json:
 
 
 class _PodColumns:
-    """The pods of the page; equal requests are stored once, in the list `shapes`."""
+    """The pods of the page as columns; equal requests are stored once, in the list `shapes`."""
 
     def __init__(self, nodes: Iterable[NodeRow]) -> None:
         """Start with the pods of `nodes`, in node order."""

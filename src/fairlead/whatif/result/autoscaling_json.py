@@ -76,7 +76,7 @@ def waiting_totals_json(waits: Iterable[PodWait]) -> Json:
 
 
 def waits_so_far_json(waits: Iterable[PodWait], end: Instant) -> Json:
-    """Return percentiles of how long each pod has waited by `end`; all pods of `waits` count."""
+    """Return percentiles (seconds) of how long each pod of `waits` has waited by `end`."""
     found = waits_so_far(waits, end) or [0]
     return {
         "p95_so_far_s": _seconds(percentile(found, 95)),

@@ -2,12 +2,12 @@
 
 New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
 there beside only the static pods and the pods of DaemonSets. Nodes that run pods of the same
-workloads are preferred, because these pods also tolerate the node's taints and select its labels.
-Other nodes are not suitable if they have taints, or if affinity or a similar rule keeps the pods
-from some nodes: the names of these nodes are not known.
-If several nodes are equal by this rule, the smallest of them is chosen. The pods are placed on
-copies of the chosen node, largest first, each on the first copy that fits. This is an estimate that
-uses only requests; a what-if with the new nodes is exact.
+workloads are preferred, because their labels and taints admit these pods. Any other node is not
+suitable if it has taints. It is not suitable either if affinity or a similar rule keeps the pods
+from some nodes, because the scheduler's message does not name these nodes. If several nodes are
+equal by this rule, the smallest of them is chosen. The pods are placed on copies of the chosen
+node, largest first, each on the first copy that fits. This is an estimate that uses only requests;
+a what-if with the new nodes is exact.
 
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """
@@ -58,7 +58,8 @@ def new_nodes_for(
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
     The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
-    preferred, also if they do so only in another run, whose nodes are `known`.
+    preferred. `known` are the nodes of another run: a node is also preferred if it runs such pods
+    only in the other run.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)

@@ -182,8 +182,8 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     taints or is too small for them.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
-    suggested if an autoscaler acts: its limits keep the pods waiting, and new nodes of its groups
-    count against them.
+    suggested if an autoscaler acts: pods wait because of the autoscaler's limits, and new nodes of
+    its groups would count against these limits.
     """
     answer = case.answer
     if answer.changed.autoscaling is not None:

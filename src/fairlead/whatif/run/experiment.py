@@ -114,8 +114,8 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    With the option SINGLE_PODS, there is no batch scheduler. Pods created by `steps` count, too.
-    The scheduler gets profiles for `other_schedulers`. Raises InputError.
+    With the option SINGLE_PODS, there is no batch scheduler. Pods that `steps` create can also need
+    it. The scheduler gets profiles for `other_schedulers`. Raises InputError.
     """
     found = _with_batch(experiment, options, steps)
     owned = () if found.batch is None else found.batch.ownership.scheduler_names
@@ -168,8 +168,9 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
     """Return `manifest`; a node that has only a current label also gets the label that is read.
 
-    `read` maps each current label to the labels that the node controllers read in its place. The
-    first of them gets the value of the current label, unless the node has one of them.
+    `read` maps each current label to the labels that the node controllers of this version read
+    instead. The first of these labels gets the value of the current label, unless the node already
+    has one of them.
     """
     if manifest.kind is not NODE:
         return manifest

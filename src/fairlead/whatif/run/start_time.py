@@ -56,10 +56,10 @@ def start_times(
 ) -> StartTimes:
     """Return the start times of the pods that wait at the end of `outcome`.
 
-    `experiments` repeat the experiment of `outcome`, the first with its seed and the others with
-    other seeds. Each draws runtimes of pods from `runtimes`. `covered` is the coverage of the
-    running pods by `runtimes`. Each experiment covers 24 hours, or its horizon if that is longer.
-    Times count from the start of `outcome`. Raises InputError.
+    `experiments` repeat the experiment of `outcome`: the first with the same seed, all further ones
+    with other seeds. Each experiment draws the runtimes of pods from `runtimes`. `covered` is the
+    coverage of the running pods by `runtimes`. Each experiment covers 24 hours, or its horizon if
+    that is longer. Times count from the start of `outcome`. Raises InputError.
     """
     waiting = [one for one in outcome.waits if one.until is None]
     awaited = tuple(sorted(one.pod for one in waiting))

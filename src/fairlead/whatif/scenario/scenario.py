@@ -347,8 +347,8 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Return the steps that create and end the pods of `trace`, and add the pods to `inventory`.
 
-    A pod that never ran ends as a failed pod. If it were deleted, its Job would replace it. `path`
-    is the file in error messages. Raises InputError.
+    A pod that never ran ends as a failed pod. If the pod were deleted instead, its Job would
+    replace it. `path` is the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

@@ -243,7 +243,7 @@ class _Reader(Struct):
         return ScriptedStep(after, (PatchObject(ref, change),), self.source, where)
 
     def _deleted(self, found: Manifest, after: DurationNs, where: str) -> Iterator[ScriptedStep]:
-        """Yield the deletion if the trace or the cluster contains the object."""
+        """Yield the step that deletes the object, if the trace or the cluster contains it."""
         ref = found.ref
         if self._applied.pop(found.identity, None) is None and not self._is_known(found):
             return

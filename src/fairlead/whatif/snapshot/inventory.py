@@ -253,7 +253,7 @@ class Inventory:
         return None
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
-        """Return a suggestion in place of `text`, whose kind is unknown.
+        """Return a suggestion for what `text`, whose kind is unknown, may mean.
 
         If `text` is NAMESPACE/NAME or NAME, the suggestion is KIND/NAMESPACE/NAME or KIND/NAME.
         """

@@ -1,9 +1,9 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
-Objects stay JSON text until the snapshot is parsed, or are decoded page by page as they arrive, so
-that no page is kept. Some resources are left out: those that the user may not read, and those that
-the server serves only in versions that Fairlead does not read. Every answer describes the
-consequences. The number of bytes and the time are limited, because a server can send an endless
+Objects are either kept as JSON text until the snapshot is parsed, or decoded page by page as they
+arrive, so that no page is kept. Some resources are left out: those that the user may not read, and
+those that the server serves only in versions that Fairlead does not read. Every answer describes
+the consequences. The number of bytes and the time are limited, because a server can send an endless
 response.
 """
 

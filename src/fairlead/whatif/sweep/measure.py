@@ -26,7 +26,7 @@ class Measure(Struct, frozen=True):
 
     @property
     def heading(self) -> str:
-        """The name as text; durations are printed with units, so `_s` is removed."""
+        """The name as a heading, without the suffix `_s`: durations are printed with units."""
         name = self.name.removesuffix("_s") if self.is_duration else self.name
         return name.replace("_", " ")
 

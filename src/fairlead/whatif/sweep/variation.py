@@ -90,7 +90,7 @@ class LossVariation(Struct, frozen=True):
     parts_of: Callable[[Json], Collection[str]]
 
     def apply(self, scenario: Json, value: Any) -> Json | None:
-        """Return `scenario` with an event in which `value` fails; unchanged if `value` is None.
+        """Return `scenario` with an event that makes `value` fail; unchanged if `value` is None.
 
         Returns None if `scenario` has no such node or zone. Raises InputError.
         """

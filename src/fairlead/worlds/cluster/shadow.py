@@ -8,9 +8,9 @@ A shadow replaces an engine and issues no commands. It evaluates a pod on the st
 update. This state can differ from the state in which the other scheduler decided, because two
 bindings may be observed in a different order. Such pods count as differences.
 
-The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). If at
-least n feasible nodes, including the node of the pod, have no higher score than this node, there is
-a sample in which it is the best. Then the placement is reported as `sampled`.
+The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). The
+pod's node can be the best node of a sample if at least n feasible nodes, itself included, have at
+most its score. Then the placement is reported as `sampled`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ControlPlane: the engine, acting on a store that clients write to as well.
+"""ControlPlane: the engine, which acts on a store that clients also write to.
 
     client --request--> store --changes--> engine --commands--> store --changes--> watches
 

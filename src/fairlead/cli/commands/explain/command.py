@@ -85,13 +85,13 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
-    - Pod: whether the pod fits on each node, and if not, why. Nodes on which it fits are listed
-      with the score from each scheduler plugin (between nodes with equal scores, the scheduler
-      chooses at random). If the pod fits on no node, the answer lists the nodes on which preemption
-      would make room: the victims, the number of victims that a disruption budget protects, and the
-      rule by which the scheduler chooses one of these nodes. The answer also states whether the pod
-      would fit on one more node like an existing node. A pod that already has a node is evaluated
-      as if it were pending. In large clusters, nodes with the same reason share a row.
+    - Pod: whether the pod fits on each node, and if not, why. Feasible nodes are listed with the
+      score from each scheduler plugin; between nodes with equal scores, the scheduler chooses at
+      random. If the pod fits on no node, the answer lists the nodes on which preemption would make
+      room: the victims, the number of victims that a disruption budget protects, and the rule by
+      which the scheduler chooses one of these nodes. The answer also states whether the pod would
+      fit on one more node like an existing node. A pod that already has a node is evaluated as if
+      it were pending. In large clusters, nodes with the same reason share a row.
 
     - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
       more pod would be placed.

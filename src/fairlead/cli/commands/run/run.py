@@ -218,7 +218,7 @@ def _reporter(
 
 
 def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -> Tracer | None:
-    """Return the tracer that creates spans for --otlp-endpoint; None without it.
+    """Return the tracer that creates spans for --otlp-endpoint; None without this option.
 
     Raises InputError.
     """

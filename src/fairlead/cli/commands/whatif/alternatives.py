@@ -155,7 +155,7 @@ def _cases(
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
     """Yield (words, snapshot, conditions) for each combination to answer.
 
-    The words distinguish the combination from the others; they are "" if there is only one.
+    The words tell the combinations apart; they are "" if there is only one combination.
     """
     snapshots = [snapshot]
     if options.against_snapshot is not None:

@@ -49,7 +49,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of an answer with `rows` rows; `show` prints as many of them as it is told.
+    """A section of an answer with `rows` rows; `show(n)` prints the first n of them.
 
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
     Sections of lower `rank` get lines first. A section prints between `least` and `most` rows, or

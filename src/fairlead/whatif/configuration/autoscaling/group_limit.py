@@ -49,8 +49,8 @@ class GroupLimits(Struct, frozen=True):
     def of(cls, nodes_flags: Sequence[str], manifests: Iterable[Manifest]) -> GroupLimits:
         """Return the limits from the flags `--nodes`.
 
-        Without these flags, return the limits in the status ConfigMap, or else in the annotations
-        of Cluster API.
+        Without these flags, return the limits in the status ConfigMap. If there is none, return the
+        limits in the annotations of Cluster API.
         """
         stated = _of_flags(nodes_flags)
         if stated:

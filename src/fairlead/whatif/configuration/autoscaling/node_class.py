@@ -1,6 +1,6 @@
 """The zones in which Karpenter can create nodes, from the provider's node classes or the nodes.
 
-An EC2NodeClass lists its subnets in its status, with their zones. AKSNodeClass and GCENodeClass
+The status of an EC2NodeClass lists its subnets, with their zones. AKSNodeClass and GCENodeClass
 contain no zones. The other settings of a node class (images, user data, disks, security groups) do
 not affect the placement of pods.
 """

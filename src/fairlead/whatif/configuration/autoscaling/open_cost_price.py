@@ -5,9 +5,9 @@
     ,node-7,,node,metadata.name,,0.31,
 
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
-column InstanceIDField names a field of nodes. The row contains the price of the nodes in which
-this field has the value InstanceID, and their instance type gets the same price. Rows for regions
-without nodes are skipped, and so are rows of other asset classes (gpu, pv).
+column InstanceIDField names a field of nodes. The row then contains the price of the nodes whose
+field has the value InstanceID. The instance type of these nodes gets the same price. Rows for
+regions without nodes are skipped, and so are rows of other asset classes (gpu, pv).
 """
 
 from __future__ import annotations

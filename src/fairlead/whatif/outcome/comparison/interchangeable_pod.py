@@ -33,7 +33,7 @@ _INTERCHANGEABLE: Final = frozenset(
 def with_exchanged_names(
     without: RunOutcome, changed: RunOutcome, keys: Iterable[str]
 ) -> RunOutcome:
-    """Return `changed`, in which pairs of interchangeable pods have exchanged their names.
+    """Return `changed` after pairs of interchangeable pods have exchanged their names.
 
     In each pair, one pod is pending only in `changed`, and the other pod is pending only in the
     run `without`. `keys` are the keys of the pods that changed in either run.

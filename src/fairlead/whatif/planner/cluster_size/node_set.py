@@ -7,8 +7,8 @@ of each class are equivalent, and one of them is tried. If even these sets are t
 sets whose loss is hardest to survive are tried.
 
 Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
-10 sets of 2 nodes. If that is too many, 4 of them are tried: 2 equal nodes, an equal node with each
-of the others, and both others.
+10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes; an equal node and the
+first other node; an equal node and the second other node; both other nodes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NodeSets(Struct, frozen=True):
 
 
 def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int) -> NodeSets:
-    """Return the sets of `count` of the nodes `infos` whose loss is to be tried.
+    """Return the sets of `count` nodes whose loss the search must try; `infos` are all nodes.
 
     `offers` contains the offers of the new nodes by name. Each other node is a class of one node.
     If there are at most `count` nodes, the only set contains all nodes.

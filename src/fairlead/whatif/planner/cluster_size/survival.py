@@ -52,7 +52,7 @@ class Survival(Struct, frozen=True):
                 yield f"{self.nodes} nodes", names
 
     def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
-        """Return the sets of nodes that may fail together: the sets to try and their counts."""
+        """Return the sets of nodes that may fail together: those to try, and how many there are."""
         return sets_to_try(infos, offers, self.nodes)
 
 

@@ -97,7 +97,7 @@ def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
 
 
 def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
-    """Return the anti-affinity term by which `pod` refuses nodes with a pod like itself.
+    """Return the anti-affinity term of `pod` that excludes nodes with a pod like `pod`.
 
     Return None if there is no such term.
     """

@@ -189,7 +189,7 @@ def _healthy(posted: NodeCondition) -> NodeCondition:
 def own_pods(model: ClusterModel, node: Node, like: NodeInfo) -> list[Pod]:
     """Return the pods of DaemonSets and the static pods of the new `node`, a copy of `like`.
 
-    `pod_on` gives them their names and their node.
+    `pod_on` sets the names and the node of these pods.
     """
     made = model.daemon_pods(node)
     copied = [

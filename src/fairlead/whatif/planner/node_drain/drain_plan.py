@@ -15,8 +15,8 @@ repeated without such nodes (`DrainPlanner.reorders`).
 
 The order is that of step 2: nodes with fewer evictions that budgets limit come first, then nodes
 with fewer pods, then by name. If nodes are blocked in this order because pods of other nodes took
-their room, orders that begin with the blocked nodes are tried. The order in which the most nodes
-can be drained is taken.
+their room, orders that begin with the blocked nodes are tried. The plan uses the order in which the
+most nodes can be drained.
 """
 
 from __future__ import annotations
@@ -183,8 +183,8 @@ def _planned(
 def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[DrainFlag, ...]:
     """Return the flags that kubectl needs for `drains`.
 
-    The pods in `model` must be on the nodes where they are before the first drain. Blocked nodes
-    are not drained, so their pods need no flag.
+    In `model`, no drain has happened yet: all pods are on their original nodes. Blocked nodes are
+    not drained, so their pods need no flag.
     """
     return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
 
@@ -192,7 +192,7 @@ def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[Drain
 def _best_order(
     planner: DrainPlanner, order: list[str], emptied: AbstractSet[str], progress: Progress
 ) -> list[str]:
-    """Return the order in which the most nodes can be emptied, of `order` and a few others.
+    """Try `order` and a few other orders; return the one in which the most nodes can be emptied.
 
     In `order`, the nodes `emptied` can be emptied. Each further order begins with the nodes that
     could not be emptied in the previous order, because pods of other nodes were placed first.

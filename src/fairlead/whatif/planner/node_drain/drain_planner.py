@@ -221,10 +221,10 @@ class DrainPlanner:
     def empty(self, node: str) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
-        that does not fit (`unplaced_blockers` finds the others, and changes that help). If a pod
-        does not fit, all pods are placed again, beginning with those of its workload. The search
-        ends if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
+        If some pods do not fit on other nodes, change nothing, and return a Blocker for one of
+        these pods (`unplaced_blockers` finds all of them, and changes that help). If a pod does not
+        fit, all pods are placed again, beginning with those of its workload. The search ends if the
+        pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -335,7 +335,7 @@ class DrainPlanner:
     def _move(
         self, node: str, pods: Sequence[PodInfo], first: Sequence[str]
     ) -> PlannedDrain | Unplaced:
-        """Place replacements of `pods`, those of the workloads `first` before the others.
+        """Place replacements of `pods`; pods of the workloads in `first` are placed first.
 
         Return the first pod whose replacement fits no node. If placing other pods may help the
         replacement to fit (`_may_follow`), it is first tried again after them, as the scheduler

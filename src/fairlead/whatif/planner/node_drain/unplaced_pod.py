@@ -2,7 +2,7 @@
 
 `DrainPlanner.empty` stops at the first pod that fits no other node. This module continues: it
 places all pods of the node, and each workload with a pod that fits no node becomes a blocker. A
-change is proposed only after a trial in which the whole node is emptied with it:
+change is proposed only after a trial that empties the whole node with this change:
 
     1  search     the pods of the workload are placed. For the first pod that fits no node, find the
                   smallest change that makes another node take it (`find_remedy`)
@@ -140,7 +140,7 @@ class _Trials:
         return edit
 
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
-        """Return the changes with which another node takes `pod` now, the smallest first.
+        """Return the changes that would let another node take `pod` now, the smallest first.
 
         No change is searched for nodes that are cordoned or not Ready, because the pod would not
         start there. No change deletes pods, or changes the pods of a Job, whose template is
@@ -303,7 +303,7 @@ def _changes_pod(remedy: Remedy) -> bool:
 
 
 def _text(remedy: Remedy, owner: str, moves: Sequence[PodMove]) -> str:
-    """Return the text of `remedy`, with which the pods of `owner` make `moves`.
+    """Return the text of `remedy`, which lets the pods of `owner` make `moves`.
 
     A changed object comes first. Example: `deploy/a/b: lower the cpu request by 1 to 2 (then
     worker-0 takes one of its pods)`.

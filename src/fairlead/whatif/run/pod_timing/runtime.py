@@ -131,7 +131,7 @@ class RuntimeCoverage(Struct, frozen=True):
     """The number of `running` pods of a dump, and the number of these with a `known` runtime.
 
     `stated` is the number of known runtimes that come from a file. Pods of DaemonSets and static
-    pods do not count. `longest` is the longest known runtime, 0 if there is none.
+    pods are not counted. `longest` is the longest known runtime, 0 if there is none.
     """
 
     running: int = 0

@@ -182,8 +182,8 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
     """Return the highest number of healthy pods that the budget lacked at an instant.
 
-    Only instants at which fewer pods were healthy than at an earlier instant are considered. So
-    new pods of a scale-up that have never been ready do not count as missing.
+    An instant is considered only if more pods were healthy at some earlier instant. So new pods of
+    a scale-up that have never been ready do not count as missing.
     """
     highest = shortage = 0
     for _, healthy, needed, _ in statuses:

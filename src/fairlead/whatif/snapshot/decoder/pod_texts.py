@@ -5,8 +5,8 @@ such a pod are made from those of one sample pod: they are copied, and only the 
 placeholders are replaced.
 
     1. The first three pods of a workload (same generateName; without it, same owner) are decoded.
-       The strings in which the third text differs from the second become the placeholders of a
-       template.
+       The strings that differ between the second and the third text become the placeholders of
+       a template.
     2. A pod whose text matches no template is decoded. If its text differs from the sample of a
        template only in the values of strings, these strings become placeholders, too.
     3. After too many attempts to make or extend a template, no more are made for this workload.

@@ -281,8 +281,8 @@ def container_statuses(
     """Return the container status lists of `pod` in `phase`.
 
     `lost` contains the statuses of containers that were lost with their machine, keyed by container
-    name. `is_ready` means that its containers are ready, and `is_resize_deferred` that they keep
-    their present amounts.
+    name. `is_ready` means that the containers are ready. `is_resize_deferred` means that a resize
+    is deferred, so that the containers keep their present amounts.
     """
     timestamp = format_timestamp(now)
     before = _rows_of(pod["status"])
