@@ -73,7 +73,7 @@ class Threshold(Struct, frozen=True):
     reclaim: int = 0
 
     def value(self, capacity: int) -> int:
-        """Return how much of `capacity` must be available, both in whole units."""
+        """Return the part of `capacity` that must be available. Both are in whole units."""
         return self.amount if self.share is None else int(capacity * self.share)
 
 

@@ -1,8 +1,8 @@
 """SingleNodeVolumes: delays pods whose volume is still attached to another node.
 
-A volume that states access modes, but neither ReadWriteMany nor ReadOnlyMany, is attached to one
-node at a time. While a pod that has started uses such a volume on another node, a new pod that uses
-it does not start:
+A volume is attached to one node at a time if it states access modes, but neither ReadWriteMany nor
+ReadOnlyMany. While a started pod uses such a volume on one node, a new pod that uses it on another
+node does not start:
 
     terminating    the new pod starts when the old pod has stopped
     unresponsive   the old pod exists until its node returns or is deleted, so the new pod waits

@@ -87,11 +87,10 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
 
     `apply_vpa` sets the requests that VerticalPodAutoscalers recommend. If `max_unavailable` is
     set, at most that many nodes are drained at a time, and they return to service (a rolling
-    drain).
-    `lasts` is the time for which drained and failed nodes stay down, as a duration. `reschedule`
-    (`all` or a label selector) makes running pods pending before both runs; the runs then place the
-    pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the policy file of
-    a descheduler that runs once.
+    drain). `lasts` is the time for which drained and failed nodes stay down, as a duration.
+    `reschedule` (`all` or a label selector) makes running pods pending before both runs; the runs
+    then place the pods in the `reschedule_order` (`priority` or `scheduled`). `descheduler` is the
+    policy file of a descheduler that runs once.
     """
 
     apply: tuple[str, ...] = ()

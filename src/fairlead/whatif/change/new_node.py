@@ -94,7 +94,7 @@ def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
 
 
 def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
-    """Return the keys of the labels of `model` that name the node itself (`own_labels`)."""
+    """Return the keys of those labels that name the node `model` itself (`own_labels`)."""
     csi = inventory.get(CSI_NODE, "", model.ref.name)
     drivers = () if csi is None else decode_as(CSINode, csi.value).spec.drivers
     topology = (key for driver in drivers for key in driver.topology_keys)

@@ -42,8 +42,8 @@ GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 class ExplainedGroup(Struct, frozen=True):
     """The explanation `found` of a group at the instant `at`.
 
-    `failures` describes how plugins of the batch scheduler failed, and `notes` which of the user's
-    plugins replace built-in ones.
+    `failures` describes failures of the batch scheduler's plugins. `notes` states which of the
+    user's plugins replace built-in plugins.
     """
 
     found: GroupExplanation

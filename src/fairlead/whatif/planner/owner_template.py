@@ -1,9 +1,10 @@
-"""OwnerTemplates: the pod with which a controller replaces a pod, if its template differs.
+"""OwnerTemplates: the replacement that a controller creates for a pod, if it differs from the pod.
 
-    StatefulSet   the template of the current or the update revision, by ordinal and partition, if
-                  the pod has another revision (also with OnDelete)
-    DaemonSet     the DaemonSet's template, if the pod has another revision
-    every owner   the requests and limits that the template states, if the pod was resized in place
+    owner         what the replacement takes from the owner
+    StatefulSet   the template of the current or of the update revision, depending on the pod's
+                  ordinal and the partition of the StatefulSet (also with OnDelete)
+    DaemonSet     the present template
+    any           the requests and limits of the template, if the pod was resized in place
 
 A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template,
 also in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since

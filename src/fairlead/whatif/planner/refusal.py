@@ -1,6 +1,6 @@
-"""Refusal: a reason why nodes refuse a pod, and the smallest change with which a node accepts it.
+"""Refusal: a reason why nodes refuse a pod, and the smallest change that would help.
 
-NewNode: a copy of a node that would accept a pod which fits no existing node.
+NewNode: the result of adding a copy of a node, for a pod that fits no existing node.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
 
 
 def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
-    """Return the smallest node of which a copy would take `pod`, which fits no node of `model`.
+    """Return the smallest node whose copy would accept `pod`; the pod fits no node of `model`.
 
     If no copy would take the pod, the result is the largest node, with the refusal of its copy.
     Copies are placed in the zone of the original and run the pods of DaemonSets. Only one node of
@@ -110,7 +110,7 @@ def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
 
 
 def _kind_of(info: NodeInfo) -> Hashable:
-    """Return a value that is equal for nodes whose copies take the same pods."""
+    """Return the kind of a node: copies of two nodes of the same kind accept the same pods."""
     cpu, memory, _, *devices = info.allocatable
     # The memory of nodes of one instance type differs slightly.
     amounts = (cpu, memory // _BYTES_PER_GIB, tuple(devices), info.allowed_pods)

@@ -27,7 +27,7 @@ class WaitingPodCounts(Struct):
 
 
 def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
-    """Place the waiting pods, and the pods with which controllers replace preempted pods.
+    """Place the waiting pods, and the replacements of the pods that they preempt.
 
     Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Pods are
     placed in descending order of priority. Victims have a lower priority than the pod that preempts

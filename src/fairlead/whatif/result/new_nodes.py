@@ -159,7 +159,7 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return how many nodes pods with the requests `needs` fill by the first-fit rule.
+    """Return the number of nodes that pods with the requests `needs` take by the first-fit rule.
 
     Each node has the free amounts `room`.
     """

@@ -101,10 +101,11 @@ def _breached(case: _Case) -> Iterator[NextStep]:
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, more replicas are suggested: as many as the budget lacked
-    healthy pods, at least 1. Nothing is suggested if the budget has more breaches than this.
-    Otherwise, the budget is changed: for pods without a controller to a lower number for
-    `minAvailable`, and for a `maxUnavailable` (also a percentage) to a higher number.
+    If `minAvailable` is a number, the suggestion is to add replicas: as many as the budget lacked
+    healthy pods, at least 1. Nothing is suggested if the budget has more breaches than this. In
+    other cases, the suggestion is to change the budget. If all its pods lack a controller, it gets
+    a lower number as `minAvailable`. If it has `maxUnavailable` (a number or a percentage), it gets
+    a higher number.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]

@@ -114,9 +114,9 @@ class AuditLog(Struct, frozen=True):
 
 
 class AuditedInput(Struct, frozen=True):
-    """Steps, notes, and the lifecycles of the pods of each workload that has a completed pod.
+    """Steps, notes, and the lifecycles of pods by workload, ordered by their starts.
 
-    The lifecycles of a workload are ordered by their starts.
+    Only workloads with a completed pod have lifecycles.
     """
 
     steps: tuple[ScriptedStep, ...] = ()

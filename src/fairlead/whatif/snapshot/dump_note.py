@@ -113,7 +113,7 @@ class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Kubelet(msgspec.Struct, frozen=True):
-    """A Node of which only the version of the kubelet is decoded."""
+    """A Node, decoded only as far as the version of its kubelet."""
 
     status: _NodeStatus = _NodeStatus()
 

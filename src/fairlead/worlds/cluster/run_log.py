@@ -27,7 +27,7 @@ class RunLog:
         self._log(message, "info")
 
     def problem(self, message: str) -> None:
-        """Log a problem with which the replica continues, as a warning."""
+        """Log, as a warning, a problem that does not stop the replica."""
         self._log(message, "warning")
 
     def failure(self, message: str) -> None:

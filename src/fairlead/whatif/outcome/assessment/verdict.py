@@ -668,7 +668,7 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 
 
 def _not_running(effect: Effect) -> int:
-    """Return the number of displaced, moved or new pods with a node that do not run at the end.
+    """Return the number of displaced, moved or new pods that have a node but do not run at the end.
 
     A replicated pod that is still terminating counts, because its replacement does not run yet.
     """

@@ -196,11 +196,12 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
 
 
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
-    """Return the keys of the pods whose node the change deleted, but that can run on another node.
+    """Return the keys of the pods that lost their node to the change, but can run on another one.
 
-    The keys are those of the run `without`. Three kinds of pods are left out. Pods of DaemonSets
-    and static pods are deleted with their node. Pods that were created after the change were never
-    on the node in the run with the change. Some other pods were deleted before their node.
+    The change deleted these nodes. The keys are those of the run `without`. Three kinds of pods are
+    left out: pods of DaemonSets and static pods, because they are deleted with their node; pods
+    that were created after the change, because they were never on the deleted node; and pods that
+    were deleted before their node.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(
@@ -217,7 +218,7 @@ def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset
 def changed_keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
     """Return the keys of the pods that changed in either run, sorted.
 
-    If a run does not know which pods changed, return the keys of all pods.
+    If one of the runs has no record of the changed pods, return the keys of all pods.
     """
     if without.touched is None or changed.touched is None:
         return sorted({*without.pods, *changed.pods})

@@ -311,7 +311,7 @@ def _add_budgets(
 def _add_outdated(
     tallies: Mapping[WorkloadRef, _Tally], without: RunOutcome, changed: RunOutcome
 ) -> None:
-    """Count the pods of old revisions in workloads whose pods of a new revision are pending.
+    """For each workload with pending pods of a new revision, count its pods of old revisions.
 
     A revision is new if no pod has it at the end of the run `without` the change.
     """

@@ -71,8 +71,8 @@ class NodeOffer(Struct, frozen=True):
     def room(self, resources: Sequence[str]) -> list[float]:
         """Return the room for new pods: an amount per resource, then the number of pods.
 
-        The amounts are in the order of `resources`, the resource of each column that `Shape.load`
-        refers to. The requests of `own_pods` are subtracted.
+        `resources` names the resource of each column of `Shape.load`; the amounts are in the same
+        order. The requests of `own_pods` are subtracted.
         """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))

@@ -81,7 +81,7 @@ def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], coun
 
 
 def _kind(info: NodeInfo, offers: Mapping[str, NodeOffer]) -> Hashable:
-    """Return a value that two nodes share only if they and their pods differ only in names."""
+    """Return a key: if two nodes have the same key, they and their pods differ only in names."""
     offer = offers.get(info.name)
     if offer is None:
         return info.name
@@ -146,7 +146,7 @@ def _signature(classes: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _choices(sizes: Sequence[int], count: int) -> int:
-    """Return how many ways there are to take `count` nodes from classes with these `sizes`."""
+    """Return the number of ways to take `count` nodes from classes with these `sizes`."""
     ways = [1] + [0] * count
     for size in sizes:
         ways = [sum(ways[max(0, at - size) : at + 1]) for at in range(count + 1)]

@@ -1,7 +1,7 @@
 """Emptying nodes: whether a node can be emptied, its blockers, the order of drains, and their time.
 
     drain_planner      empties one node in a model, or names the blockers
-    unplaced_pod       all pods that keep a node, and changes with which it can be emptied
+    unplaced_pod       all pods that prevent a drain of a node, and changes that would help
     autoscaler_rule    the pods that autoscalers do not move
     blocker_table      the tables of blockers, and of the changes that would help
     drain_plan         the order of several drains (`fairlead drain-plan`)

@@ -1,7 +1,7 @@
 """drain-plan: the order in which to drain nodes, the blocked nodes, and a safe pace with its time.
 
-    1  rules      nodes with an eviction that a budget refuses are blocked, and nodes whose kubelet
-                  does not answer
+    1  rules      a node is blocked if a budget refuses an eviction from it, or if its kubelet does
+                  not answer
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
                   node is emptied alone, with all other nodes in service, and pods that fit no other
@@ -280,7 +280,7 @@ def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[
 def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
     """Return the answer of `fairlead drain-plan`.
 
-    It is no if a node is blocked, or if no pace is safe.
+    The answer is "no" if a node is blocked, or if no pace is safe.
     """
     best = plan.best
     facts: Json = {

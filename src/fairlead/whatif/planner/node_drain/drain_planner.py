@@ -157,7 +157,7 @@ class DrainPlanner:
 
     @classmethod
     def at_rest(cls, model: ClusterModel) -> Self:
-        """Return a planner for `model` in which the waiting pods are placed and ready."""
+        """Place the waiting pods, let them become ready, and return a planner for `model`."""
         place_waiting_pods(model)
         return cls(model, BudgetRoom(model.current_objects(), model.now))
 

@@ -5,8 +5,9 @@ shows how long budgets delay the drains, and whether workloads without a budget 
 loaded once, and the drains at each pace run in a forked copy of the process. If the process cannot
 be forked (extenders, threads), the cluster is loaded for each pace.
 
-A drain begins when the cluster is at rest. Another simulation has no drains. Pods that stay pending
-in it, and evictions against budgets in it, are not counted as effects of the drains.
+A drain begins when the cluster is at rest. For comparison, the cluster is also simulated without
+drains. Pods that stay pending there, and evictions against budgets there, are not counted as
+effects of the drains.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ class DrainPace(Struct, frozen=True):
 
 
 class DrainRound(Struct, frozen=True):
-    """Nodes that are drained at a pace while the `added` objects exist.
+    """A group of nodes to drain. The `added` objects, such as surge nodes, exist meanwhile.
 
-    The added nodes are drained and deleted before the next round begins, or the run ends.
+    The added nodes are drained and deleted before the next round begins, or before the run ends.
     """
 
     nodes: tuple[str, ...]
@@ -322,7 +323,7 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
 
 
 def _shortages(outcome: RunOutcome) -> Counter[WorkloadRef]:
-    """Return, by StatefulSet, the number of displaced pods that it has not created again."""
+    """Return the number of displaced pods that each StatefulSet has not created again."""
     existing = Counter(pod.workload for pod in outcome.pods.values())
     displaced = {one.pod.key: one.pod.workload for one in (*outcome.evicted, *outcome.preempted)}
     absent = Counter(

@@ -177,11 +177,11 @@ def unplaced_blockers(
 ) -> list[Blocker]:
     """Return a blocker for each workload with pods of the node that fit no node.
 
-    `found` is the blocker that `empty` returned for the node; the blocker of its workload is the
-    first of the result. Each blocker states whether preemption would make room for its pod. The
-    edit of a blocker is a change that helps, "" if none was found; it adds a node only if
-    `new_nodes` is set. If `returns` is set, the node returns to service, and pods that then fit it
-    do not lead to a blocker. The model does not change.
+    `found` is the blocker that `empty` returned for the node. The blocker of the same workload
+    comes first in the result. Each blocker states whether preemption would make room for its pod.
+    Its `edit` is a change that would help, "" if none was found. Edits add a node only if
+    `new_nodes` is set. If `returns` is set, the node returns to service, and pods that then fit on
+    it cause no blocker. The model does not change.
     """
     if found.cause not in UNPLACED:
         return [found]

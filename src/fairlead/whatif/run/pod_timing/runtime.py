@@ -166,7 +166,7 @@ def _pods_with_runtime(entry: Manifest | ReplicaManifests) -> Iterable[Pod]:
 
 
 def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:
-    """Return how many of the pods among `manifests` run at `now` and have a known runtime."""
+    """Return the number of pods in `manifests` that run at `now` and have a known runtime."""
     running = known = stated = 0
     for manifest in manifests:
         if manifest.kind is not POD:

@@ -151,7 +151,7 @@ class Recorder(Struct):
     claims: ClaimRecorder = field(default_factory=ClaimRecorder)
 
     def __post_init__(self) -> None:
-        """Let the dictionaries of tracks make the track of a loaded pod when it is read."""
+        """Let the dictionaries of tracks create the track of a loaded pod on the first access."""
         self._tracks.make = self._known.make = self._loaded_track
 
     # --- reports ------------------------------------------------------------------
