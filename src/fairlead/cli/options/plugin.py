@@ -30,12 +30,12 @@ BatchConfig = Annotated[
     named(
         "FILE",
         "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
-        "Volcano configuration file, the name of a built-in configuration (fairlead, kube-batch, "
-        "kube-batch-upstream or volcano), or single-pods for no batch scheduler: every pod is "
-        "scheduled on its own. Default: fairlead if the cluster needs a batch scheduler, else "
-        "single-pods. A cluster needs a batch scheduler if a pod has the schedulerName kube-batch "
-        "or volcano, or if a pod has the schedulerName fairlead and there is a PodGroup, a Queue, "
-        "or such a pod that names a group.",
+        "Volcano configuration file, or the name of a built-in configuration (fairlead, "
+        "kube-batch, kube-batch-upstream or volcano). With single-pods, no batch scheduler runs, "
+        "and every pod is scheduled on its own. Default: fairlead if pods need a batch scheduler, "
+        "else single-pods. Pods with the schedulerName kube-batch or volcano need one. Pods with "
+        "the schedulerName fairlead need one if a PodGroup or a Queue exists, or if one of these "
+        "pods names its group.",
     ),
 ]
 RunningBatchConfig = Annotated[
