@@ -169,10 +169,12 @@ class NodeVolumeLimits:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        Four kinds of events make the pod schedulable only under a condition: a new or changed claim
-        if the pod uses it; a changed CSINode if a limit was raised or added; a removed pod if it
-        had volumes; a removed VolumeAttachment if the pod may have volumes of its driver. For all
-        other events, the result is True.
+        Most events may do so. Four kinds of events may do so only under a condition:
+
+            a new or changed claim        the pod uses the claim
+            a changed CSINode             a limit was raised or added
+            a removed pod                 the removed pod had volumes
+            a removed VolumeAttachment    `pod` may have volumes of the attachment's driver
         """
         old, new = event.old, event.new
         match old, new:
