@@ -114,8 +114,8 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit status: 0 success; 1 no further pod fits, or fewer pods fit than a given "
-        "--max-limit; 2 bad input.",
+        "Exit status: 0 at least one pod fits; 1 no pod fits, or fewer pods fit than --max-limit; "
+        "2 bad input.",
         "--like",
     ),
     CommandEntry(

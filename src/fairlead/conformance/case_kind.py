@@ -96,9 +96,10 @@ class ExpectationCases(Struct, frozen=True):
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Decide the case of `line`; return the first mismatch or a remark.
+        """Decide the case of `line`.
 
-        Returns None if the decision is as recorded.
+        Returns the first mismatch; None if the decision is as recorded; or a remark if the case
+        counts as neither, for example because Fairlead corrects a defect of the recorded program.
         """
         if self.judgement is not None:
             return self.judgement(line)

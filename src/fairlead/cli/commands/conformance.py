@@ -38,9 +38,9 @@ def conformance(
     """Compare Fairlead's decisions with decisions recorded from kube-scheduler and other binaries.
 
     For each file, the command prints the number of cases in which Fairlead agrees with the
-    recording, and the number of cases in which it differs. For each difference, it prints the path
-    of the field, the recorded value and Fairlead's value. The exit status is 1 if a case differs,
-    and 2 if a file is missing or contains cases of another kind.
+    recording, and the number of cases in which it differs. For each case that differs, it prints
+    the first difference: the path of the field, the recorded value and Fairlead's value. The exit
+    status is 1 if a case differs, and 2 if a file is missing or contains cases of another kind.
 
     Try:
 
@@ -62,8 +62,8 @@ def conformance(
     defects
         With kind `kubebatch` or `nodelifecycle`: what Fairlead does about known defects of the
         recorded programs. With `upstream`, Fairlead has the same defects, so its decisions equal
-        the recorded ones. With `fixed`, Fairlead has none of these defects, which is the default of
-        other commands; the command lists the cases that depend on a defect.
+        the recorded ones. With `fixed`, Fairlead has none of these defects, as by default in all
+        other commands, and the cases that depend on a defect are listed.
     only
         Replay only the cases whose names match this shell pattern, such as `crud.*`. With kind
         `api`, a pattern without wildcards selects one case; all differences of this case are

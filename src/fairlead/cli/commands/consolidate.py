@@ -31,7 +31,7 @@ def consolidate(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore a rule for which autoscalers keep a node: annotations (such as "
+            "Ignore a rule that makes autoscalers keep a node: annotations (such as "
             "cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
             "emptyDir or hostPath volumes), unmanaged (pods without a controller) or system-pods "
             "(pods in kube-system that no disruption budget covers).",

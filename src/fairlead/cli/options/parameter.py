@@ -13,13 +13,6 @@ Names = tuple[str, ...]
 # Enough digits for any seed. Parsing a number of thousands of digits would take long.
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
-FAIL_ON: Final = """\
-Exit with status 3 if CONDITION is true. A displaced pod is a pod that was preempted or evicted, or
-whose node was deleted. The conditions priority>=1000, namespace=store, name=web-* and
-labels.app=web are true if at least one displaced pod matches. The condition loop is true if pods
-are displaced again and again.
-"""
-
 
 def integer(_: type, tokens: Sequence[Token]) -> int:
     """Return the integer in `tokens`. Raises ValueError for texts such as 1.5 and 1_0."""

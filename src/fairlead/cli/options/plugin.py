@@ -33,9 +33,9 @@ BatchConfig = Annotated[
         "Volcano configuration file, or the name of a built-in configuration (fairlead, "
         "kube-batch, kube-batch-upstream or volcano). With single-pods, no batch scheduler runs, "
         "and every pod is scheduled on its own. Default: fairlead if pods need a batch scheduler, "
-        "else single-pods. Pods with the schedulerName kube-batch or volcano need one. Pods with "
-        "the schedulerName fairlead need one if a PodGroup or a Queue exists, or if one of these "
-        "pods names its group.",
+        "else single-pods. Pods with the schedulerName kube-batch or volcano need a batch "
+        "scheduler. Pods with the schedulerName fairlead need it if a PodGroup or a Queue exists, "
+        "or if one of these pods has the annotation of a pod group.",
     ),
 ]
 RunningBatchConfig = Annotated[

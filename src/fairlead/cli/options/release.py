@@ -16,7 +16,7 @@ BEHAVE_LIKE_HELP: Final = (
 )
 GATES_HELP: Final = (
     "Feature gates to set, such as NodeLease=false,TaintBasedEvictions=false with "
-    "--behave-like 1.16. Other gates have the defaults of that version."
+    "--behave-like 1.16. All other gates have their defaults in the version of --behave-like."
 )
 
 

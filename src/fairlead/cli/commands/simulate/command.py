@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.output import DEFAULT_OUTPUTS, OutputOptions
-from fairlead.cli.options.parameter import FAIL_ON, Names, integer, named, repeatable
+from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -47,7 +47,17 @@ def simulate(
             negative=(),
         ),
     ] = False,
-    fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = (),
+    fail_on: Annotated[
+        Names,
+        repeatable(
+            "CONDITION",
+            "Exit with status 3 if CONDITION is true. CONDITION selects pods by one property, for "
+            "example priority>=1000, namespace=store, name=web-* or labels.app=web, and is true if "
+            "at least one of these pods was displaced: preempted, evicted, or on a node that was "
+            "deleted. The condition loop is true if pods are displaced again and again "
+            "(docs/results.md).",
+        ),
+    ] = (),
     plugin: Plugins = (),
     allow_extenders: AllowExtenders = False,
     batch_config: BatchConfig = None,

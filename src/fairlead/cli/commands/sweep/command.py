@@ -22,16 +22,16 @@ def sweep(
         repeatable(
             "PATH=VALUES",
             "Run the scenario with each of these values of the field PATH: a range (seed=0..49) or "
-            "a list (cluster.generated.nodes=80,90,100, settings.scheduler=old.yaml,new.yaml, "
-            "events[0].for=5m,20m).",
+            "a list of values (cluster.generated.nodes=80,90,100; or events[0].for=5m,20m; or "
+            "settings.scheduler=old.yaml,new.yaml).",
         ),
     ] = (),
     lose: Annotated[
         Names,
         repeatable(
             "zone|node@TIME",
-            "Run the scenario once for each zone (zone@10m) or each node (node@10m), and once "
-            "without a failure. In each run, one zone or node fails at TIME and does not return.",
+            "Run the scenario once without a failure, and once for each zone (zone@10m) or each "
+            "node (node@10m). In the run for a zone or node, it fails at TIME and does not return.",
         ),
     ] = (),
     random: Annotated[

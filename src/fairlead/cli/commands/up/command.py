@@ -22,7 +22,7 @@ WITHOUT_HELP: Final = (
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
-    "other machines can connect too; their requests need a token."
+    "other machines can connect too. Every request needs a token or a client certificate."
 )
 USER_HELP: Final = (
     "Add a user who is a member of these groups. RBAC decides what the user may do. The kubeconfig "
@@ -39,7 +39,7 @@ COMMAND_HELP: Final = (
 SNAPSHOT_HELP: Final = (
     "Start with the objects of another cluster: a file, a directory, or - for standard input, as "
     "for fairlead whatif. Its nodes become the simulated nodes, and its pods keep running on them. "
-    "Cannot be combined with --nodes and --zones."
+    "Cannot be combined with --nodes or --zones."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The first line of output contains a link"

@@ -29,8 +29,9 @@ class _PipeConsole(Console):
 def stdout_console() -> Console:
     """Return a console for stdout.
 
-    If stdout is not a terminal, the width is the value of COLUMNS. If COLUMNS is not set, or is
-    not a valid width, such as 0 for an unknown size, the console is wide enough for tables.
+    If stdout is not a terminal, the width is the value of COLUMNS. If COLUMNS is not set then, or
+    if the width is invalid (for example 0, which means unknown), the console is wide enough for
+    tables.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
     is_set = console.is_terminal or os.environ.get("COLUMNS")
