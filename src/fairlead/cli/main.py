@@ -7,6 +7,7 @@ Each command is listed with its import path, and imported only when it is called
 from __future__ import annotations
 
 import atexit
+import inspect
 import os
 import signal
 import sys
@@ -35,6 +36,8 @@ from fairlead.cli import exit_code
 from fairlead.worlds.gc_thresholds import collect_rarely
 
 DEBUG_FLAG: Final = "--debug"
+_HELP_FLAGS: Final = frozenset({"--help", "-h"})
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 HELP: Final = """\
 Ask your cluster "what if?": simulate its nodes and pods with kube-scheduler's rules in virtual
@@ -328,6 +331,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         _refuse_empty(tokens)
         app = _app(requested=tokens[0] if tokens else "")
+        if not _HELP_FLAGS.isdisjoint(tokens[1:]) and _is_command(tokens[0]):
+            app[tokens[0]].usage = _usage(app[tokens[0]])
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -402,6 +407,25 @@ def _app(requested: str) -> App:
     return app
 
 
+def _usage(command: App) -> str | None:
+    """Return the usage line of `command` if it has optional arguments; otherwise return None.
+
+    cyclopts would write [ARGS] for the optional arguments, whatever their names.
+    """
+    arguments = command.assemble_argument_collection(parse_docstring=False)
+    words = [_usage_word(one) for one in arguments if one.field_info.kind in _POSITIONAL]
+    if not any(word.startswith("[") for word in words):
+        return None
+    return " ".join(["Usage: fairlead", *command.name, "[OPTIONS]", *words])
+
+
+def _usage_word(argument: Argument) -> str:
+    name = argument.name.lstrip("-").upper()
+    if argument.field_info.kind is inspect.Parameter.VAR_POSITIONAL:
+        return f"[{name}...]"
+    return name if argument.required else f"[{name}]"
+
+
 def _shown_default(default: object) -> str | None:
     """Return the text of a default in the help; None if the option is off by default."""
     return None if default is None or default is False else str(default)
@@ -447,9 +471,12 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
 
 def _see_help(tokens: Sequence[str]) -> str:
     """Return words for an error message that name the help for the arguments `tokens`."""
-    known = {command.name for command in COMMANDS}
-    command = f" {tokens[0]}" if tokens and tokens[0] in known else ""
+    command = f" {tokens[0]}" if tokens and _is_command(tokens[0]) else ""
     return f"see fairlead{command} --help"
+
+
+def _is_command(token: str) -> bool:
+    return any(command.name == token for command in COMMANDS)
 
 
 def _option_for(command: str) -> str:

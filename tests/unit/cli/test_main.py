@@ -53,6 +53,20 @@ def test_every_command_has_help_with_examples(fairlead, command):
     assert f"fairlead {command}".strip() in tried
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("whatif", "[SNAPSHOT]"),
+        ("explain", "[SNAPSHOT] [OBJECT]"),
+        ("conformance", "KIND [FILES...]"),
+        ("replay", "FILE"),
+    ],
+)
+def test_the_usage_names_the_arguments(fairlead, command, arguments):
+    _, out, _ = fairlead(command, "--help")
+    assert out.splitlines()[0] == f"Usage: fairlead {command} [OPTIONS] {arguments}"
+
+
 def test_the_help_states_which_options_can_be_repeated(fairlead):
     _, out, _ = fairlead("drain-plan", "--help")
     words = " ".join(out.replace("│", "").split())

@@ -37,6 +37,7 @@ _OTHERS: Final = (
 
 def torture(
     scenario: Path | None = None,
+    /,
     *,
     seed: Annotated[int, Parameter(name="--seed", converter=integer)] = 1,
     hours: Annotated[float, Parameter(name="--hours")] = 0.5,
