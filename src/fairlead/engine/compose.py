@@ -32,6 +32,7 @@ from fairlead.engine.workloads.compose import (
     workload_controllers,
 )
 from fairlead.engine.workloads.deletion.namespace_deletion import NamespaceDeletion
+from fairlead.engine.workloads.deletion.pod_finalizers import PodFinalizers
 from fairlead.engine.workloads.devices.device_taint_eviction import DeviceTaintEviction
 from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
 from fairlead.engine.workloads.drain.controller import Drain
@@ -87,7 +88,7 @@ def build_engine(
         ),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas(start=config.start))),
-        ("", (Drain(watch), RollingDrains(), *_node_finalizers(config))),
+        ("", (Drain(watch), RollingDrains(), *_finalizers(config))),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", _autoscalers(config, watch)),
         ("", (watch,)),
@@ -117,10 +118,10 @@ def _reads_readiness(config: EngineConfig) -> bool:
     )
 
 
-def _node_finalizers(config: EngineConfig) -> tuple[Controller, ...]:
-    if not config.removes_node_finalizers:
+def _finalizers(config: EngineConfig) -> tuple[Controller, ...]:
+    if not config.removes_finalizers:
         return ()
-    return (NodeFinalizers(drains=config.karpenter is None),)
+    return (NodeFinalizers(drains=config.karpenter is None), PodFinalizers())
 
 
 def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTaintEviction:

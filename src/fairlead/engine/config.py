@@ -28,9 +28,9 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
 
     If `autoscaler` is None, no node group grows or shrinks. If `karpenter` is None, Karpenter does
     not run. If `batch` is None, there is no batch scheduler; otherwise the pod scheduler ignores
-    pods whose schedulerName selects the batch scheduler. If `removes_node_finalizers` is set, the
-    finalizers of deleted nodes are removed, because the programs that added them are not part of
-    the simulation.
+    pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set, the
+    finalizers of deleted nodes and pods are removed, because the programs that added them are not
+    part of the simulation.
     """
 
     seed: int = 0
@@ -46,4 +46,4 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     )
     karpenter: KarpenterConfig | None = None
     autoscaler: ClusterAutoscalerConfig | None = None
-    removes_node_finalizers: bool = False
+    removes_finalizers: bool = False

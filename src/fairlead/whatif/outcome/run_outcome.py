@@ -276,7 +276,7 @@ class UndrainedCause(StrEnum):
 
     REFUSED = "refused"  # the API server refuses the eviction
     UNSTOPPED = "unstopped"  # the pod is being deleted, but the kubelet of its node does not answer
-    KEPT = "kept"  # the pod is being deleted and has ended, but a finalizer keeps it
+    KEPT = "kept"  # the pod had ended in the dump, but a finalizer keeps it
 
 
 UNSTOPPED: Final = "the kubelet of the node does not answer"

@@ -247,7 +247,7 @@ class ExperimentRun:
             pod_autoscaler=HorizontalPodAutoscalerConfig(loads=experiment.loads),
             karpenter=experiment.karpenter,
             autoscaler=experiment.autoscaler,
-            removes_node_finalizers=True,
+            removes_finalizers=True,
         )
         reporter: Reporter = self._metrics or self._jobs
         self._decision_log = (

@@ -41,6 +41,7 @@ from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -182,7 +183,7 @@ class DrainPlanner:
         return [*first, *self._kept(node), *self.budget_blockers(node)]
 
     def _kept(self, node: str) -> Iterator[Blocker]:
-        """Yield a blocker for each terminating pod of `node` that a foreign finalizer keeps."""
+        """Yield a blocker for each ended pod of `node` that a foreign finalizer keeps."""
         # upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go: waitForDelete
         for pod in self._kept_pods.get(node, ()):
             owner, names = f"pod/{pod.key}", " and ".join(foreign_finalizers(pod))
@@ -195,13 +196,16 @@ class DrainPlanner:
 
     @cached_property
     def _kept_pods(self) -> dict[str, list[Pod]]:
-        """The terminating pods of the snapshot that foreign finalizers keep, by node.
+        """The pods of the snapshot that foreign finalizers keep after their end, by node.
 
         Most of them have ended, so they are not among the pods of the model's nodes.
         """
         found: dict[str, list[Pod]] = {}
         for pod in self.model.objects:
-            if not isinstance(pod, Pod) or not is_terminating(pod) or not foreign_finalizers(pod):
+            if not isinstance(pod, Pod) or not is_terminating(pod):
+                continue
+            on = self.model.table.find(pod.spec.node_name)
+            if not is_kept_after_end(pod, None if on is None else on.node, self.model.now):
                 continue
             if not is_static(pod) and (is_terminal(pod) or not is_daemon_pod(pod)):
                 found.setdefault(pod.spec.node_name, []).append(pod)

@@ -639,7 +639,7 @@ class Recorder(Struct):
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield the terminating pods on drained nodes that never end.
 
-        Either the kubelet of the node does not answer, or a finalizer of another program remains.
+        Either the kubelet of the node does not answer, or a foreign finalizer keeps an ended pod.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):
@@ -648,11 +648,11 @@ class Recorder(Struct):
             for pod in self.outage.pods_on(name):
                 if not is_terminating(pod) or is_daemon_pod(pod) or is_static(pod):
                     continue
-                if finalizers := foreign_finalizers(pod):
+                if is_silent and not is_terminal(pod):
+                    yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)
+                elif is_terminal(pod) and (finalizers := foreign_finalizers(pod)):
                     why = f"finalizer {finalizers[0]} is not removed in the simulation"
                     yield self._undrained(pod, UndrainedCause.KEPT, why)
-                elif is_silent and not is_terminal(pod):
-                    yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)
 
     def _undrained(self, pod: Pod, cause: UndrainedCause, why: str) -> Undrained:
         return Undrained(pod=self._end_of(self._tracks[pod.key]), cause=cause, why=why)

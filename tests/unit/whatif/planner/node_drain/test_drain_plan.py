@@ -954,13 +954,38 @@ def test_a_pod_that_a_finalizer_keeps_blocks_its_node(planner, make, phase):
     assert edit.startswith("remove finalizer example.com/hold from pod/default/kept, or ")
 
 
-def test_a_run_names_the_finalizer_that_keeps_an_evicted_pod(planner, experiment, make):
-    """No program that removes the finalizer is simulated."""
-    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"])]
-    objects[-1]["metadata"]["finalizers"] = ["example.com/hold"]
+def test_a_pod_in_its_grace_period_does_not_block_its_node(planner, make):
+    """Its finalizer is removed after its end."""
+    leaving = make.pod("leaving", node_name="a", owner="web")
+    leaving["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:20Z",
+        "finalizers": ["example.com/hold"],
+    }
+    assert not blocked(planner(*map(make.node, NODES), leaving), "a")
+
+
+def test_a_run_names_the_finalizer_that_keeps_an_ended_pod(planner, experiment, make):
+    """The program that should remove the finalizer has not done so."""
+    web, kept = deployment(make, "web", ["a"]), make.pod("kept", node_name="a", owner="web")
+    kept["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "finalizers": ["example.com/hold"],
+    }
+    objects = [*map(make.node, NODES), *web]
     plan = plan_of(planner(*objects), ["a"])
-    run_plan(plan, experiment(*objects), NoProgress())
+    run_plan(plan, experiment(*objects, kept), NoProgress())
     assert unsafe_because(plan.runs[0]) == (
-        "a never becomes empty because default/web-1-0 stays (finalizer example.com/hold is not "
+        "a never becomes empty because default/kept stays (finalizer example.com/hold is not "
         "removed in the simulation)"
     )
+
+
+def test_an_evicted_pod_leaves_its_node_with_a_finalizer_of_another_program(
+    planner, experiment, make
+):
+    """In a cluster, that program removes the finalizer when the pod has ended."""
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a"])]
+    objects[-1]["metadata"]["finalizers"] = ["kueue.x-k8s.io/managed"]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    assert not unsafe_because(plan.runs[0])

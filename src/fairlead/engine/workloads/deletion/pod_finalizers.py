@@ -1,0 +1,112 @@
+"""PodFinalizers: removes the finalizers that other programs have put on pods.
+
+Kueue (`kueue.x-k8s.io/managed`), Argo Workflows (`workflows.argoproj.io/status`), Flyte and other
+operators put finalizers on their pods, and remove them when they have recorded the end of the pod.
+A simulation has none of these programs. Without this controller, a pod that is drained or preempted
+would stay for ever, a drain would never complete, and a StatefulSet would never create the pod with
+the same name again.
+
+A pod that had ended, but was kept by a finalizer when the dump was written, stays: its program does
+not remove the finalizer.
+
+upstream: sigs.k8s.io/kueue pkg/controller/jobs/pod/pod_controller.go:Finalize,
+github.com/argoproj/argo-workflows workflow/controller/controller.go:cleanupPod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from msgspec import Struct, field
+
+from fairlead.api.finalizer import JOB_TRACKING
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.facts import (
+    condition,
+    foreign_finalizers,
+    is_terminal,
+    is_terminating,
+)
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.identity import pod_ref
+
+
+class PodFinalizers(Struct):
+    """Removes foreign finalizers from terminating pods that have ended or have no node."""
+
+    issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod,), deleted=(), succeeded=(), failed=(), readiness=False
+    )
+
+    _stuck: dict[str, None] = field(default_factory=dict)  # uids of pods whose finalizers stay
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Remove the finalizers of the pod in `stimulus`; store which loaded pods keep theirs."""
+        match stimulus:
+            case ObjectChanged(Pod() as pod):
+                return [*self.handle_pod(pod, now)]
+            case ObjectsLoaded():
+                self._load(stimulus, now)
+                return []
+            case _:
+                return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        if not _is_held(pod) or pod.metadata.uid in self._stuck:
+            return ()
+        # The Job controller removes its finalizer first, because each patch replaces all of them.
+        if JOB_TRACKING in pod.metadata.finalizers or not _has_ended(pod):
+            return ()
+        foreign = foreign_finalizers(pod)
+        kept = [one for one in pod.metadata.finalizers if one not in foreign]
+        return [PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})]
+
+    def next_deadline(self) -> Instant | None:
+        """Return None, because the controller has no deadlines."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Return no commands."""
+        return []
+
+    def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
+        held = [pod for pods in loaded.replicas if _is_held(pods[0]) for pod in pods]
+        nodes = (one for one in loaded.others if isinstance(one, Node)) if held else ()
+        by_name = {one.metadata.name: one for one in nodes}
+        for pod in held:
+            if is_kept_after_end(pod, by_name.get(pod.spec.node_name), now):
+                self._stuck[pod.metadata.uid] = None
+
+
+def is_kept_after_end(pod: Pod, node: Node | None, now: Instant) -> bool:
+    """Return whether foreign finalizers keep the terminating `pod` although its containers ended.
+
+    They ended if the pod is finished or has no node. They also ended if the grace period is over,
+    unless the pod's `node` is unknown or does not answer: kubelets before 1.27 do not report the
+    end of a deleted pod.
+    """
+    if not _is_held(pod):
+        return False
+    is_over = parse_timestamp(pod.metadata.deletion_timestamp) <= now
+    return _has_ended(pod) or (is_over and node is not None and not _is_silent(node))
+
+
+def _is_held(pod: Pod) -> bool:
+    return is_terminating(pod) and bool(foreign_finalizers(pod))
+
+
+def _has_ended(pod: Pod) -> bool:
+    return is_terminal(pod) or not pod.spec.node_name
+
+
+def _is_silent(node: Node) -> bool:
+    ready = condition(node, "Ready")
+    return ready is not None and ready.status == "Unknown"
