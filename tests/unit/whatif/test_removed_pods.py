@@ -69,6 +69,51 @@ def test_pods_that_wait_for_job_tracking_are_removed(running_job, snapshot, writ
     assert found.reallocated == ("cpu", "pods")
 
 
+def exit_code_rule(action, *values):
+    return {"action": action, "onExitCodes": {"operator": "In", "values": list(values)}}
+
+
+@pytest.mark.parametrize(
+    ("rule", "stop", "code"),
+    [
+        pytest.param(exit_code_rule("FailJob", 137), "", 137, id="SIGKILL"),
+        pytest.param(exit_code_rule("FailJob", 143), "5s", 143, id="SIGTERM"),
+        pytest.param(exit_code_rule("FailJob", 42), "", None, id="another exit code"),
+        pytest.param(exit_code_rule("Ignore", 137), "", None, id="the exit code is ignored"),
+    ],
+)
+def test_a_drain_fails_a_job_whose_policy_names_the_exit_code(
+    running_job, make, snapshot, rule, stop, code
+):
+    running_job[1] = job(podFailurePolicy={"rules": [rule]})
+    for one in running_job[2:]:
+        one["metadata"]["annotations"] = {"fairlead.dev/stop-duration": stop} if stop else {}
+    errors = what_if(
+        snapshot(*running_job, make.node("b")), ClusterChange(drain=("a",))
+    ).effect.errors
+    why = f"failed with exit code {code} matching FailJob rule at index 0"
+    assert [why in one.message for one in errors] == ([True] if code else [])
+
+
+def test_the_pods_that_a_job_creates_again_show_their_exit_codes_too(running_job, make, snapshot):
+    """Only the first pods stop within their grace period."""
+    running_job[1] = job(podFailurePolicy={"rules": [exit_code_rule("FailJob", 137)]})
+    for one in running_job[2:]:
+        one["metadata"]["annotations"] = {"fairlead.dev/stop-duration": "5s"}
+    change = ClusterChange(drain=("a", "b"), max_unavailable=1, lasts="1m")
+    errors = what_if(snapshot(*running_job, make.node("b")), change).effect.errors
+    assert ["failed with exit code 137" in one.message for one in errors] == [True]
+
+
+def test_a_deleted_pod_of_a_job_has_not_completed(running_job, make, snapshot):
+    """Its status is Failed before it is gone."""
+    policy = {"rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+    running_job[1] = job(podFailurePolicy=policy)
+    running_job[2]["spec"]["nodeName"] = "b"
+    answer = what_if(snapshot(*running_job, make.node("b")), ClusterChange(drain=("b",)))
+    assert [len(answer.difference.removed), len(answer.difference.completed)] == [2, 0]
+
+
 @pytest.mark.parametrize("node", ["a", "b"])
 def test_a_job_whose_deadline_passes_in_the_meantime_is_no_effect(
     running_job, make, snapshot, node

@@ -200,6 +200,17 @@ def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Ins
     return terminating_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
 
 
+def is_killed(pod: Pod, config: KubeletConfig) -> bool:
+    """Return whether SIGKILL ends the containers of the terminating `pod`.
+
+    It does if they do not end within the grace period after SIGTERM.
+    """
+    # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:killContainer
+    grace = grace_period(pod)
+    own = None if config.removal_delays is None else config.removal_delays(pod)
+    return (_stop_time(pod, grace, config) if own is None else own) >= grace
+
+
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
 

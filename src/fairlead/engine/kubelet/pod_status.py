@@ -4,7 +4,7 @@ A running pod is ready when its containers are ready and all readiness gates are
 conditions that other controllers write; the kubelet checks again when a gate changes. In a
 simulation there are no such controllers, so gates are ignored (`applies_readiness_gates` is
 False). Addresses are not simulated. Container statuses are written only when containers were lost
-with their machine, with their restarts and exit codes.
+with their machine, or stopped in a pod that a finalizer keeps: with their restarts and exit codes.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -37,9 +37,16 @@ PREEMPTED_MESSAGE: Final = "Preempted in order to admit critical pod"
 # upstream: containerd's internal/cri/server/helpers.go:unknownExitCode, unknownExitReason
 LOST_EXIT_CODE: Final = 255
 LOST_REASON: Final = "Unknown"
+# The exit codes of a container that SIGTERM or SIGKILL has ended: 128 plus the signal.
+TERMINATED_EXIT_CODE: Final = 143
+KILLED_EXIT_CODE: Final = 137
+# upstream: pkg/kubelet/container/runtime.go: containerd reports this reason for exit codes above 0
+ERROR_REASON: Final = "Error"
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 # messages of upstream's pkg/kubelet/active_deadline.go
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
+
+_LOST: Final[Json] = {"terminated": {"exitCode": LOST_EXIT_CODE, "reason": LOST_REASON}}
 
 _STARTED: Final = (
     Condition("PodReadyToStartContainers", "True"),
@@ -173,6 +180,30 @@ def lost(ref: ObjectRef, pod: Pod) -> PatchStatus:
     return PatchStatus(ref, fields, _ended(FAILED))
 
 
+def stopped(ref: ObjectRef, pod: Pod, exit_code: int) -> PatchStatus:
+    """Return the status patch of `pod` whose containers were stopped and do not start again.
+
+    Containers that had not ended by themselves have ended with `exit_code`.
+    """
+    # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
+    ending: Json = {"terminated": {"exitCode": exit_code, "reason": ERROR_REASON}}
+    spec, status = pod.spec, pod.status
+    main = [
+        _row(one, before, ending)
+        for one, before in _with_statuses(spec.containers, status.container_statuses)
+    ]
+    known = {one.name for one in status.init_container_statuses}
+    initial = [
+        _row(one, before, ending)
+        for one, before in _with_statuses(spec.init_containers, status.init_container_statuses)
+        if one.name in known or is_sidecar(one)
+    ]
+    fields: dict[str, Any] = {"phase": "Failed", "containerStatuses": main}
+    if initial:
+        fields["initContainerStatuses"] = initial
+    return PatchStatus(ref, fields, _ended(FAILED))
+
+
 def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
     """Return the container status lists of `pod`, whose containers were lost with their machine.
 
@@ -183,11 +214,16 @@ def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
     spec, status = pod.spec, pod.status
     runs_again = is_restarted and spec.restart_policy == "Always"
     main = [
-        _row(one, before, is_restarted=is_restarted and (runs_again or not _is_completed(before)))
+        _row(
+            one,
+            before,
+            _LOST,
+            is_restarted=is_restarted and (runs_again or not _is_completed(before)),
+        )
         for one, before in _with_statuses(spec.containers, status.container_statuses)
     ]
     initial = [
-        _row(one, before, is_restarted=is_restarted)
+        _row(one, before, _LOST, is_restarted=is_restarted)
         for one, before in _with_statuses(spec.init_containers, status.init_container_statuses)
     ]
     lists = {"containerStatuses": main}
@@ -206,16 +242,20 @@ def _is_completed(status: ContainerStatus) -> bool:
     return ended is not None and ended.exit_code == 0
 
 
-def _row(container: Container, before: ContainerStatus, *, is_restarted: bool) -> Json:
-    """Return the status of `container` after it was lost, or after it has started again."""
-    terminated: Json = {"terminated": {"exitCode": LOST_EXIT_CODE, "reason": LOST_REASON}}
+def _row(
+    container: Container, before: ContainerStatus, ending: Json, *, is_restarted: bool = False
+) -> Json:
+    """Return the status of `container` after it ended with the state `ending`, or started again.
+
+    A container that had ended before keeps its state, unless it has started again.
+    """
     row: Json = msgspec.to_builtins(before)
     row |= {"image": container.image, "imageID": "", "restartCount": before.restart_count}
     if is_restarted:
         row["restartCount"] += 1
-        return row | {"ready": True, "state": {"running": {}}, "lastState": terminated}
+        return row | {"ready": True, "state": {"running": {}}, "lastState": ending}
     if before.state.terminated is None:
-        row["state"] = terminated
+        row["state"] = ending
     return row | {"ready": False}
 
 
@@ -223,11 +263,6 @@ def succeeded(ref: ObjectRef) -> PatchStatus:
     """Return the status patch of a pod whose containers have all succeeded."""
     conditions = (Condition("Initialized", "True", COMPLETED), *_ended(COMPLETED))
     return PatchStatus(ref, {"phase": "Succeeded"}, conditions)
-
-
-def stopped(ref: ObjectRef) -> PatchStatus:
-    """Return the status patch of a pod whose containers were stopped and do not start again."""
-    return PatchStatus(ref, {"phase": "Failed"}, _ended(FAILED))
 
 
 def deadline_exceeded(ref: ObjectRef) -> PatchStatus:

@@ -62,6 +62,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     Due,
     earlier,
     grace_period,
+    is_killed,
     is_ready,
     is_settled,
     next_act,
@@ -206,7 +207,7 @@ class PodWorkers(Struct):
                 continue
             if act is Act.START and self._awaits_volume(timer.worker, now):
                 continue
-            commands += [*_final_status(timer), *self._act(timer.worker, now)]
+            commands += [*_final_status(timer, self.config), *self._act(timer.worker, now)]
             if act not in _TOGETHER:
                 break
         return commands
@@ -642,7 +643,7 @@ def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
     )
 
 
-def _final_status(timer: _Timer) -> list[Command]:
+def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
     """Return the final status patch of a pod whose finalizers keep it in the API.
 
     Returns [] for all other pods.
@@ -652,7 +653,9 @@ def _final_status(timer: _Timer) -> list[Command]:
     is_over = is_terminal(pod) or is_static(pod)
     if timer.due.act is not Act.REMOVE or is_over or not pod.metadata.finalizers:
         return []
-    return [pod_status.stopped(timer.worker.ref)]
+    is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
+    code = pod_status.TERMINATED_EXIT_CODE if is_stopped else pod_status.KILLED_EXIT_CODE
+    return [pod_status.stopped(timer.worker.ref, pod, code)]
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:

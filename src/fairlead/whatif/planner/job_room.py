@@ -14,14 +14,25 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.objects import ApiObject, Job, OwnerReference, Pod, PodCondition
+from fairlead.api.objects import (
+    ApiObject,
+    ContainerState,
+    ContainerStatus,
+    ContainerTermination,
+    Job,
+    OwnerReference,
+    Pod,
+    PodCondition,
+)
 from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.pod_status import KILLED_EXIT_CODE
 from fairlead.engine.workloads.disruption.controller import DISRUPTION_TARGET
 from fairlead.engine.workloads.job.progress import JobProgress
 from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState
 
 _EVICTED: Final = PodCondition(DISRUPTION_TARGET, "True", "EvictionByEvictionAPI")
+_KILLED: Final = ContainerState(terminated=ContainerTermination(exit_code=KILLED_EXIT_CODE))
 
 
 class JobRoom:
@@ -78,6 +89,16 @@ class JobRoom:
 
 
 def _evicted(pod: Pod) -> Pod:
-    """Return `pod` as the eviction API leaves it, with the condition DisruptionTarget."""
+    """Return `pod` as it ends after an eviction.
+
+    It has the condition DisruptionTarget. Its containers have ended after the grace period, as in a
+    simulation with the default settings.
+    """
     conditions = (*pod.status.conditions, _EVICTED)
-    return replace(pod, status=replace(pod.status, conditions=conditions))
+    ended = {one.name: one for one in pod.status.container_statuses if one.state.terminated}
+    containers = tuple(
+        ended.get(one.name) or ContainerStatus(name=one.name, state=_KILLED)
+        for one in pod.spec.containers
+    )
+    status = replace(pod.status, conditions=conditions, container_statuses=containers)
+    return replace(pod, status=status)

@@ -533,3 +533,28 @@ def test_a_recovered_node_handles_deletions_during_its_outage(annotation, delay_
     back = T0 + seconds(90)
     changed(machine, node(), back)
     assert acts_after(machine, back) == [(back + seconds(delay_s), removal())]
+
+
+@pytest.mark.parametrize(
+    ("grace", "phase", "code"),
+    [
+        pytest.param(30, "Running", 143, id="SIGTERM ends the containers"),
+        pytest.param(5, "Running", 137, id="SIGKILL ends the containers after the grace period"),
+        pytest.param(0, "Running", 137, id="there is no grace period"),
+        pytest.param(30, "Pending", 137, id="the containers have not started"),
+    ],
+)
+def test_the_final_status_of_a_pod_has_exit_codes(grace, phase, code):
+    """Containers that had ended before keep their exit codes; a sidecar gets one."""
+    body = msgspec.to_builtins(with_statuses("Never"))
+    sidecar = {"name": "proxy", "restartPolicy": "Always"}
+    body["spec"]["initContainers"] = [*SPEC["initContainers"], sidecar]
+    body["status"]["phase"] = phase
+    deleted = pod(grace=grace, annotations={"fairlead.dev/stop-duration": "10s"})
+    body["metadata"] = msgspec.to_builtins(deleted.metadata) | {"finalizers": ["example.com/hold"]}
+    machine = kubelets(node(), decode_as(Pod, body))
+    (_, patch), (_, removed) = acts_after(machine, T0)
+    assert isinstance(removed, DeleteObject)
+    assert patch.fields["phase"] == "Failed"
+    codes = rows(patch, lambda row: row["state"]["terminated"].get("exitCode", 0))
+    assert codes == {"done": 0, "main": code, "first": 0, "proxy": code}

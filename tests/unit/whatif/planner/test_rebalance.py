@@ -169,6 +169,10 @@ IGNORE_DRAINS = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}],
 }
 
+FAILS_KILLED = {
+    "rules": [{"action": "FailJob", "onExitCodes": {"operator": "NotIn", "values": [0]}}],
+}
+
 
 @pytest.mark.parametrize(
     ("limits", "moves"),
@@ -179,6 +183,7 @@ IGNORE_DRAINS = {
         pytest.param(
             {"backoffLimit": 0, "podFailurePolicy": IGNORE_DRAINS}, 2, id="evictions do not count"
         ),
+        pytest.param({"podFailurePolicy": FAILS_KILLED}, 0, id="an exit code fails the Job"),
     ],
 )
 def test_no_move_fails_a_job(planner, make, limits, moves):

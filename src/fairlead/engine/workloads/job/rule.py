@@ -246,7 +246,8 @@ class JobRule:
     def _creations(self, pods: PodSet, missing: int, now: Instant) -> Plan:
         missing = min(missing, pods.creations_allowed)
         template = job_template(self.job)
-        if self.progress.is_tracked:
+        # Without the finalizer, a pod could be gone before its status shows the exit codes.
+        if self.progress.is_tracked or replaces_failed_only(self.job):
             template = with_finalizer(template, JOB_TRACKING)
         if not is_indexed(self.job):
             return Plan(create=(DesiredPod(template),) * missing, again_at=self.deadline)

@@ -7,7 +7,8 @@ second, and the remaining steps then follow without delay. If the Job does not e
 owns the pod, only the finalizer is removed.
 
 In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
-Pods of a dump may have the finalizer; `EndedJobPods` removes it when they finish or terminate.
+Pods of a dump may have the finalizer, and so do new pods of Jobs that count terminating pods only
+when these have finished; `EndedJobPods` removes it.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -22,7 +23,7 @@ from msgspec import Struct, field
 
 from fairlead.api.finalizer import JOB_TRACKING
 from fairlead.api.objects import Job, Pod
-from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -37,7 +38,8 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import JOB_BATCH_PERIOD
 from fairlead.engine.workloads.identity import pod_ref
-from fairlead.engine.workloads.job.progress import JobProgress, is_held
+from fairlead.engine.workloads.job.progress import JobProgress, is_held, replaces_failed_only
+from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)  # upstream: job_controller.go: DefaultJobApiBackOff
@@ -173,32 +175,46 @@ class JobOrphans(Struct):
             self._held.get(owner.uid, {}).pop(pod.metadata.uid, None)
 
 
-class EndedJobPods(Struct, frozen=True):
-    """Removes the tracking finalizer of each Job's pod that finishes or terminates.
+class EndedJobPods(Struct):
+    """Removes the tracking finalizers of the pods of Jobs, without a status that counts them.
 
-    No status is written. Invariant: the Job's rule has counted the pod already, because the rule
-    handles each stimulus before this controller.
+    The finalizer of a finished pod is removed at once, and so is that of a terminating pod, unless
+    its Job counts the pod only when it has finished (podReplacementPolicy Failed). Invariant: the
+    Job's rule has counted the pod already, because it handles each stimulus before this controller.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
     interest: ClassVar[Interest] = Interest(
-        changed=(Pod,), deleted=(), succeeded=(), failed=(), readiness=False
+        changed=(Job, Pod), deleted=(Job, Pod), succeeded=(), failed=(), readiness=False
     )
 
+    _patient: dict[str, None] = field(default_factory=dict)  # uids of Jobs that await pods' ends
+    _waiting: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
+
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of the pods in `stimulus` that have ended or are terminating."""
+        """Remove the finalizers of pods that have ended, or have lost their Job."""
         match stimulus:
-            case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
-                return [released(pod)]
+            case ObjectChanged(Pod() as pod):
+                return [*self.handle_pod(pod, now)]
+            case ObjectChanged(Job() as job):
+                return self._learn(job)
+            case ObjectDeleted(Job() as job):
+                return self._release_waiting(job.metadata.uid)
+            case ObjectDeleted(Pod() as pod):
+                self._forget(pod)
             case ObjectsLoaded():
+                for one in stimulus.others:
+                    if isinstance(one, Job):
+                        self._learn(one)
                 ended = (pods for pods in stimulus.replicas if _is_held_after_end(pods[0]))
-                return [released(pod) for pods in ended for pod in pods]
+                return [command for pods in ended for pod in pods for command in self._end(pod)]
             case _:
-                return []
+                pass
+        return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        return [released(pod)] if _is_held_after_end(pod) else ()
+        return self._end(pod) if _is_held_after_end(pod) else ()
 
     def next_deadline(self) -> Instant | None:
         """Return None, because the controller has no deadlines."""
@@ -207,6 +223,30 @@ class EndedJobPods(Struct, frozen=True):
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return no commands."""
         return []
+
+    def _learn(self, job: Job) -> list[Command]:
+        uid = job.metadata.uid
+        if job.metadata.deletion_timestamp or is_finished(job) or not replaces_failed_only(job):
+            return self._release_waiting(uid)
+        self._patient[uid] = None
+        return []
+
+    def _release_waiting(self, job: str) -> list[Command]:
+        self._patient.pop(job, None)
+        return [released(pod) for pod in self._waiting.pop(job, {}).values()]
+
+    def _end(self, pod: Pod) -> list[Command]:
+        owner = controller_of(pod.metadata)
+        if owner is None or owner.uid not in self._patient or is_terminal(pod):
+            self._forget(pod)
+            return [released(pod)]
+        self._waiting.setdefault(owner.uid, {})[pod.metadata.uid] = pod
+        return []
+
+    def _forget(self, pod: Pod) -> None:
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.uid in self._waiting:
+            self._waiting[owner.uid].pop(pod.metadata.uid, None)
 
 
 def _is_held_after_end(pod: Pod) -> bool:

@@ -58,7 +58,10 @@ class OwnerFacts:
 
 
 class PodTrack(Struct):
-    """The record of one pod; `end` caches the result of `new_end`."""
+    """The record of one pod; `end` caches the result of `new_end`.
+
+    `is_stopped` is set if the pod failed because it was deleted before its end.
+    """
 
     pod: Pod
     state: str = OVER
@@ -70,6 +73,7 @@ class PodTrack(Struct):
     refusal: str = ""
     is_initial: bool = False
     is_held_up: bool = False
+    is_stopped: bool = False
     end: PodEnd | None = None
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:

@@ -468,6 +468,7 @@ class Recorder(Struct):
             track.first_started_at = self._first_starts.setdefault(original_key(pod), self.now)
         if track.ended_at is None and is_terminal(pod):
             track.ended_at = self.now
+            track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 
     def _load_replicas(self, replicas: Replicas) -> None:
         """Record pods of a snapshot, as `_record_pod` does; tracks of running pods are made later.
@@ -504,7 +505,8 @@ class Recorder(Struct):
         track = self._tracks.get(pod.key)
         if track is not None and track.pod.metadata.uid == pod.metadata.uid:
             self._leave(track)
-            if is_terminal(track.pod) and not is_disrupted(track.pod):
+            is_cut_short = track.is_stopped or is_disrupted(track.pod)
+            if is_terminal(track.pod) and not is_cut_short:
                 self._completed.append((self.now, self._end_of(track)))
             self.history.place(pod.metadata.uid, "", self.now)
             del self._tracks[pod.key]

@@ -16,7 +16,7 @@ from fairlead.engine.workloads.environment import served_environment
 from fairlead.engine.workloads.job.finished_condition import finished_condition
 from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
 from fairlead.engine.workloads.job.progress import JobProgress
-from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
+from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
 
 OWNER = ("Job", "sum", "job")
 
@@ -614,6 +614,40 @@ def test_the_finalizer_of_a_pod_of_another_controller_is_kept(new_world, build):
     world = new_world(JobOrphans())
     world.load(build.pod("sum-a", owner, meta={"finalizers": [TRACKING]}))
     assert held(world) == ["sum-a"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase", "is_held"),
+    [
+        ("Failed", "Running", True),
+        ("Failed", "Failed", False),
+        ("TerminatingOrFailed", "Running", False),
+    ],
+)
+def test_a_simulation_releases_a_deleted_pod_when_the_job_counts_it(
+    new_world, build, policy, phase, is_held
+):
+    world = new_world(EndedJobPods())
+    pods = [build.pod(name, OWNER, meta={"finalizers": [TRACKING]}) for name in ("sum-a", "sum-b")]
+    world.load(job(build, podReplacementPolicy=policy), *pods)
+    world.delete("Pod", "sum-a")
+    world.patch_status("Pod", "sum-a", {"phase": phase})
+    assert held(world) == (["sum-a", "sum-b"] if is_held else ["sum-b"])
+
+
+@pytest.mark.parametrize("is_finished", [False, True], ids=["deleted", "finished"])
+def test_a_simulation_releases_deleted_pods_of_a_job_that_is_over(new_world, build, is_finished):
+    world = new_world(EndedJobPods())
+    pod = build.pod("sum-a", OWNER, meta={"finalizers": [TRACKING]})
+    world.load(job(build, podReplacementPolicy="Failed"), pod)
+    world.delete("Pod", "sum-a")
+    assert held(world) == ["sum-a"]
+    if is_finished:
+        conditions = [{"type": "Failed", "status": "True"}]
+        world.patch("Job", "sum", {"status": {"conditions": conditions}})
+    else:
+        world.delete("Job", "sum")
+    assert held(world) == []
 
 
 @pytest.mark.parametrize(
