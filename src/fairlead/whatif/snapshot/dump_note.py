@@ -133,6 +133,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(one.ref.uid for one in some):
         yield from _missing(some)
         yield from _custom_owners(some)
+        yield from _custom_owners_of_jobs(some)
         yield from _owned_by_pods(some)
         if not snapshot.has_all_namespaces:
             yield from _missing_namespaces(some)
@@ -250,12 +251,42 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
         if owner is not None and is_custom(owner.api_version) and not is_terminal(pod):
             kinds.add(owner.kind)
     if kinds:
-        found = sorted(kinds)
-        more = f" and {len(found) - _NAMED_MAX:,} more kinds" if len(found) > _NAMED_MAX else ""
         yield (
-            f"Controllers of custom resources are not simulated ({', '.join(found[:_NAMED_MAX])}"
-            f"{more}): each of their pods that is deleted is replaced by an equal pod."
+            f"Controllers of custom resources are not simulated ({_first_kinds(kinds)}): each of "
+            "their pods that is deleted is replaced by an equal pod."
         )
+
+
+def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if custom resources, such as JobSets, control unfinished Jobs.
+
+    upstream: sigs.k8s.io/jobset pkg/controllers/failure_policy.go: executeFailurePolicy
+    """
+    kinds: set[str] = set()
+    for one in manifests:
+        owner = one.controller if one.kind is JOB else None
+        if owner is not None and is_custom(owner.get("apiVersion", "")) and not _is_ended_job(one):
+            kinds.add(owner.get("kind", ""))
+    if kinds:
+        yield (
+            f"Controllers of custom resources that control Jobs are not simulated "
+            f"({_first_kinds(kinds)}): they may create Jobs again that fail in this answer, with "
+            "all pods."
+        )
+
+
+def _first_kinds(kinds: Iterable[str]) -> str:
+    found = sorted(kinds)
+    more = f" and {len(found) - _NAMED_MAX:,} more kinds" if len(found) > _NAMED_MAX else ""
+    return f"{', '.join(found[:_NAMED_MAX])}{more}"
+
+
+def _is_ended_job(job: Manifest) -> bool:
+    conditions = (job.value.get("status") or {}).get("conditions") or ()
+    return any(
+        one.get("type") in ("Complete", "Failed") and one.get("status") == TRUE
+        for one in conditions
+    )
 
 
 def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:

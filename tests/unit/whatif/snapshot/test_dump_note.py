@@ -332,6 +332,30 @@ def test_kinds_of_custom_resources_that_control_pods_are_named(notes, make):
     assert any("(StatefulSet)" in one for one in notes(*COMPLETE, *pods))
 
 
+def test_kinds_of_custom_resources_that_control_jobs_are_named(notes, make):
+    """A JobSet creates its Jobs again if one of them fails, up to maxRestarts times."""
+    kinds = ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("ray.io/v1", "RayJob"), ("batch/v1", "CronJob")
+    owner = {"name": "o", "uid": "o", "controller": True}
+    jobs = [
+        {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {
+                "name": kind.lower(),
+                "namespace": "default",
+                "uid": kind,
+                "ownerReferences": [{**owner, "apiVersion": api_version, "kind": kind}],
+            },
+            "spec": {"template": make.workload()["spec"]["template"]},
+        }
+        for api_version, kind in kinds
+    ]
+    [note] = [one for one in notes(*COMPLETE, *jobs) if "control Jobs" in one]
+    assert "(JobSet, RayJob)" in note
+    jobs[0]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    assert any("(RayJob)" in one for one in notes(*COMPLETE, *jobs))
+
+
 @pytest.mark.parametrize(
     ("names", "words"),
     [(("vllm-0",), "is deleted with its pod"), (("vllm-0", "vllm-1"), "and 1 more are deleted")],
