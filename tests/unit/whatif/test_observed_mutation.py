@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import what_if
 
@@ -53,6 +54,50 @@ def test_injected_tolerations_and_selectors_decide_the_node(drained, make):
     tainted["spec"] = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
     found = drained(tainted, make.node("c"), tolerations=[GPU], nodeSelector={"pool": "x"})
     assert found.node == "b"
+
+
+@pytest.fixture
+def gated(make, snapshot):
+    """Return a function that drains node `a` and returns the ends of the pods of `web`.
+
+    The template of `web` has a scheduling gate, as that of a Job with topology-aware scheduling.
+    `selectors` are the nodeSelectors of its pods on the nodes `a` and `b`.
+    """
+
+    def run(*selectors, nodes=("a", "b")):
+        owner = make.workload("ReplicaSet", replicas=2)
+        owner["metadata"]["uid"] = "web"
+        owner["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/topology"}]
+        pods = [
+            make.pod(f"web-{number}", node_name=node, owner="web", nodeSelector=selectors[number])
+            for number, node in enumerate(nodes)
+        ]
+        for pod in pods:
+            pod["metadata"]["labels"] = {"app": "web"}
+            if not pod["spec"].get("nodeName"):
+                pod["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/topology"}]
+        racks = {"a": "1", "b": "1", "c": "2"}
+        found = [make.node(name, rack=rack, **{HOSTNAME: name}) for name, rack in racks.items()]
+        outcome = what_if(snapshot(*found, owner, *pods), ClusterChange(drain=("a",))).changed
+        return [one for one in outcome.pods.values() if one.key.startswith("default/web-")]
+
+    return run
+
+
+def test_gates_that_the_bound_pods_do_not_have_are_removed(gated):
+    """Each pod was assigned to its node when its gate was removed."""
+    found = gated({HOSTNAME: "a", "rack": "1"}, {HOSTNAME: "b", "rack": "1"})
+    assert [one.node for one in found] == ["b", "b"]
+
+
+def test_a_node_that_was_assigned_to_the_only_pod_is_not_repeated(gated):
+    found = gated({HOSTNAME: "a", "rack": "1"}, {}, nodes=("a", ""))
+    assert [one.node for one in found] == ["b", ""]
+
+
+def test_gates_stay_if_no_pod_is_bound(gated):
+    found = gated({}, {}, nodes=("", ""))
+    assert all(one.is_pending for one in found)
 
 
 def test_admitted_amounts_are_repeated(drained, make):

@@ -9,6 +9,11 @@ unless its own template states the field.
     dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
     new pod        containers: app, istio-proxy
 
+A program may also have removed scheduling gates of the template from the bound pods, as Kueue does
+for topology-aware scheduling. New pods of the workload have no such gates from the start. When the
+program removed the gates, it may have assigned each pod to a node by nodeSelector entries. A new
+pod gets only those entries that all bound pods have, and no entry for a single node.
+
 The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. In
 general, all pods that the controller of an observed owner controls, directly or through a
 ReplicaSet or StatefulSet, get the additions. A pod is compared only with the template from which it
@@ -16,7 +21,8 @@ was created. Amounts of a pod that was resized in place are ignored, except thos
 VerticalPodAutoscaler, because its webhook sets them again.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
-plugin/pkg/admission/extendedresourcetoleration
+plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
+pkg/controller/tas/topology_ungater.go: Reconcile
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.replicas import LoadedObjects
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.admission.attributes import AdmissionAttributes
 from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     NO_EXECUTE,
@@ -64,7 +71,8 @@ class _Mutation(Struct, frozen=True):
     """What admission added to a pod.
 
     `amounts` are the changed requests and limits, by name of the container. `whole` contains the
-    fields of `_WHOLE` that the template lacks.
+    fields of `_WHOLE` that the template lacks. `gates` are the names of the scheduling gates of the
+    template that were removed.
     """
 
     containers: Mapping[str, Sequence[Json]]
@@ -72,10 +80,15 @@ class _Mutation(Struct, frozen=True):
     tolerations: Sequence[Json]
     node_selector: Mapping[str, str]
     whole: Json
+    gates: Sequence[str]
 
     def applied_to(self, spec: Json) -> Json:
-        """Return `spec` with the additions that it lacks."""
+        """Return `spec` with the additions that it lacks, and without the removed gates."""
         found = {**self.whole, **spec}
+        if self.gates:
+            gates = found.pop("schedulingGates", None) or ()
+            kept = [one for one in gates if one["name"] not in self.gates]
+            found |= {"schedulingGates": kept} if kept else {}
         for field in _CONTAINERS:
             own = [self._with_amounts(one) for one in spec.get(field) or ()]
             names = {one["name"] for one in own}
@@ -117,15 +130,15 @@ class ObservedMutations:
     def observe(self, loaded: LoadedObjects) -> None:
         """Compare the pods in `loaded` with the templates of their owners."""
         owners = {one.metadata.uid: one for one in loaded.others if isinstance(one, _OWNERS)}
-        samples: dict[str, Pod] = {}
+        samples: dict[str, list[Pod]] = {}  # by uid of the owner: its pods, except replicas
         for replicas in loaded.replicas:
             pod = replicas[0]
             reference = controller_of(pod.metadata)
             owner = owners.get(reference.uid) if reference is not None else None
             if owner is not None and _is_of_template(pod, owner):
-                samples.setdefault(owner.metadata.uid, pod)
-        for uid, pod in samples.items():
-            mutation = _mutation(owners[uid].spec.template, pod)
+                samples.setdefault(owner.metadata.uid, []).append(pod)
+        for uid, pods in samples.items():
+            mutation = _mutation(owners[uid].spec.template, pods)
             if mutation is not None:
                 self._by_owner[uid] = mutation
                 above = controller_of(owners[uid].metadata)
@@ -172,9 +185,16 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
             return True
 
 
-def _mutation(template: Json, pod: Pod) -> _Mutation | None:
-    """Return what admission added to `pod`, which was created from `template`; None if nothing."""
+def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
+    """Return what admission added to `pods`, which were created from `template`; None if nothing.
+
+    One of the pods shows the additions.
+    """
     stated = template.get("spec") or {}
+    gates = [one.get("name", "") for one in stated.get("schedulingGates") or ()]
+    bound = [one for one in pods if one.spec.node_name] if gates else []  # a bound pod has no gates
+    pod = bound[0] if bound else pods[0]
+    assigned = _common_entries(bound) if bound else pod.spec.node_selector
     spec: Json = msgspec.json.decode(msgspec.json.encode(pod.spec))
     is_resized = pod.metadata.generation > 1 and not any(
         one in pod.metadata.annotations for one in OF_VERTICAL_AUTOSCALER
@@ -196,11 +216,22 @@ def _mutation(template: Json, pod: Pod) -> _Mutation | None:
         containers,
         amounts,
         [one for one in spec.get("tolerations") or () if _taint(one) not in tolerated],
-        {key: one for key, one in (spec.get("nodeSelector") or {}).items() if key not in selector},
+        {key: one for key, one in assigned.items() if key not in selector},
         {one: spec[one] for one in _WHOLE if spec.get(one) and not stated.get(one)},
+        gates if bound else (),
     )
-    has_any = any(containers.values()) or amounts or found.tolerations
+    has_any = any(containers.values()) or amounts or found.tolerations or found.gates
     return found if has_any or found.node_selector or found.whole else None
+
+
+def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
+    """Return the nodeSelector entries that all `pods` have, without the label of a single node."""
+    others = [one.spec.node_selector.items() for one in pods[1:]]
+    return {
+        key: value
+        for key, value in pods[0].spec.node_selector.items()
+        if key != HOSTNAME and all((key, value) in one for one in others)
+    }
 
 
 def _changed(stated: Json, admitted: Json) -> _Amounts:

@@ -5,6 +5,8 @@
                   ordinal and the partition of the StatefulSet (also with OnDelete)
     DaemonSet     the present template
     any           the requests and limits of the template, if the pod was resized in place
+    any           the nodeSelector of a new pod, if the template has scheduling gates: the program
+                  that removes the gates assigns each pod to its node (`observed_mutation`)
 
 A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template,
 also in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since
@@ -22,7 +24,7 @@ pkg/controller/daemon/daemon_controller.go: syncNodes
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
@@ -94,6 +96,8 @@ class OwnerTemplates:
         self._resolved: dict[str, History] = {}  # by uid of the owner
         self._rules: dict[str, StatefulSetRule] = {}
         self._templates: dict[tuple[str, str], Pod | None] = {}  # by owner and revision
+        # by uid of an owner whose template has scheduling gates
+        self._selectors: dict[str, Mapping[str, str] | None] = {}
         self._anew: dict[str, Pod] = {}  # by uid of the old pod, which has another revision
         self._daemons: dict[str, Pod | None] = {}  # by uid of the DaemonSet
 
@@ -118,6 +122,8 @@ class OwnerTemplates:
                     known = self._of_revision(pod, owner, reference, wanted)
                     self._anew[pod.metadata.uid] = known
                 return known
+        if (owner.spec.template.get("spec") or {}).get("schedulingGates"):
+            pod = self._assigned_anew(pod, owner, reference)
         if pod.metadata.generation > 1:
             return self._resized_back(pod, owner, revision)
         return pod
@@ -225,6 +231,20 @@ class OwnerTemplates:
             return decode_as(Pod, run_to_end(admission.mutate(attributes)).obj)
         except ApiError:
             return None
+
+    def _assigned_anew(self, pod: Pod, owner: _Owner, reference: OwnerReference) -> Pod:
+        """Return `pod` with the nodeSelector of a new pod of `owner`."""
+        uid, meta = owner.metadata.uid, pod.metadata
+        if uid not in self._selectors:
+            template, namespace = owner.spec.template, meta.namespace
+            made = self._admitted(
+                pod_manifest(template, name=meta.name, namespace=namespace, owner=reference)
+            )
+            self._selectors[uid] = None if made is None else made.spec.node_selector
+        selector = self._selectors[uid]
+        if selector is None or selector == pod.spec.node_selector:
+            return pod
+        return replace(pod, spec=replace(pod.spec, node_selector=selector))
 
     def _resized_back(self, pod: Pod, owner: _Owner, revision: str) -> Pod:
         """Return `pod` with the requests and limits that the template of `owner` states."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import READY, deployment
 
+from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_bound import fewest_nodes
@@ -162,3 +163,18 @@ def test_a_larger_template_blocks_a_drain(planner, make):
     plan = planner(make.node("a", cpu="8"), make.node("b", cpu="2"), *stateful_set(make))
     assert not plan.has_room_elsewhere("a")
     assert not isinstance(plan.empty("a"), PlannedDrain)
+
+
+def test_a_pod_whose_template_has_scheduling_gates_is_assigned_to_a_node_anew(planner, make):
+    """The program that removed the gate chose the node of the pod, but not that of the next pod."""
+    web = deployment(make, "web", ["a", "b"])
+    for owner in web[:2]:
+        owner["spec"]["template"]["spec"]["schedulingGates"] = [{"name": "example.com/topology"}]
+    for pod in web[2:]:
+        pod["metadata"]["generation"] = 2
+        pod["spec"]["nodeSelector"] = {HOSTNAME: pod["spec"]["nodeName"], "rack": "1"}
+    nodes = [make.node(name, **{HOSTNAME: name, "rack": "1"}) for name in ("a", "b")]
+    others = [make.node("c", **{HOSTNAME: "c", "rack": "2"})]
+    drain = planner(*nodes, *others, *web).empty("a")
+    assert isinstance(drain, PlannedDrain)
+    assert [(move.pod, move.target) for move in drain.moves] == [("default/web-1-0", "b")]
