@@ -318,6 +318,7 @@ class PodWorkers(Struct):
             if is_terminating(worker.pod):
                 takes = removal_due(worker.pod, now, self.config) - now
                 worker.terminating_at, worker.pending = now - takes if was_down else now, None
+                worker.is_lost = was_down and worker.pod.status.phase == "Running"
                 self._plan(worker)
             elif was_down:
                 commands += self._restart(worker, now)
@@ -653,6 +654,8 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
     is_over = is_terminal(pod) or is_static(pod)
     if timer.due.act is not Act.REMOVE or is_over or not pod.metadata.finalizers:
         return []
+    if timer.worker.is_lost:
+        return [pod_status.lost(timer.worker.ref, pod)]
     is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
     code = pod_status.TERMINATED_EXIT_CODE if is_stopped else pod_status.KILLED_EXIT_CODE
     return [pod_status.stopped(timer.worker.ref, pod, code)]

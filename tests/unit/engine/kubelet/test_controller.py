@@ -558,3 +558,12 @@ def test_the_final_status_of_a_pod_has_exit_codes(grace, phase, code):
     assert patch.fields["phase"] == "Failed"
     codes = rows(patch, lambda row: row["state"]["terminated"].get("exitCode", 0))
     assert codes == {"done": 0, "main": code, "first": 0, "proxy": code}
+
+
+def test_the_containers_of_a_deleted_pod_are_lost_when_its_machine_returns():
+    body = msgspec.to_builtins(with_statuses("Never"))
+    deleted = pod(grace=30)
+    body["metadata"] = msgspec.to_builtins(deleted.metadata) | {"finalizers": ["example.com/hold"]}
+    first, ((at, patch), _), back = returned(decode_as(Pod, body))
+    assert (first, at, patch.fields["phase"]) == ([], back, "Failed")
+    assert rows(patch, lambda row: row["state"]["terminated"].get("exitCode", 0))["main"] == 255
