@@ -631,7 +631,7 @@ def test_a_drain_waits_for_ever_for_a_pod_that_a_finalizer_keeps(make, snapshot)
     pod["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/hold"]}
     dump = snapshot(make.node("a"), make.node("b"), pod)
     result = whatif_result(what_if(dump, ClusterChange(drain=("a",))))
-    why = "finalizer x/hold is not removed in the simulation"
+    why = "finalizer x/hold keeps it after its end, as in the dump"
     assert result["undrained"] == [{"pod": "default/web-1", "node": "a", "why": why}]
     sentence = f"The drain does not complete: 1 pod on 1 node stays: {why}."
     assert result["verdict"]["sentence"] == sentence

@@ -653,7 +653,7 @@ class Recorder(Struct):
                 if is_silent and not is_terminal(pod):
                     yield self._undrained(pod, UndrainedCause.UNSTOPPED, UNSTOPPED)
                 elif is_terminal(pod) and (finalizers := foreign_finalizers(pod)):
-                    why = f"finalizer {finalizers[0]} is not removed in the simulation"
+                    why = f"finalizer {finalizers[0]} keeps it after its end, as in the dump"
                     yield self._undrained(pod, UndrainedCause.KEPT, why)
 
     def _undrained(self, pod: Pod, cause: UndrainedCause, why: str) -> Undrained:

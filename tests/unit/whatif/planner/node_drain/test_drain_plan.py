@@ -975,8 +975,8 @@ def test_a_run_names_the_finalizer_that_keeps_an_ended_pod(planner, experiment, 
     plan = plan_of(planner(*objects), ["a"])
     run_plan(plan, experiment(*objects, kept), NoProgress())
     assert unsafe_because(plan.runs[0]) == (
-        "a never becomes empty because default/kept stays (finalizer example.com/hold is not "
-        "removed in the simulation)"
+        "a never becomes empty because default/kept stays (finalizer example.com/hold keeps it "
+        "after its end, as in the dump)"
     )
 
 
