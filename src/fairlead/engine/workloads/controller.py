@@ -187,7 +187,7 @@ class Workloads:
         jobs = [(key, rule) for key, rule in rules.items() if isinstance(rule, JobRule)]
         for key, rule in sorted(jobs, key=lambda one: sets[one[0]].ref.key):
             finished = rule.progress.finished
-            if finished is not None and not finished.is_success and not rule.is_over:
+            if finished is not None and not finished.is_success and not rule.progress.was_over:
                 yield sets[key].ref, finished
 
     def wanted_job_pods(self) -> Iterator[tuple[ObjectRef, int]]:

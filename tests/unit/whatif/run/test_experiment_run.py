@@ -277,6 +277,30 @@ def test_cron_jobs_do_not_change_the_pods_of_missing_owners(finish):
     }
 
 
+FAILING_JOBS = """objects:
+- apiVersion: batch/v1
+  kind: Job
+  metadata: {name: late, namespace: default}
+  spec:
+    activeDeadlineSeconds: 60
+    template: &template
+      spec: {restartPolicy: Never, containers: [{name: c, image: i}]}
+- apiVersion: batch/v1
+  kind: Job
+  metadata: {name: failed, namespace: default}
+  spec: {template: *template}
+  status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}
+duration: 5m
+"""
+
+
+@pytest.mark.parametrize("writes_status", ["false", "true"])
+def test_the_jobs_that_fail_during_a_run_are_errors(finish, writes_status):
+    """With CronJobs, the status of a Job is written, and says that the Job has failed."""
+    found = finish(FAILING_JOBS + f"settings: {{cron-jobs: {writes_status}}}\n").outcome.errors
+    assert [one.subject for one in found] == ["Job default/late"]
+
+
 def test_a_pod_that_is_bound_at_once_has_not_waited(finish):
     """The Jobs are created 0.1 s after a full second, which their creationTimestamp omits."""
     waits = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.waits

@@ -95,7 +95,8 @@ class JobProgress(Struct):
     """Counts of a Job's pods; `finished` is set once and does not change afterwards.
 
     `completed` and `failed_indexes` contain indexes. `by_index` has the backoff of each index with
-    a failed pod, if backoffLimitPerIndex is set.
+    a failed pod, if backoffLimitPerIndex is set. `was_over` is set if the Job's status had a final
+    condition when the Job was first observed.
     """
 
     succeeded: int = 0
@@ -107,6 +108,7 @@ class JobProgress(Struct):
     started_at: Instant | None = None
     ended_at: Instant | None = None
     finished: FinishedCondition | None = None
+    was_over: bool = False
     is_tracked: bool = False
     uncounted: dict[str, bool] = field(default_factory=dict)  # uid -> whether it succeeded
     _counted: dict[str, None] = field(default_factory=dict)  # by uid, while the pod exists

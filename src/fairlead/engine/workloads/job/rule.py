@@ -84,7 +84,8 @@ class JobRule:
         if _template_restarts(job):
             pods.count_restarts()
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
-        return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
+        is_over = progress.was_over = is_finished(job)
+        return cls(job, job.spec, is_over=is_over, is_deleting=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
         """Return the rule for a newer version of the Job, with the same counts.
