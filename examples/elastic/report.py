@@ -24,7 +24,7 @@ NODE_MILLI = 3920  # allocatable CPU of a generated node
 NODE_PRICE = 0.20  # the price of a generated node, per hour
 DAYS_PER_MONTH = 30.4
 COLORS = ("--first", "--second", "--third")
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1080, 250, 52, 16, 12, 28
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1080, 260, 52, 16, 12, 40
 
 
 @dataclass
@@ -120,7 +120,8 @@ def chart(title: str, note: str, lines: list[tuple[str, Steps]], *, stepped: boo
         for tick in (step * number for number in range(round(highest / step) + 1))
     )
     hours = "".join(
-        f'<text x="{x_of(hour):.1f}" y="{HEIGHT - 8}" text-anchor="middle">{hour}:00</text>'
+        f'<text class="{"minor" if hour % 6 else "major"}" x="{x_of(hour):.1f}" y="{HEIGHT - 8}"'
+        f' text-anchor="middle">{hour}:00</text>'
         for hour in range(0, HOURS + 1, 3)
     )
     drawn = "".join(
@@ -211,7 +212,10 @@ def html_table(table: list[list[str]]) -> str:
     lines = []
     for color, (name, *cells) in zip(COLORS, table[1:], strict=False):
         mark = f'<i style="background: var({color})"></i>'
-        data = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
+        data = "".join(
+            f'<td data-label="{html.escape(label)}">{html.escape(cell)}</td>'
+            for label, cell in zip(table[0][1:], cells, strict=True)
+        )
         lines.append(f"<tr><th>{mark}{html.escape(name)}</th>{data}</tr>")
     return f'<div class="table"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
@@ -238,10 +242,32 @@ th:first-child { text-align: left; font-weight: 600; padding-left: 0; }
 tr:first-child th { color: var(--ink-2); font-size: 12px; }
 tr + tr > * { border-top: 1px solid var(--line); }
 i { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 8px; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: auto; overflow: visible; }
 .grid line { stroke: var(--line); }
 .grid text { fill: var(--ink-2); font-size: 12px; }
-.lines path { fill: none; stroke-width: 2.2; stroke-linejoin: round; }
+.lines path { fill: none; stroke-width: 2; stroke-linejoin: round;
+  vector-effect: non-scaling-stroke; }
+/* The table has no room in a narrow window: each run becomes a list, every value after its heading.
+   The charts shrink with the window, so their texts grow, and every second hour is left out. */
+@media (max-width: 1040px) {
+  .grid text { font-size: 16px; }
+  table, tbody { display: block; }
+  tr:first-child { display: none; }
+  tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 6px 20px;
+    padding: 10px 0; }
+  tr + tr + tr { border-top: 1px solid var(--line); }
+  tr > th:first-child { grid-column: 1 / -1; }
+  tr > th, tr > td { padding: 0; text-align: left; border: 0 !important; white-space: normal; }
+  td::before { content: attr(data-label); display: block; color: var(--ink-2); font-size: 12px; }
+}
+@media (max-width: 760px) {
+  body { padding: 20px 14px 32px; }
+  .grid text { font-size: 23px; }
+  .grid .minor { display: none; }
+}
+@media (max-width: 560px) {
+  .grid text { font-size: 32px; }
+}
 """
 
 
