@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import QueueAllocation
 from fairlead.whatif.outcome.percentile import percentile_of_all
 
@@ -53,34 +54,52 @@ class GangTally(Struct, frozen=True):
     waits: tuple[GangWaits, ...] = ()
 
 
+class CapacityChange(Struct, frozen=True):
+    """The allocatable amounts of all nodes from the instant `at` on, by resource.
+
+    CPU is in millicores, memory in bytes, other resources are in units.
+    """
+
+    at: Instant
+    allocatable: Mapping[str, int]
+
+
 class JobsOutcome(Struct, frozen=True):
     """Queues over time, and the groups that wait at the end.
 
-    `queues` and `waiting` describe the end of the run; `samples` is ordered by time.
+    `queues` and `waiting` describe the end of the run; `samples` and `capacity` are ordered by
+    time.
     """
 
     queues: tuple[QueueAllocation, ...] = ()
     waiting: tuple[GroupExplanation, ...] = ()
     samples: tuple[QueueAllocation, ...] = ()
+    capacity: tuple[CapacityChange, ...] = ()
     gangs: GangTally = field(default_factory=GangTally)
 
     def queue(self, name: str) -> QueueAllocation | None:
         """Return the queue `name` at the end of the run; None if it never had a job."""
         return next((queue for queue in self.queues if queue.queue == name), None)
 
+    def capacity_at(self, instant: Instant) -> Mapping[str, int]:
+        """Return the allocatable amounts of all nodes at `instant`, by resource."""
+        later = bisect_right(self.capacity, instant, key=lambda change: change.at)
+        return self.capacity[later - 1].allocatable if later else {}
+
 
 NO_JOBS: Final = JobsOutcome()
 
 
-def contended_resource(outcome: JobsOutcome, offered: Mapping[str, int]) -> str:
+def contended_resource(outcome: JobsOutcome) -> str:
     """Return the resource with the highest ratio of requests to capacity during the run.
 
-    `offered` is the capacity by resource. Return "" if the queues request none of these resources.
+    Return "" if the queues never request a resource that nodes have at that time.
     """
     requested: dict[str, dict[str, int]] = {}
     highest: dict[str, float] = {}
     for sample in outcome.samples:
         requested[sample.queue] = dict(sample.request)
+        offered = outcome.capacity_at(sample.at)
         for resource in sample.request:
             capacity = offered.get(resource, 0)
             total = sum(request.get(resource, 0) for request in requested.values())

@@ -17,7 +17,8 @@ _HOUR: Final = seconds(3600)
 class QueueLine(TypedDict):
     """The shares of one queue in `QueueSection.resource` at each `QueueSection.t_s`, in percent.
 
-    `held` is the share that is allocated to the queue, `deserved` the share that it deserves.
+    The shares are of the allocatable amount of all nodes at that time; they are 0 if no node has
+    any. `held` is the share that is allocated to the queue, `deserved` the share that it deserves.
     """
 
     queue: str
@@ -54,39 +55,43 @@ class WaitingGroupRow(TypedDict, total=False):
 
 def queue_section(outcome: RunOutcome) -> QueueSection | None:
     """Return the queues of `outcome`; None if jobs requested no resources."""
-    offered = {one.resource: one.allocatable for one in outcome.allocations}
-    resource = contended_resource(outcome.jobs, offered)
+    jobs = outcome.jobs
+    resource = contended_resource(jobs)
     if not resource:
         return None
     by_instant: dict[Instant, dict[str, QueueAllocation]] = defaultdict(dict)
-    for sample in outcome.jobs.samples:
+    for sample in jobs.samples:
         by_instant[sample.at][sample.queue] = sample
-    instants = sorted(by_instant)
+    first = jobs.samples[0].at
+    instants = sorted({*by_instant, *(one.at for one in jobs.capacity if one.at > first)})
+    capacity = [jobs.capacity_at(instant).get(resource, 0) for instant in instants]
+    samples = [by_instant.get(instant, {}) for instant in instants]
     start = outcome.started_at
     return {
         "resource": resource,
         "t_s": [round(to_seconds(instant - start), 3) for instant in instants],
-        "lines": [
-            _line(queue, resource, offered[resource], [by_instant[i] for i in instants])
-            for queue in outcome.jobs.queues
-        ],
-        "gangs": _gangs(outcome.jobs, resource),
+        "lines": [_line(queue, resource, capacity, samples) for queue in jobs.queues],
+        "gangs": _gangs(jobs, resource),
     }
 
 
 def _line(
-    queue: QueueAllocation, resource: str, capacity: int, samples: list[dict[str, QueueAllocation]]
+    queue: QueueAllocation,
+    resource: str,
+    capacity: Sequence[int],
+    samples: Sequence[Mapping[str, QueueAllocation]],
 ) -> QueueLine:
+    """Return the line of `queue`; `capacity` and `samples` have an element for each instant."""
     held, deserved, found = list[float](), list[float](), None
-    for at in samples:
+    for whole, at in zip(capacity, samples, strict=True):
         found = at.get(queue.queue, found)
-        held.append(_percent(found.allocated if found else {}, resource, capacity))
-        deserved.append(_percent(found.deserved if found else {}, resource, capacity))
+        held.append(_percent(found.allocated if found else {}, resource, whole))
+        deserved.append(_percent(found.deserved if found else {}, resource, whole))
     return {"queue": queue.queue, "weight": queue.weight, "held": held, "deserved": deserved}
 
 
 def _percent(amounts: Mapping[str, float], resource: str, capacity: int) -> float:
-    return round(100 * amounts.get(resource, 0) / capacity, 2)
+    return round(100 * amounts.get(resource, 0) / capacity, 2) if capacity else 0.0
 
 
 def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:

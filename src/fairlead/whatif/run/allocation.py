@@ -77,7 +77,15 @@ def allocatable_in(cluster: Cluster) -> dict[str, int]:
 
     CPU is in millicores, other resources are in units.
     """
-    return _sum(_allocatable(info.node) for info in cluster.table.nodes())
+    return _sum(allocatable_of(info.node) for info in cluster.table.nodes())
+
+
+def allocatable_of(node: Node) -> dict[str, int]:
+    """Return the allocatable amounts of `node` by resource: CPU in millicores, others in units."""
+    return {
+        name: milli_value(amount) if name == "cpu" else whole_value(amount)
+        for name, amount in node.status.allocatable.items()
+    }
 
 
 def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[NodeEnd, ...]:
@@ -180,17 +188,10 @@ def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
         ),
         unschedulable=node.spec.unschedulable,
         is_ready=ready is None or ready.status == "True",
-        allocatable=_allocatable(node),
+        allocatable=allocatable_of(node),
         requested=_requested(pods),
         pods=tuple(pods),
     )
-
-
-def _allocatable(node: Node) -> dict[str, int]:
-    return {
-        name: milli_value(amount) if name == "cpu" else whole_value(amount)
-        for name, amount in node.status.allocatable.items()
-    }
 
 
 def _requested(pods: Iterable[PodEnd]) -> dict[str, int]:

@@ -85,7 +85,6 @@ from fairlead.whatif.run.experiment import Experiment, StepsFor, with_topology_l
 from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
-from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 from fairlead.whatif.run.recorders.job_recorder import (
     JobRecorder,
 )
@@ -141,7 +140,7 @@ class _RecordedEngine(Struct):
 
     engine: Engine
     recorder: Recorder
-    gangs: GangRecorder
+    jobs: JobRecorder
     endless: EndlessInstant
     requested_before: dict[str, int] = field(default_factory=dict)
     allocatable_before: dict[str, int] = field(default_factory=dict)
@@ -152,7 +151,7 @@ class _RecordedEngine(Struct):
             return self._recorded(self.engine.handle(stimulus, now))
         self.endless.observe(stimulus, now)
         self.recorder.observe(stimulus, now)
-        self.gangs.observe(stimulus, now)
+        self.jobs.observe(stimulus, now)
         issued = self.engine.handle(stimulus, now)
         if isinstance(stimulus, ObjectsLoaded):
             self.requested_before = requested_in(self.engine.cluster)
@@ -260,7 +259,7 @@ class ExperimentRun:
         if self._metrics is not None:
             self._metrics.waiting = self._controllers.scheduler.queue
         endless = EndlessInstant(experiment.source, self._wanted)
-        self._engine = _RecordedEngine(engine, self._recorder, self._jobs.gangs, endless)
+        self._engine = _RecordedEngine(engine, self._recorder, self._jobs, endless)
         self._world = SimulatedWorld(
             self._engine,
             start=self._start,

@@ -16,8 +16,10 @@ from fairlead.api.objects import Pod
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueAllocation, Record, Reporter
+from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.outcome.jobs import JobsOutcome
+from fairlead.whatif.run.recorders.capacity_recorder import CapacityRecorder
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class JobRecorder(Struct):
     reporter: Reporter
     samples: list[QueueAllocation] = field(default_factory=list)
     gangs: GangRecorder = field(default_factory=GangRecorder)
+    capacity: CapacityRecorder = field(default_factory=CapacityRecorder)
 
     def report(self, record: Record) -> None:
         """Record the queues and gangs in `record`, then forward it."""
@@ -48,6 +51,11 @@ class JobRecorder(Struct):
             case PodPreempting(victims=victims, at=at):
                 self.gangs.preempted(victims, at)
         self.reporter.report(record)
+
+    def observe(self, stimulus: Stimulus, now: Instant) -> None:
+        """Record the gangs and nodes in `stimulus`, which the engine handles next."""
+        self.gangs.observe(stimulus, now)
+        self.capacity.observe(stimulus, now)
 
     def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
         """Return the outcome at `now`.
@@ -60,7 +68,13 @@ class JobRecorder(Struct):
         from fairlead.engine.batch.explanation.explanation import batch_overview  # noqa: PLC0415
 
         found = batch_overview(batch.composition, cluster, now, EXPLAINED_MAX)
-        return JobsOutcome(_newest(self.samples), found.waiting, tuple(self.samples), gangs)
+        return JobsOutcome(
+            queues=_newest(self.samples),
+            waiting=found.waiting,
+            samples=tuple(self.samples),
+            capacity=tuple(self.capacity.changes),
+            gangs=gangs,
+        )
 
 
 def missing_queue(batch: Batch, pod: Pod) -> str:
