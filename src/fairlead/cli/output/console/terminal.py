@@ -6,7 +6,8 @@ import os
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -15,6 +16,46 @@ from fairlead.whatif.input.error import one_line
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
 _WIDTH_MAX: Final = 10_000  # rich fills lines with spaces, which takes memory
+
+
+class _Trimmed:
+    """A renderable without the spaces at the ends of its lines.
+
+    rich pads the cells of tables, and keeps the space at which it breaks a line. The spaces make
+    copied text and recorded output harder to compare.
+    """
+
+    def __init__(self, renderable: ConsoleRenderable) -> None:
+        self._renderable = renderable
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the segments of the renderable; an unfinished last line is kept as it is."""
+        rendered = console.render(self._renderable, options)
+        for line, has_end in Segment.split_lines_terminator(rendered):
+            if has_end:
+                yield from _trimmed(line)
+                yield Segment.line()
+            else:
+                yield from line
+
+
+def _trimmed(line: list[Segment]) -> list[Segment]:
+    """Return `line` without the spaces at its end; control codes are kept."""
+    kept: list[Segment] = []
+    is_end = True
+    for segment in reversed(line):
+        text = segment.text
+        if is_end and not segment.control:
+            text = text.rstrip(" ")
+            is_end = not text
+        if text:
+            kept.append(Segment(text, segment.style, segment.control))
+    return kept[::-1]
+
+
+class _TrimmingHook(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Trimmed(one) for one in renderables]
 
 
 class _PipeConsole(Console):
@@ -27,13 +68,14 @@ class _PipeConsole(Console):
 
 
 def stdout_console() -> Console:
-    """Return a console for stdout.
+    """Return a console for stdout, without spaces at the ends of lines.
 
     If stdout is not a terminal, the width is the value of COLUMNS. If COLUMNS is not set then, or
     if the width is invalid (for example 0, which means unknown), the console is wide enough for
     tables.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
+    console.push_render_hook(_TrimmingHook())
     is_set = console.is_terminal or os.environ.get("COLUMNS")
     if not is_set or not 1 <= console.width <= _WIDTH_MAX:
         console.width = WIDTH_WITHOUT_TERMINAL

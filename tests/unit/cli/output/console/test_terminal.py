@@ -1,10 +1,17 @@
-"""The width of output that does not go to a terminal."""
+"""The width of output that does not go to a terminal, and the ends of lines."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from fairlead.cli.output.console.terminal import WIDTH_WITHOUT_TERMINAL, print_line, stdout_console
+from fairlead.cli.output.console.terminal import (
+    WIDTH_WITHOUT_TERMINAL,
+    print_line,
+    print_table,
+    stdout_console,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,3 +27,20 @@ def test_the_variable_columns_is_the_width_if_it_is_valid(columns, width, monkey
     monkeypatch.setenv("COLUMNS", columns)
     print_line(stdout_console(), "a " * width)
     assert [len(line.rstrip()) for line in capsys.readouterr().out.splitlines()] == [width - 1] * 2
+
+
+@pytest.mark.parametrize("forced", ["", "1"], ids=["piped", "with colours"])
+def test_no_line_ends_with_a_space(forced, monkeypatch, capsys):
+    """Neither a title, a table, a wrapped line nor a styled line has spaces at its end."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("FORCE_COLOR", forced)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    console = stdout_console()
+    print_table(console, "pods", ("name", "why"), [("web-0", "no room"), ("a-longer-name", "")])
+    print_line(console, "a sentence that is longer than a line of this terminal", style="bold")
+    console.print("unfinished ", end="")
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).split("\n")
+    assert lines == [
+        "", "pods", "name           why", "web-0          no room", "a-longer-name",
+        "a sentence that is longer than a line of", "this terminal", "unfinished ",
+    ]  # fmt: skip
