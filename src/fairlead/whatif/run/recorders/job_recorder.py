@@ -1,25 +1,26 @@
 """JobRecorder: collects the JobsOutcome of a run.
 
-Queues are sampled from the reports of the batch scheduler. The waiting groups and their reasons
-come from the batch scheduler's explanation at the end of the run.
+Queues are sampled from the reports of the batch scheduler, and the capacity of the nodes from
+stimuli. The waiting groups and their reasons come from the batch scheduler's explanation at the
+end of the run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodPreempting, QueueAllocation, Record, Reporter
-from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster
-from fairlead.whatif.outcome.jobs import JobsOutcome
-from fairlead.whatif.run.recorders.capacity_recorder import CapacityRecorder
+from fairlead.whatif.outcome.jobs import CapacityChange, JobsOutcome
+from fairlead.whatif.run.allocation import allocatable_of
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 if TYPE_CHECKING:
@@ -31,8 +32,57 @@ _QUEUE: Final = (
     '"spec":{"weight":1}}'
 )
 _DEFAULT: Final = "default"
+_NO_AMOUNTS: Final[Mapping[str, str]] = {}
 EXPLAINED_MAX: Final = 100
 """The maximum number of waiting groups to explain; each explanation costs a trial session."""
+
+
+class _CapacityRecorder(Struct):
+    """Observes nodes, and records the sum of their allocatable amounts whenever it changes."""
+
+    changes: list[CapacityChange] = field(default_factory=list)
+    _nodes: dict[str, Node] = field(default_factory=dict)
+    _total: Counter[str] = field(default_factory=Counter)
+
+    def observe(self, stimulus: Stimulus, now: Instant) -> None:
+        """Record the nodes in `stimulus`, which arrives at `now`."""
+        match stimulus:
+            case ObjectsLoaded(objects=objects):
+                changed = [self._update(one) for one in objects]
+            case ObjectChanged(object=found):
+                changed = [self._update(found)]
+            case ObjectDeleted(object=Node() as node):
+                changed = [self._replace(self._nodes.pop(node.metadata.name, None), None)]
+            case _:
+                return
+        if any(changed):
+            self._record(now)
+
+    def _update(self, found: ApiObject) -> bool:
+        if not isinstance(found, Node):
+            return False
+        name = found.metadata.name
+        before, self._nodes[name] = self._nodes.get(name), found
+        return self._replace(before, found)
+
+    def _replace(self, before: Node | None, after: Node | None) -> bool:
+        """Count `after` instead of `before`; return whether their amounts differ."""
+        old = _NO_AMOUNTS if before is None else before.status.allocatable
+        new = _NO_AMOUNTS if after is None else after.status.allocatable
+        if old is new or old == new:
+            return False
+        if before is not None:
+            self._total.subtract(allocatable_of(before))
+        if after is not None:
+            self._total.update(allocatable_of(after))
+        return True
+
+    def _record(self, now: Instant) -> None:
+        change = CapacityChange(now, dict(self._total))
+        if self.changes and self.changes[-1].at == now:
+            self.changes[-1] = change
+        else:
+            self.changes.append(change)
 
 
 class JobRecorder(Struct):
@@ -41,7 +91,7 @@ class JobRecorder(Struct):
     reporter: Reporter
     samples: list[QueueAllocation] = field(default_factory=list)
     gangs: GangRecorder = field(default_factory=GangRecorder)
-    capacity: CapacityRecorder = field(default_factory=CapacityRecorder)
+    capacity: _CapacityRecorder = field(default_factory=_CapacityRecorder)
 
     def report(self, record: Record) -> None:
         """Record the queues and gangs in `record`, then forward it."""
