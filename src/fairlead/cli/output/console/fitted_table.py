@@ -2,7 +2,8 @@
 
 If the rows are too wide, the least important columns are dropped first. Then headings are wrapped
 between words, and names are shortened in the middle, where they differ least. Text in the last
-column is wrapped between words.
+column is wrapped between words. If that makes a narrow column of many lines, the text is printed
+below its row instead, in the whole width.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ GAP: Final = 2
 NAME_MIN: Final = 16  # A shortened name keeps at least this many characters.
 WORDS_MIN: Final = 24
 WORDS_LEAST: Final = 10  # No line of text is narrower, even if the table is then too wide.
+NARROW: Final = 40  # Text in a column that is not wider than this is hard to read in many lines.
+NARROW_LINES_MAX: Final = 3
+_INDENT: Final = 4  # of text below its row
 _ELLIPSIS: Final = "…"
 
 
@@ -69,12 +73,30 @@ class FittedTable:
         shown = [n for n in range(len(self.columns)) if n == 0 or any(row[n] for row in cells)]
         shown = self._fit_columns(shown, cells, width)
         widths = self._fit_names(shown, cells, width)
+        below = self._text_below(shown, cells, widths)
+        if below is not None:
+            shown = shown[:-1]
+            widths = self._fit_names(shown, cells, width)
         for text in self._headings(shown, widths):
             yield text, "bold"
+        if below is not None:
+            yield " " * _INDENT + self.columns[below].heading, "bold"
         for number, row in enumerate(cells):
             style = self.styles[number] if number < len(self.styles) else ""
             for text in self._row(shown, [row[n] for n in shown], widths):
                 yield text, style
+            if below is not None:
+                for text in _wrapped(row[below], max(width - _INDENT, WORDS_LEAST)):
+                    yield " " * _INDENT + text, style
+
+    def _text_below(
+        self, shown: Sequence[int], cells: Sequence[Sequence[str]], widths: Sequence[int]
+    ) -> int | None:
+        """Return the index of the column whose text is printed below its row; None if none is."""
+        if len(shown) == 1 or not self._has_words(shown) or widths[-1] > NARROW:
+            return None
+        lines = max(len(_wrapped(row[shown[-1]], widths[-1])) for row in cells)
+        return shown[-1] if lines > NARROW_LINES_MAX else None
 
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int

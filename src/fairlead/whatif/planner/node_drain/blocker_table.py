@@ -17,6 +17,7 @@ _OWNER: Final = "\0"
 _TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)
 _AFTER_OTHERS: Final = " (after other pods of the node)"
 _NAMED_MAX: Final = 3  # maximum number of nodes that a cell names
+_NAMES_WIDTH_MAX: Final = 32  # Several names that are longer leave no room for the other columns.
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
@@ -62,15 +63,20 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
     return (
         ResultTable("blockers", "what blocks", columns, rows),
         ResultTable("edits", "what would unblock", edit_columns, edits, 4),
-        _names(blockers if any(row["nodes"] > _NAMED_MAX for row in rows) else ()),
+        _names(() if all(_are_named(row["on"]) for row in rows) else blockers),
     )
 
 
 def few_or_count(nodes: Collection[str]) -> str:
     """Return the names of a few nodes, or the number of many nodes."""
-    if len(nodes) <= _NAMED_MAX:
-        return ", ".join(sorted(nodes))
-    return counted(len(nodes), "node")
+    return ", ".join(sorted(nodes)) if _are_named(nodes) else counted(len(nodes), "node")
+
+
+def _are_named(nodes: Collection[str]) -> bool:
+    """Return whether a cell names `nodes`: few nodes with short names, or one node."""
+    if len(nodes) > _NAMED_MAX:
+        return False
+    return len(nodes) == 1 or len(", ".join(nodes)) <= _NAMES_WIDTH_MAX
 
 
 def _names(blockers: Iterable[Blocker]) -> ResultTable:

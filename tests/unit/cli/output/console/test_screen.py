@@ -89,3 +89,29 @@ def test_text_is_wrapped_and_not_cut_off_on_a_narrow_terminal():
         shown = stream.getvalue()
         assert all(word in shown for word in words.replace("/", "/ ").split())
     assert max(map(len, shown.splitlines())) < 40
+
+
+def test_long_text_beside_wide_names_is_printed_below_its_row():
+    """Beside the names there is room for 24 characters, which would make a column of many lines."""
+    columns = (
+        TableColumn("NODES", is_name=True),
+        TableColumn("BLOCKED BY", is_name=True),
+        TableColumn("WHY"),
+    )
+    spread = "node(s) didn't match pod topology spread constraints"
+    why = f"Insufficient cpu, {spread}, node(s) were unschedulable"
+    rows = [("node-0, node-1, node-2", "deploy/team-03/app-003-canary", why), ("node-7", "a", "x")]
+    stream = io.StringIO()
+    FittedTable(columns, rows).print(Console(file=stream, width=80))
+    assert stream.getvalue().splitlines()[1:] == [
+        "NODES                   BLOCKED BY",
+        "    WHY",
+        "node-0, node-1, node-2  deploy/team-03/app-003-canary",
+        "    Insufficient cpu, node(s) didn't match pod topology spread constraints,",
+        "    node(s) were unschedulable",
+        "node-7                  a",
+        "    x",
+    ]
+    wide = io.StringIO()
+    FittedTable(columns, rows).print(Console(file=wide, width=120))
+    assert wide.getvalue().splitlines()[1].split() == ["NODES", "BLOCKED", "BY", "WHY"]

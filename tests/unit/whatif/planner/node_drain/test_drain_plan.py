@@ -535,6 +535,28 @@ def test_a_node_without_a_known_change_is_named():
     assert found == ("No single change was found that would unblock b.",)
 
 
+@pytest.mark.parametrize(
+    ("nodes", "where", "listed"),
+    [
+        (("a", "b", "c"), "a, b, c", 0),
+        (("a", "b", "c", "d"), "4 nodes", 4),
+        (("ip-10-0-12-33.ec2.internal",), "ip-10-0-12-33.ec2.internal", 0),
+        (("ip-10-0-12-33.ec2.internal", "ip-10-0-12-7.ec2.internal"), "2 nodes", 2),
+    ],
+    ids=["a few short names", "too many names", "one long name", "long names"],
+)
+def test_a_row_names_its_nodes_if_that_is_short_and_otherwise_a_table_lists_them(
+    nodes, where, listed
+):
+    blockers = [
+        Blocker(node, f"default/{node}", BlockCause.NO_PLACE, "deploy/default/x", "why")
+        for node in nodes
+    ]
+    answer = drain_answer(DrainPlan(nodes, [], blockers), "dump.yaml", ()).to_json()
+    assert [row["where"] for row in answer["blockers"]] == [where]
+    assert len(answer["blocked_nodes"]) == listed
+
+
 def one_order(make):
     """Placed in queue order, app takes the room on b, the only other node for the pod of db."""
     return [
