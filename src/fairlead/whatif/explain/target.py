@@ -24,6 +24,7 @@ from fairlead.apiserver.kind import (
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.disruption.budget_room import BudgetRoom
+from fairlead.whatif.change.scale import owned_hint
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.explain.budget import explain_budget
@@ -70,7 +71,8 @@ def explain_object(
         return None
     if found.kind not in _EXPLAINED:
         known = ", ".join(kind.kind for kind in _EXPLAINED)
-        raise InputError(SOURCE, f"a {found.kind.kind} cannot be explained; only {known}, PodGroup")
+        hint = owned_hint(found, snapshot.inventory()) or f"; only {known}, PodGroup"
+        raise InputError(SOURCE, f"a {found.kind.kind} cannot be explained{hint}")
     if found.kind is NODE:
         base = read_baseline(snapshot, scheduler, release, NoProgress())
         answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot.source)

@@ -4,6 +4,7 @@ The workload is recognised by the names and labels that controllers write. So a 
 ReplicaSets of Deployments or the Jobs of CronJobs leads to the same result:
 
     ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
+    the same, with the label rollouts-pod-template-hash of Argo Rollouts           Rollout web
     Job backup-29384720                                                           CronJob backup
     a pod without a controller, or a static pod                                   the Pod itself
 """
@@ -24,6 +25,7 @@ from fairlead.engine.workloads.pod_control.controller_history import REVISION_LA
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
 
 POD: Final = "Pod"
+ROLLOUT: Final = "Rollout"  # a custom resource of Argo Rollouts, which owns ReplicaSets
 DAEMON_SET: Final = "DaemonSet"
 _SHORT: Final = {
     DAEMON_SET: "ds",
@@ -32,6 +34,12 @@ _SHORT: Final = {
     "ReplicationController": "rc",
     "StatefulSet": "sts",
 }
+# The label with the template hash at the end of the ReplicaSet's name, and the ReplicaSet's owner.
+# upstream: argo-rollouts, pkg/apis/rollouts/v1alpha1/types.go: DefaultRolloutUniqueLabelKey
+_OWNER_BY_HASH: Final = (
+    (TEMPLATE_HASH_LABEL, "Deployment"),
+    ("rollouts-pod-template-hash", ROLLOUT),
+)
 # upstream: pkg/controller/cronjob/utils.go:getJobName; the suffix is the scheduled time in minutes.
 _CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8}")
 _FINITE: Final = frozenset({POD, "Job", "CronJob", "PodGroup", "Workflow"})
@@ -45,7 +53,10 @@ class WorkloadRef(Struct, frozen=True, order=True):
     name: str
 
     def __str__(self) -> str:
-        """Return a name such as `deploy/store/web`, in the form that --scale accepts."""
+        """Return a name such as `deploy/store/web`.
+
+        For the kinds that --scale can scale, it has the form that --scale accepts.
+        """
         return f"{_SHORT.get(self.kind, self.kind.lower())}/{self.namespace}/{self.name}"
 
     @property
@@ -78,18 +89,23 @@ def workload_of(pod: Pod) -> WorkloadRef:
     owner, namespace = controller_of(pod.metadata), pod.metadata.namespace
     if owner is None or owner.kind == "Node":
         return WorkloadRef(POD, namespace, original_name(pod))
-    digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL, "")
-    return _workload_of_owner(owner.kind, namespace, owner.name, digest)
+    if owner.kind == "ReplicaSet":
+        for label, above in _OWNER_BY_HASH:
+            digest = pod.metadata.labels.get(label)
+            if digest and owner.name.endswith(f"-{digest}"):
+                return _workload_of_replica_set(namespace, owner.name, digest, above)
+    return _workload_of_owner(owner.kind, namespace, owner.name)
 
 
 @text_cache(4096)
-def _workload_of_owner(kind: str, namespace: str, name: str, digest: str) -> WorkloadRef:
-    """Return the workload of pods whose owner is (`kind`, `namespace`, `name`).
+def _workload_of_replica_set(namespace: str, name: str, digest: str, above: str) -> WorkloadRef:
+    """Return the owner, of kind `above`, of the ReplicaSet `name`, which ends with -`digest`."""
+    return WorkloadRef(above, namespace, name.removesuffix(f"-{digest}"))
 
-    `digest` is the value of the pods' label pod-template-hash.
-    """
-    if kind == "ReplicaSet" and digest and name.endswith(f"-{digest}"):
-        return WorkloadRef("Deployment", namespace, name.removesuffix(f"-{digest}"))
+
+@text_cache(4096)
+def _workload_of_owner(kind: str, namespace: str, name: str) -> WorkloadRef:
+    """Return the workload of pods whose owner is (`kind`, `namespace`, `name`)."""
     if kind == "Job" and (found := _CRON_JOB.fullmatch(name)):
         return WorkloadRef("CronJob", namespace, found[1])
     return WorkloadRef(kind, namespace, name)
@@ -98,4 +114,5 @@ def _workload_of_owner(kind: str, namespace: str, name: str, digest: str) -> Wor
 def revision_of(pod: Pod) -> str:
     """Return the template revision of `pod`; "" if its workload has no revisions."""
     labels = pod.metadata.labels
-    return labels.get(TEMPLATE_HASH_LABEL) or labels.get(REVISION_LABEL, "")
+    hashes = (labels.get(label) for label, _ in _OWNER_BY_HASH)
+    return next(filter(None, hashes), "") or labels.get(REVISION_LABEL, "")

@@ -26,14 +26,18 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
 from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, ResourceAllocation
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, workload_of
 from fairlead.whatif.run.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 PODS = "pods"
 _REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
-_OWNERS = (DEPLOYMENT.kind, CRON_JOB.kind)  # workloads whose ReplicaSets or Jobs create the pods
+_OWNERS = (
+    DEPLOYMENT.kind,
+    CRON_JOB.kind,
+    ROLLOUT,
+)  # workloads whose ReplicaSets or Jobs create the pods
 _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 

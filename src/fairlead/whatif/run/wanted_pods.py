@@ -12,11 +12,12 @@ from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     JOB,
+    REPLICA_SET,
     SCALABLE,
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.workloads.daemon_set.rule import target_node
-from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, workload_of
 
 SCALED: Final = {kind.kind: kind for kind in (*SCALABLE, JOB)}
 """The kinds that state the number of their pods."""
@@ -55,11 +56,24 @@ def wanted_pods(
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
     """Return how many pods the workload `ref` should have, such as its `spec.replicas`.
 
-    Return None if the workload is not in `store`, or if its kind does not state a number of pods.
+    For a Rollout, these are the pods of its ReplicaSets, because its own controller is not
+    simulated. Return None if the workload is not in `store`, or if its kind does not state a
+    number of pods.
     """
+    if ref.kind == ROLLOUT:
+        owned = [one for one in store.list(REPLICA_SET, ref.namespace) if _is_controlled(one, ref)]
+        return sum(map(wanted_by, owned)) if owned else None
     kind = SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else wanted_by(found)
+
+
+def _is_controlled(owned: Json, ref: WorkloadRef) -> bool:
+    owners = owned["metadata"].get("ownerReferences") or ()
+    return any(
+        one.get("controller") and (one["kind"], one["name"]) == (ref.kind, ref.name)
+        for one in owners
+    )
 
 
 def wanted_by(owner: Json) -> int:

@@ -26,9 +26,9 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import POD, WorkloadRef
+from fairlead.whatif.outcome.workload import POD, ROLLOUT, WorkloadRef
 
-_WITH_REPLICAS: Final = frozenset(kind.kind for kind in SCALABLE)
+_WITH_REPLICAS: Final = frozenset((ROLLOUT, *(kind.kind for kind in SCALABLE)))
 
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 

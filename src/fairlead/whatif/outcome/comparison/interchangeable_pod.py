@@ -22,11 +22,12 @@ from msgspec.structs import replace
 from fairlead.apiserver.kind import DEPLOYMENT, JOB, REPLICA_SET, REPLICATION_CONTROLLER
 from fairlead.engine.workloads.job.progress import INDEX
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.workload import ROLLOUT
 
 # Pods of a StatefulSet are not interchangeable, because each has an identity; nor are pods of a
 # DaemonSet, because each belongs to a node.
 _INTERCHANGEABLE: Final = frozenset(
-    kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
+    (ROLLOUT, *(one.kind for one in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, JOB)))
 )
 
 

@@ -45,7 +45,7 @@ from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.workload import ROLLOUT, workload_of
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
     in_queue_order,
@@ -584,7 +584,7 @@ def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
 def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:
     """Return the command that scales a single replica to two; "" if that would not help."""
     workload = workload_of(pod.pod)
-    can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet")
+    can_scale = workload.kind in ("Deployment", "StatefulSet", "ReplicaSet", ROLLOUT)
     is_number = limit.rule == f"minAvailable {limit.wanted}"
     if limit.wanted != 1 or not can_scale or not is_number:
         return ""

@@ -1,0 +1,78 @@
+"""The workload of a pod, and answers about pods of an Argo Rollout."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.workload import revision_of, workload_of
+from fairlead.whatif.question import what_if
+
+HASH = "rollouts-pod-template-hash"
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "workload"),
+    [
+        ("web-6d4cf56db6", {"pod-template-hash": "6d4cf56db6"}, "deploy/default/web"),
+        ("web-6d4cf56db6", {HASH: "6d4cf56db6"}, "rollout/default/web"),
+        ("web-6d4cf56db6", {HASH: "6d4cf56db6", "pod-template-hash": "1"}, "rollout/default/web"),
+        ("web", {HASH: "6d4cf56db6"}, "rs/default/web"),
+        ("web", {}, "rs/default/web"),
+    ],
+    ids=["Deployment", "Rollout", "two hashes", "another hash", "no hash"],
+)
+def test_the_workload_is_the_owner_of_the_replica_set(make, owner, labels, workload):
+    pod = make.pod(owner=owner)
+    pod["metadata"]["labels"] = labels
+    assert str(workload_of(decode_as(Pod, pod))) == workload
+
+
+def test_the_pods_of_a_rollout_have_revisions(make):
+    pod = make.pod(owner="web-1")
+    pod["metadata"]["labels"] = {HASH: "1"}
+    assert revision_of(decode_as(Pod, pod)) == "1"
+
+
+def rollout(make, *nodes, stable=2, canary=1):
+    """A Rollout with a stable and a canary ReplicaSet, whose pods are on `nodes`."""
+    above = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web", "uid": "u"}
+    objects = [{**above, "metadata": {"name": "web", "namespace": "default", "uid": "u"}}]
+    places = iter(nodes)
+    for digest, replicas in (("1", stable), ("2", canary)):
+        labels = {"app": "web", HASH: digest}
+        owned = make.workload("ReplicaSet", f"web-{digest}", replicas=replicas)
+        owned["spec"]["selector"] = {"matchLabels": labels}
+        owned["spec"]["template"]["metadata"]["labels"] = labels
+        owned["metadata"] |= {
+            "uid": f"web-{digest}",
+            "ownerReferences": [{**above, "controller": True}],
+        }
+        objects.append(owned)
+        for number in range(replicas):
+            pod = make.pod(f"web-{digest}-{number}", owner=f"web-{digest}", node_name=next(places))
+            pod["metadata"]["labels"] = labels
+            objects.append(pod)
+    return objects
+
+
+def test_an_answer_groups_all_replica_sets_of_a_rollout(make, snapshot):
+    """One of three pods has no room elsewhere; the Rollout still wants three."""
+    nodes = [make.node("a", cpu="2"), make.node("b", cpu="2")]
+    dump = snapshot(*nodes, *rollout(make, "a", "b", "a"))
+    outcome = what_if(dump, ClusterChange(drain=("a",))).changed
+    [found] = outcome.workloads.items()
+    assert str(found[0]) == "rollout/default/web"
+    assert (found[1].wanted, len(outcome.pending())) == (3, 1)
+
+
+def test_an_explanation_names_the_replica_set_of_a_rollout(make, snapshot):
+    dump = snapshot(make.node("a"), *rollout(make, "a", "a", "a"))
+    with pytest.raises(InputError, match="a Rollout cannot be explained; name its ReplicaSet defa"):
+        explain_object(dump, "rollout/default/web", SchedulerConfig(), NO_CHOICE)
