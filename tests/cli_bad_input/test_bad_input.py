@@ -635,7 +635,7 @@ CASES = [
     change("set a field that is immutable", "--set deploy/shop/web:spec.selector.matchLabels.app=x",
            '--set: Deployment shop/web: Deployment.apps "web" is invalid: [spec',
            'spec.selector: Invalid value: {"matchLabels":{"app":"x"}}: field is immutable]'),
-    change("no recommendation", "--apply-vpa", "--apply-vpa: the snapshot has no Vertical"),
+    change("no recommendation", "--apply-vpa", "--apply-vpa: the dump has no Vertical"),
     change("a load of nothing", "--cordon n1 --load dump.yaml", "dump.yaml: "),
     change("no resources", "--set-resources deploy/shop/web=much", "'much' is not RESOURCE=AMOUNT"),
     *(change(f"a resource twice in {amounts}", f"--set-resources deploy/shop/web={amounts}",
@@ -941,7 +941,7 @@ CASES = [
          "d.yaml: Deployment shop/web: spec: Expected `object`, got `str`",
          files=(("d.yaml", DEPLOYMENT.partition("spec")[0] + "spec: x\n"),)),
     Case("an object before its snapshot", "explain pod/shop/web dump.yaml",
-         ("arguments: the snapshot comes first: fairlead explain dump.yaml pod/shop/web",),
+         ("arguments: the dump comes first: fairlead explain dump.yaml pod/shop/web",),
          (("dump.yaml", POD),)),
     *(Case(f"an instance type {name}", "size dump.yaml --instance-types t.csv", (problem,),
            (("dump.yaml", documents(NODE, POD)), ("t.csv", "name,cpu,memory,price\n" + row)))

@@ -538,8 +538,8 @@ def test_a_note_says_why_a_recommendation_changes_nothing(ask, make, autoscaler,
 @pytest.mark.parametrize(
     ("autoscalers", "message"),
     [
-        ([], "--apply-vpa: the snapshot has no VerticalPodAutoscaler with a recommendation"),
-        ([vpa()], "--apply-vpa: the snapshot has no VerticalPodAutoscaler with a recommendation"),
+        ([], "--apply-vpa: the dump has no VerticalPodAutoscaler with a recommendation"),
+        ([vpa()], "--apply-vpa: the dump has no VerticalPodAutoscaler with a recommendation"),
         ([vpa(recommended={"cpu": "much"})], "Recommendations.c.target.cpu: 'much'"),
         ([vpa(recommended={"cpu": "1"}, policies=[{"minAllowed": {"cpu": "few"}}])],
          "web-vpa: spec.resourcePolicy.containerPolicies.*.minAllowed.cpu: 'few'"),

@@ -23,7 +23,7 @@ def demo(
         Path,
         named(
             "DIR",
-            "Directory for the snapshot, the manifest and the HTML report of the demo (default: "
+            "Directory for the dump, the manifest and the HTML report of the demo (default: "
             "fairlead-demo).",
         ),
     ] = _FOLDER,

@@ -39,11 +39,12 @@ def drain_plan(
 ) -> int:
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command simulates the drain
-    with 1 node at a time, then with 2 nodes at a time, 4 and so on. The answer is the fastest of
-    these drains that is safe. A drain is safe if every node becomes empty, every evicted pod of a
+    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
+    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
+    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
+    simulates the drain with 1 node at a time, then with 2 nodes at a time, 4 and so on. The answer
+    is the fastest of these drains that is safe. A drain is safe if every node becomes empty, every
+    evicted pod of a
     workload runs again, no disruption budget is breached, and every workload with several replicas
     always has a ready pod.
 

@@ -69,7 +69,7 @@ def fit(
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
             help="Node autoscaler that adds nodes for the new pods, until its own limits or a "
-            "ResourceQuota is reached; auto means the autoscaler that runs in the snapshot's "
+            "ResourceQuota is reached; auto means the autoscaler that runs in the dump's "
             "cluster."
         ),
     ] = "off",
@@ -94,7 +94,7 @@ def fit(
         named(
             "FILE",
             "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
-            " in the snapshot.",
+            " in the dump.",
         ),
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
@@ -104,12 +104,12 @@ def fit(
 ) -> int:
     """Count how many more pods of a workload fit, on which nodes, and why no further pod fits.
 
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command creates new pods one
-    by one until a pod is refused (by admission or a ResourceQuota) or fits on no node. The
-    scheduler places them with all its plugins. Pods that are already pending are placed before the
-    new pods, by preemption if necessary.
+    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
+    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
+    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
+    creates new pods one by one until a pod is refused (by admission or a ResourceQuota) or fits on
+    no node. The scheduler places them with all its plugins. Pods that are already pending are
+    placed before the new pods, by preemption if necessary.
 
     Try:
 
@@ -203,7 +203,7 @@ def _elastic_answer(
     snapshot = read.snapshot
     found = read_autoscalers(snapshot.source, snapshot.manifests, elastic)
     if found.config is None and found.karpenter is None:
-        problem = "the snapshot has no autoscaler; use cluster-autoscaler or karpenter"
+        problem = "the dump has no autoscaler; use cluster-autoscaler or karpenter"
         raise InputError("--autoscale", problem)
     experiment = replace(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes

@@ -43,11 +43,11 @@ def rebalance(
 ) -> int:
     """Propose pod moves that make room for pending pods, then moves that even out node loads.
 
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A move is an eviction, which the
-    pod's disruption budget must allow. The workload controller then creates a replacement pod, and
-    the scheduler chooses its node.
+    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
+    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
+    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A move is an
+    eviction, which the pod's disruption budget must allow. The workload controller then creates a
+    replacement pod, and the scheduler chooses its node.
 
     Try:
 

@@ -21,9 +21,9 @@ def replay(
     snapshot: Annotated[
         str | None,
         named(
-            "DUMP",
-            "The cluster at the start of the history: a file, a directory, - for standard "
-            "input, or openb's table of nodes (default: only the objects in FILE).",
+            "SNAPSHOT",
+            "A dump of the cluster at the start of the history: a file, a directory, - for "
+            "standard input, or openb's table of nodes (default: only the objects in FILE).",
         ),
     ] = None,
     tolerance: Annotated[

@@ -68,12 +68,12 @@ def size(
 ) -> int:
     """Find the cheapest set of nodes that runs all pods (with --survive, even after failures).
 
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search places every pod by
-    the scheduler's rules. The answer also contains a lower bound: a cost for which it is proven
-    that no set of nodes is cheaper. The answer names the resources that determine this bound, such
-    as memory.
+    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
+    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
+    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search
+    places every pod by the scheduler's rules. The answer also contains a lower bound: a cost for
+    which it is proven that no set of nodes is cheaper. The answer names the resources that
+    determine this bound, such as memory.
 
     Try:
 

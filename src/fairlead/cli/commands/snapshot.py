@@ -23,7 +23,7 @@ def snapshot(
         str | None,
         Parameter(
             name="--from",
-            help="Read this file (a snapshot or the output of kubectl) instead of a cluster. With "
+            help="Read this file (a dump or the output of kubectl) instead of a cluster. With "
             "--reveal, the file can contain any text.",
             metavar="SNAPSHOT",
             show_default=False,
@@ -90,7 +90,7 @@ def snapshot(
     Parameters
     ----------
     file
-        Where to write the snapshot; required without --rbac.
+        Where to write the snapshot file; required without --rbac.
     """
     from fairlead.cli.commands.snapshot_anonymous import rewrite, write_anonymised, write_texts
     from fairlead.cli.options.connection import kubeconfigs, read_cluster

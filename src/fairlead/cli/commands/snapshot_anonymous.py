@@ -138,7 +138,7 @@ def reveal_text(file: Path, source: str, key_file: Path) -> None:
     if not pseudonyms.recognizes(text):
         unknown = pseudonyms.unknown_in(text)
         shown = f"; not in it: {', '.join(unknown[:_UNKNOWN_SHOWN])}" if unknown else ""
-        other = "which may be the key of another snapshot"
+        other = "which may be the key of another dump"
         problem = f"has few or no pseudonyms of {key_file}, {other}{shown}"
         raise InputError(source, problem)
     with AtomicFile(file) as written:

@@ -66,11 +66,11 @@ def upgrade_check(
 ) -> int:
     """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
-    SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
-    directory of such files, or `-` for standard input. To read a running cluster instead, without
-    changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The answer lists disruption
-    budgets that never allow an eviction, pods that fit on no other node, and workloads that have no
-    ready pod for some time during the upgrade.
+    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
+    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
+    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The answer
+    lists disruption budgets that never allow an eviction, pods that fit on no other node, and
+    workloads that have no ready pod for some time during the upgrade.
 
     Try:
 

@@ -1,4 +1,4 @@
-"""The option --max-input, which limits the size of a snapshot."""
+"""The option --max-input, which limits the size of a dump."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def size(_: type, tokens: Sequence[Token]) -> int:
 MaxInput = Annotated[
     int | None,
     Parameter(
-        help="Refuse a snapshot, or a cluster, with more than SIZE bytes of objects. SIZE is a "
+        help="Refuse a dump, or a cluster, with more than SIZE bytes of objects. SIZE is a "
         "number of bytes such as 4Gi (default: 2Gi).",
         metavar="SIZE",
         converter=size,

@@ -164,5 +164,5 @@ def _refuse_unknown(
 ) -> None:
     kind, name = owner["kind"], owner["name"]
     if (kind, name) not in names and kind != NODE.kind:
-        problem = f"its {kind} {name} is not in the snapshot, and would create it again"
+        problem = f"its {kind} {name} is not in the dump, and would create it again"
         raise InputError(source, problem, object_name=pod.title)

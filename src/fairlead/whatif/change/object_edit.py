@@ -220,7 +220,7 @@ def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
     found = inventory.get(PRIORITY_CLASS, "", name)
     if found is None:
         known = [one.ref.name for one in inventory.of_kind(PRIORITY_CLASS)]
-        hint = known_names(name, known) if known else "the snapshot has none"
+        hint = known_names(name, known) if known else "the dump has none"
         raise InputError(PRIORITY, f"there is no PriorityClass {name}; {hint}")
     kept = ("uid", "resourceVersion", "creationTimestamp", "generation")
     meta = {key: part for key, part in found.value["metadata"].items() if key not in kept}
@@ -247,7 +247,7 @@ def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
     head = f"PriorityClass {name}: {old} becomes {value}. "
     if not pods:
         default = " without a class" if before.value.get("globalDefault") else " of this class"
-        return f"{head}No pod of the snapshot names it; pods{default} created from now on get it."
+        return f"{head}No pod of the dump names it; pods{default} created from now on get it."
     values = ", ".join(str(one) for one in sorted({pod.spec.priority for pod in pods}, key=str))
     keeps = "1 pod has it and keeps" if len(pods) == 1 else f"{len(pods):,} pods have it and keep"
     return (

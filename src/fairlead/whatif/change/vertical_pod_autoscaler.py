@@ -148,7 +148,7 @@ def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[Recommen
     vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
     read = [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
     if not any(form.recommendations for _, form in read):
-        where = f"namespace {namespace}" if namespace else "the snapshot"
+        where = f"namespace {namespace}" if namespace else "the dump"
         raise InputError(OPTION, f"{where} has no VerticalPodAutoscaler with a recommendation")
     controlling = _controlling(read)
     for manifest, form in read:

@@ -64,7 +64,7 @@ def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) 
         keys = ", ".join(one.title for one in found)
         raise InputError(option, f"{text} has several configurations; say which: {keys}")
     names = [one.title for one in known]
-    hint = known_names(text, names) if names else f"no ConfigMap of the snapshot has a {KIND}"
+    hint = known_names(text, names) if names else f"no ConfigMap of the dump has a {KIND}"
     raise InputError(option, f"there is no {KIND} in {text}; {hint}")
 
 

@@ -162,7 +162,7 @@ def _verdict(
 ) -> str:
     name, what = f"hpa/{view.metadata.namespace}/{view.metadata.name}", _reference(view)
     if target is None and not _is_custom(view):
-        return f"{name} scales nothing: {what} is not in the snapshot or has no replicas."
+        return f"{name} scales nothing: {what} is not in the dump or has no replicas."
     if failure := _failure(conditions, "AbleToScale"):
         return f"{name} does not scale {what}: {failure}."
     if target is None and "currentReplicas" not in view.status:
@@ -194,7 +194,7 @@ def _verdict_of_metrics(
 ) -> str:
     proposal, what = _highest(metrics), _reference(view)
     if proposal is None:
-        return f"has no metrics in the snapshot; {what} has {counted(replicas, 'replica')}."
+        return f"has no metrics in the dump; {what} has {counted(replicas, 'replica')}."
     unknown = [one.name for one in metrics if one.proposal is None]
     if unknown and proposal < replicas:
         # upstream: horizontal.go: computeReplicasForMetrics

@@ -20,7 +20,7 @@ from fairlead.whatif.input.listing import Bytes
 
 # 100,000 pods take 0.6 GB as compact JSON, and 1.8 GB with kubectl's indentation.
 BYTES_MAX: Final = 2 << 30
-HOW_TO_RAISE: Final = "for a snapshot, --max-input raises the limit"
+HOW_TO_RAISE: Final = "for a dump, --max-input raises the limit"
 # Called with the unit ("bytes", "objects"), the number read so far, and the total (0: unknown).
 OnRead = Callable[[str, int, int], None]
 

@@ -280,10 +280,10 @@ def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
 
 def _waiting(waiting: WaitingPodCounts) -> str:
     if waiting.placed:
-        text = f"{counted(waiting.placed, 'pending pod')} of the snapshot got a node first"
+        text = f"{counted(waiting.placed, 'pending pod')} of the dump got a node first"
         text += f"; {waiting.without_node:,} found none" if waiting.without_node else ""
     else:
-        text = f"{counted(waiting.without_node, 'pending pod')} of the snapshot found no node"
+        text = f"{counted(waiting.without_node, 'pending pod')} of the dump found no node"
     if waiting.preempted:
         text += f". {preemption_words(waiting.preempted, waiting.lost)}"
     return text if text.endswith(".") else f"{text}."

@@ -168,7 +168,7 @@ def pod_source(
     known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
     for one in found_in_file:
         if one.kind is STORAGE_CLASS and one.ref.name not in known:
-            problem = "is not in the snapshot; put this object into a file of the snapshot"
+            problem = "is not in the dump; put this object into a file of the dump"
             raise InputError(pod_file, problem, object_name=f"StorageClass {one.ref.name}")
     return new_pods_of_file(wanted[0], inventory, inventory)
 

@@ -100,7 +100,7 @@ def replay_audit_log(
             raise InputError(snapshot.source, problem)
         if len(later) < len(writes):
             earlier = counted(len(writes) - len(later), "write")
-            notes.append(f"Not replayed: {earlier} from before the snapshot was taken.")
+            notes.append(f"Not replayed: {earlier} from before the dump was taken.")
         writes = later
     return _followed(source, snapshot, writes, config, progress, notes)
 

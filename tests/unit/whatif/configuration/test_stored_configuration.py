@@ -56,7 +56,7 @@ def test_the_plugins_of_the_stored_configuration_are_named(ask):
 
 
 def test_a_name_that_matches_no_or_several_config_maps_is_refused(ask):
-    with pytest.raises(InputError, match="no ConfigMap of the snapshot has a KubeScheduler"):
+    with pytest.raises(InputError, match="no ConfigMap of the dump has a KubeScheduler"):
         ask(config="configmap/kube-system/scheduler")
     with pytest.raises(InputError, match="did you mean configmap/kube-system/scheduler/c"):
         ask(config_map(c=CONFIG), config="configmap/kube-system/schedular/c")

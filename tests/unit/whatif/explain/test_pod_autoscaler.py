@@ -278,7 +278,7 @@ def test_a_pods_default_request_counts(snapshot, make):
 
 def test_an_autoscaler_without_status_has_no_metrics(explained):
     verdict = (
-        "hpa/default/web has no metrics in the snapshot; Deployment default/web has 4 replicas."
+        "hpa/default/web has no metrics in the dump; Deployment default/web has 4 replicas."
     )
     assert explained(autoscaler()).verdict == verdict
 
@@ -287,7 +287,7 @@ def test_a_missing_target_is_named(explained):
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "gone"}
     answer = explained(autoscaler(percent(90), scaleTargetRef=reference))
     assert answer.verdict == (
-        "hpa/default/web scales nothing: Deployment default/gone is not in the snapshot or has no "
+        "hpa/default/web scales nothing: Deployment default/gone is not in the dump or has no "
         "replicas."
     )
 
@@ -328,7 +328,7 @@ def test_a_pod_with_scheduling_gates_is_not_placed(explained):
 )
 def test_an_invalid_status_has_no_metrics(explained, status):
     one = autoscaler() | {"status": status}
-    assert "has no metrics in the snapshot" in explained(one).verdict
+    assert "has no metrics in the dump" in explained(one).verdict
 
 
 @pytest.mark.parametrize("field", ["currentMetrics", "conditions", "currentReplicas"])

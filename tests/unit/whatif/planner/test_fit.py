@@ -113,7 +113,7 @@ def test_pending_pods_that_fit_nowhere_are_counted(snapshot, make):
     model = ClusterModel(read, SchedulerConfig())
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     answer = fit_answer(fit(model, source, NoProgress()), source, model, "dump", ())
-    assert answer.findings[1:] == ("1 pending pod of the snapshot found no node.",)
+    assert answer.findings[1:] == ("1 pending pod of the dump found no node.",)
 
 
 def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):
@@ -498,7 +498,7 @@ spec: {containers: [{name: c, image: i}]}
 
 def test_a_storage_class_of_the_file_must_be_in_the_snapshot(snapshot, make, write):
     path = str(write("pod.yaml", STORAGE))
-    with pytest.raises(InputError, match="StorageClass fast: is not in the snapshot"):
+    with pytest.raises(InputError, match="StorageClass fast: is not in the dump"):
         pod_source(path, None, "", Inventory(snapshot(make.node("n")).manifests))
     stated = next(yaml.safe_load_all(STORAGE))
     known = Inventory(snapshot(make.node("n"), stated).manifests)

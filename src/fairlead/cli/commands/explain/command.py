@@ -59,7 +59,7 @@ def explain(
         Parameter(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations with "
             "different seeds. In each simulation, the run times of the running pods are chosen at "
-            "random from --runtimes, or from the completed pods in the snapshot "
+            "random from --runtimes, or from the completed pods in the dump "
             "(docs/start-times.md). With 1 and without --runtimes, no start is estimated.",
             metavar="N",
             converter=integer,

@@ -117,10 +117,10 @@ def snapshot_and_target(
     has_source = snapshot is not None or connection.is_given
     if second is not None:
         if has_source:
-            raise InputError(second, "is one argument too many: the snapshot is given already")
+            raise InputError(second, "is one argument too many: the dump is given already")
         is_file = first == "-" or Path(first or "").exists()
         if not is_file and Path(second).exists():
-            problem = f"the snapshot comes first: fairlead explain {second} {first}"
+            problem = f"the dump comes first: fairlead explain {second} {first}"
             raise InputError("arguments", problem)
         return first, second
     if first is not None and apply and not has_source:

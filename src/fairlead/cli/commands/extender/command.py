@@ -43,7 +43,7 @@ def extender(
     The extender serves filter, prioritize, preempt and bind requests in kube-scheduler's format.
     Requests can contain whole nodes, or only the names of nodes (nodeCacheCapable). The extender
     runs the plugins that --config enables. Without --config, it runs only the plugins of --plugin;
-    with neither option, it runs the default plugins. Plugins see the objects in the snapshot, and
+    with neither option, it runs the default plugins. Plugins see the objects in the dump, and
     all nodes in the request.
 
     Try:

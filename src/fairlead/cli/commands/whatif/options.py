@@ -79,7 +79,7 @@ class ChangeOptions:
     apply_vpa: Annotated[
         bool,
         Parameter(
-            help="Set the container requests that the VerticalPodAutoscalers in the snapshot "
+            help="Set the container requests that the VerticalPodAutoscalers in the dump "
             "recommend.",
             negative=(),
         ),
@@ -250,7 +250,7 @@ class RunOptions:
         named(
             "DURATION",
             "Time from the binding of a pod until the pod is ready, such as 30s (default: the time "
-            "that pods of the same workload took in the snapshot; if it is not known, 1s).",
+            "that pods of the same workload took in the dump; if it is not known, 1s).",
         ),
     ] = ""
     kwok_stages: Annotated[
@@ -258,7 +258,7 @@ class RunOptions:
         repeatable(
             "FILE",
             "File with KWOK Stages, which set how long pods take to start, complete and be "
-            "deleted. Stages in the snapshot apply too (docs/scenarios.md).",
+            "deleted. Stages in the dump apply too (docs/scenarios.md).",
         ),
     ] = ()
     runtimes: Annotated[
@@ -268,7 +268,7 @@ class RunOptions:
             "YAML or CSV file with the run times of pods: how long a pod runs until it completes, "
             "by workload, image or label (docs/start-times.md). With this option, the answer "
             "estimates when pending pods start. Without this option, --seeds 20 makes the same "
-            "estimate from the completed pods in the snapshot.",
+            "estimate from the completed pods in the dump.",
         ),
     ] = None
     horizon: Annotated[
@@ -306,7 +306,7 @@ class RunOptions:
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
             help="Node autoscaler to run in both simulations; auto means the autoscaler that runs "
-            "in the snapshot's cluster."
+            "in the dump's cluster."
         ),
     ] = "off"
     load: Annotated[
@@ -340,7 +340,7 @@ class RunOptions:
         named(
             "FILE",
             "With --autoscale karpenter: file with NodePools and NodeOverlays, in addition to those"
-            " in the snapshot.",
+            " in the dump.",
         ),
     ] = None
     provision_time: ProvisionTimes = ()
@@ -361,7 +361,7 @@ class ComparisonOptions:
     ] = ()
     against_snapshot: Annotated[
         str | None,
-        named("FILE", "Make the same change in this second snapshot too, and compare the answers."),
+        named("FILE", "Make the same change in this second dump too, and compare the answers."),
     ] = None
     against_config: Annotated[
         str | None,

@@ -61,7 +61,7 @@ _NOT_ACTING: Final = (
     "simulates it."
 )
 KARPENTER_IDLE: Final = (
-    "The snapshot has NodePools of Karpenter, which is not simulated; --autoscale karpenter "
+    "The dump has NodePools of Karpenter, which is not simulated; --autoscale karpenter "
     "simulates it."
 )
 ADDS_NODES: Final = "would add nodes for pods that fit on no node"
@@ -160,7 +160,7 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     else:
         return ()
     hint = "fairlead whatif and fairlead fit simulate it with --autoscale auto"
-    return (f"The snapshot has {name}, which is not simulated here: it {effect}; {hint}.",)
+    return (f"The dump has {name}, which is not simulated here: it {effect}; {hint}.",)
 
 
 # --- the autoscaler in the dump ----------------------------------------------------------------

@@ -87,7 +87,7 @@ def karpenter_config(
             problem = f"no node has an instance type; {_HOW.format('instance-types')}"
             raise InputError(source, problem)
         names = ", ".join(one.name for one in types)
-        notes.append(f"Karpenter can create the instance types of the snapshot's nodes: {names}.")
+        notes.append(f"Karpenter can create the instance types of the dump's nodes: {names}.")
     else:
         types = read_instance_types(instance_type_file, nodes)
     if not all(one.has_price for one in types):
