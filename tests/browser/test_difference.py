@@ -215,3 +215,31 @@ def test_the_tooltip_of_any_node_stays_inside_the_window(page, outage, width):
         assert top >= 0
         assert right <= width
         assert bottom <= 768
+
+
+def test_the_places_of_displaced_pods_include_those_of_deleted_nodes(drawn):
+    """The pods of the deleted node were neither preempted nor evicted."""
+    page = drawn()
+    rows = page.js("[...document.querySelectorAll('#changes [role=tab] .amount')].length")
+    assert rows > 1
+    displaced = page.text('nav a[href="#changes"] .amount')
+    assert page.text("#changes .lead").startswith(f"Of {displaced} displaced pods, at the end: ")
+
+
+@pytest.mark.parametrize("width", [1280, 1366])
+def test_the_table_of_node_pools_fits_the_page(drawn, width):
+    page = drawn(width=width)
+    page.click("#tab-node_pools")
+    table = "document.querySelector('#panel-node_pools .scroll')"
+    assert page.js(f"{table}.scrollWidth <= {table}.clientWidth")
+
+
+def test_a_run_without_time_has_no_chart(page, tmp_path):
+    """Nothing happens after the cordon, so the run ends at once."""
+    path = tmp_path / "cordon.html"
+    change = ["--cordon", "worker-03", "--report", str(path)]
+    run(["whatif", str(STORE / "store.yaml"), *change])
+    page.open(path)
+    assert "The run ended at its start" in page.text("#timeline")
+    assert page.js("document.querySelectorAll('#timeline .chart').length") == 0
+    assert page.problems == []

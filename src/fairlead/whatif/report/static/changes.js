@@ -160,15 +160,23 @@ export function displacedPods({ preemptions, evictions, moved }) {
   return new Set(names.flat());
 }
 
-/** Where the displaced pods are at the end, so that the numbers on the tabs add up. */
+/**
+ * Where the displaced pods are at the end, so that the numbers on the tabs add up. A pod whose node
+ * was deleted is only in the table of moved pods.
+ */
 function changesLead({ preemptions, evictions, moved, nodes }) {
-  const displaced = [...preemptions.columns.victim, ...evictions.columns.pod];
-  if (!displaced.length) return moved.length ? "No pod was preempted or evicted." : null;
+  const ejected = preemptions.length + evictions.length;
   const places = new Map();
   for (const { columns, length } of [preemptions, evictions]) {
     const pods = columns.victim ?? columns.pod;
     for (let row = 0; row < length; row += 1) places.set(pods[row], [columns.node[row], columns.to[row]]);
   }
+  const again = ejected - places.size;
+  for (let row = 0; row < moved.length; row += 1) {
+    const { pod, from, to, how } = moved.columns;
+    if (how[row] === "displaced" && !places.has(pod[row])) places.set(pod[row], [from[row], to[row]]);
+  }
+  if (!places.size) return moved.length ? "No pod was displaced." : null;
   const known = new Set(nodes.name);
   const amounts = new Map();
   for (const [from, to] of places.values()) {
@@ -176,7 +184,6 @@ function changesLead({ preemptions, evictions, moved, nodes }) {
     amounts.set(where, (amounts.get(where) ?? 0) + 1);
   }
   const parts = [...amounts].sort((a, b) => b[1] - a[1]).map(([where, amount]) => `${count(amount)} ${where}`);
-  const again = displaced.length - places.size;
   const twice = again ? ` ${plural(again, "row is", "rows are")} about a pod displaced before.` : "";
   return `Of ${plural(places.size, "displaced pod")}, at the end: ${parts.join(", ")}.${twice}`;
 }

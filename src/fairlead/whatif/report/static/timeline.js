@@ -24,6 +24,11 @@ export function timelineSection(report, priorities, time) {
       nothing("No pod ran, waited, was preempted or evicted."),
     );
   }
+  // A running cluster still gets values; a finished run of no length has nothing to draw.
+  if (report.kind !== "live" && report.virtual_seconds === 0) {
+    const words = "The run ended at its start, because nothing remained to happen.";
+    return section("timeline", "Time line", null, nothing(words));
+  }
   return section("timeline", "Time line", lead, timelineCard(report, priorities, model, time));
 }
 

@@ -31,8 +31,8 @@ const TABLES = [
       { key: "cordoned", label: "Cordoned", kind: "count" },
       { key: "pods_without", label: "Pods before", kind: "count" },
       { key: "pods", label: "Pods", kind: "count" },
-      { key: "cpu", label: "CPU requested", kind: "text" },
-      { key: "memory", label: "Memory requested", kind: "text" },
+      { key: "cpu", label: "CPU requested", kind: "word" },
+      { key: "memory", label: "Memory requested", kind: "word" },
     ],
   },
   {
