@@ -517,3 +517,14 @@ def test_a_printed_report_is_light_expanded_and_as_wide_as_the_paper(page, repor
     page.js("dispatchEvent(new Event('afterprint'))")
     after = [page.js(shown), page.js(closed), page.js("document.querySelectorAll('tr').length")]
     assert (after[0], after[1]) == (before[0], before[1])
+
+
+def test_a_printed_table_does_not_break_short_names_of_nodes(page, reports):
+    """In a table with many columns, the columns of nodes have room for `worker-09` or `pending`."""
+    page.open(reports / "small.html", width=718)
+    page.js("dispatchEvent(new Event('beforeprint'))")
+    page.send("Emulation.setEmulatedMedia", media="print")
+    cells = "[...document.querySelectorAll('#panel-preemptions td.kind-node')]"
+    assert min(page.js(f"{cells}.map(e => e.clientWidth)")) >= 62
+    page.send("Emulation.setEmulatedMedia", media="")
+    page.js("dispatchEvent(new Event('afterprint'))")
