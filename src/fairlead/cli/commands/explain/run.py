@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,12 @@ from fairlead.cli.options.connection import ConnectionOptions, is_kubectl_plugin
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.console.progress_bar import ProgressBar
-from fairlead.cli.output.console.terminal import print_line, print_table, stdout_console
+from fairlead.cli.output.console.terminal import (
+    print_line,
+    print_table,
+    stdout_console,
+    table_width,
+)
 from fairlead.cli.output.refused_table import RefusedNode, print_refused
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.cli.output.start_time_summary import start_time_section
@@ -394,30 +400,60 @@ def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
 
 
 def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -> None:
-    plugins = [name for name in found.scores if found.weights.get(name)]
     names = [name for name, status in found.verdicts.items() if status is None]
     names.sort(key=lambda name: (-found.totals.get(name, 0), name))
-    rows = [
-        (
-            name,
-            str(found.totals.get(name, "")),
-            *(str(found.scores[plugin].get(name, "")) for plugin in plugins),
-            "equal" if name in found.best and len(found.best) > 1 else "",
-        )
-        for name in names
-    ]
-    headings = [f"{_spaced(plugin)} x{found.weights[plugin]}" for plugin in plugins]
-    columns = ("node", "total", *headings, " ")
-    title = f"feasible nodes ({len(rows):,}), scores 0..100 before weights"
-    if rows_max is not None and len(rows) > rows_max:
+    if not names:
+        return
+    title = f"feasible nodes ({len(names):,}), scores 0..100 before weights"
+    if rows_max is not None and len(names) > rows_max:
         rows_max = BEST_MAX  # so that the answer fits one screen
-    print_table(console, title, columns, rows, numbers=columns[1:-1], rows_max=rows_max)
-    if rows and found.skipped_scores:
-        print_line(
-            console,
-            f"Plugins without scores for this pod: {', '.join(found.skipped_scores)}",
-            "dim",
-        )
+    plugins = [name for name in found.scores if found.weights.get(name)]
+    same: list[str] = []
+    if len(names) > 1 and not _fits_scores(console, found, names[:rows_max], plugins):
+        same = [name for name in plugins if len(set(_scores(found, names[:rows_max], name))) == 1]
+        plugins = [name for name in plugins if name not in same]
+    if _fits_scores(console, found, names[:rows_max], plugins):
+        columns = ("node", "total", *(_heading(found, plugin) for plugin in plugins), " ")
+        scores = [_scores(found, names, plugin) for plugin in plugins]
+    else:
+        columns = ("node", "total", "score of each plugin x its weight", " ")
+        scores = [[_score_words(found, name, plugins) for name in names]]
+    totals = [str(found.totals.get(name, "")) for name in names]
+    equals = ["equal" if name in found.best and len(found.best) > 1 else "" for name in names]
+    rows = list(zip(names, totals, *scores, equals, strict=True))
+    numbers = columns[1 : 2 + len(plugins)] if len(scores) == len(plugins) else ("total",)
+    print_table(console, title, columns, rows, numbers=numbers, rows_max=rows_max)
+    if same:
+        words = _score_words(found, names[0], same)
+        print_line(console, f"Scores that are the same on each of these nodes: {words}", "dim")
+    if found.skipped_scores:
+        words = ", ".join(found.skipped_scores)
+        print_line(console, f"Plugins without scores for this pod: {words}", "dim")
+
+
+def _fits_scores(
+    console: Console, found: Evaluation, names: Sequence[str], plugins: Sequence[str]
+) -> bool:
+    """Return whether a table with a column for each of `plugins` breaks no word of a heading."""
+    longest = [max(_heading(found, plugin).split(), key=len) for plugin in plugins]
+    cells = [max(map(len, names)), *(5 for _ in (*longest, "total")), len("equal")]
+    return table_width(("node", "total", *longest, " "), cells) <= console.width
+
+
+def _heading(found: Evaluation, plugin: str) -> str:
+    return f"{_spaced(plugin)} x{found.weights[plugin]}"
+
+
+def _scores(found: Evaluation, names: Sequence[str], plugin: str) -> list[str]:
+    return [str(found.scores[plugin].get(name, "")) for name in names]
+
+
+def _score_words(found: Evaluation, node: str, plugins: Sequence[str]) -> str:
+    """Return the scores of `node`: `ImageLocality 0 x1, TaintToleration 100 x3`."""
+    return ", ".join(
+        f"{plugin} {found.scores[plugin].get(node, '')} x{found.weights[plugin]}"
+        for plugin in plugins
+    )
 
 
 def _spaced(plugin: str) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.table import Table
@@ -15,6 +16,7 @@ from fairlead.cli.output.result_file import discard_stdout
 from fairlead.whatif.input.error import one_line
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
+GAP: Final = 2  # spaces between the columns of a table
 _WIDTH_MAX: Final = 10_000  # rich fills lines with spaces, which takes memory
 
 
@@ -95,6 +97,12 @@ def print_line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(one_line(text), style=style))
 
 
+def table_width(columns: Sequence[str], cells: Sequence[int]) -> int:
+    """Return the width of a table with the headings `columns`; `cells` are the widths of cells."""
+    widths = (max(cell_len(column), width) for column, width in zip(columns, cells, strict=True))
+    return sum(widths) + GAP * (len(columns) - 1)
+
+
 def print_table(
     console: Console,
     title: str,
@@ -107,16 +115,28 @@ def print_table(
     """Print the first `rows_max` rows under `title`, and the number of further rows.
 
     If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are
-    the headings of right-aligned columns.
+    the headings of right-aligned columns. If the table is too wide, a heading that is wider than
+    the cells below it is wrapped first, so that the cells of other columns get the space.
     """
     if not rows:
         return
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in numbers else "left", overflow="fold")
-    for row in rows[:rows_max]:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
+    shown = [[one_line(cell) for cell in row] for row in rows[:rows_max]]
+    cells = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
+    is_wide = table_width(columns, cells) > console.width
+    table = Table(box=None, pad_edge=False)
+    for column, width in zip(columns, cells, strict=True):
+        is_number = column in numbers
+        least = max(width, *map(cell_len, column.split() or [column]))
+        table.add_column(
+            column,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            max_width=least if is_wide and not is_number else None,
+        )
+    for row in shown:
+        table.add_row(*map(Text, row))
     console.print()
+    print_line(console, title, "bold")
     console.print(table)
     if rows_max is not None and len(rows) > rows_max:
         print_line(console, f"... and {len(rows) - rows_max:,} more", style="dim")
