@@ -90,18 +90,6 @@ class CommandEntry:
 
 COMMANDS: Final = (
     CommandEntry(
-        "simulate",
-        "fairlead.cli.commands.simulate.command:simulate",
-        "Run a scenario in virtual time.",
-        "Exit status: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
-    ),
-    CommandEntry(
-        "sweep",
-        "fairlead.cli.commands.sweep.command:sweep",
-        "Run a scenario many times with varied fields or failures.",
-        "Exit status: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
-    ),
-    CommandEntry(
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
@@ -154,6 +142,18 @@ COMMANDS: Final = (
         "rebalance",
         "fairlead.cli.commands.rebalance:rebalance",
         "Propose pod moves that make room or even out nodes.",
+    ),
+    CommandEntry(
+        "simulate",
+        "fairlead.cli.commands.simulate.command:simulate",
+        "Run a scenario in virtual time.",
+        "Exit status: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
+    ),
+    CommandEntry(
+        "sweep",
+        "fairlead.cli.commands.sweep.command:sweep",
+        "Run a scenario many times with varied fields or failures.",
+        "Exit status: 0 success; 2 bad input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
         "replay",
