@@ -357,3 +357,10 @@ def test_a_terminated_command_leaves_no_unfinished_file(tmp_path):
     finally:
         signal.signal(signal.SIGTERM, before)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("module", ["fairlead", "fairlead.cli"])
+def test_the_package_runs_as_a_module(module):
+    command = [sys.executable, "-m", module, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == __version__

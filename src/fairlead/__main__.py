@@ -1,0 +1,7 @@
+"""Lets `python -m fairlead` run the command `fairlead`."""
+
+from __future__ import annotations
+
+from fairlead.cli.main import main
+
+main()
