@@ -6,6 +6,7 @@ Names and reasons come from users' dumps and are printed as plain text, never as
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from rich.console import Console
 
@@ -35,6 +36,8 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment
 
+_BETWEEN: Final = "   "  # between two counts
+
 
 def print_simulation(
     experiment: Experiment, outcome: RunOutcome, console: Console | None = None
@@ -46,7 +49,8 @@ def print_simulation(
     print_line(console, _run_line(experiment.source, experiment.seed, outcome))
     if experiment.followed.words:
         print_line(console, experiment.followed.words)
-    print_line(console, _counts_of_outcome(outcome, len(moved)), "bold")
+    for line in _lines_of_counts(outcome, len(moved), console.width):
+        print_line(console, line, "bold")
     if outcome.outage is not None:
         _print_sections(console, outage_sections(outcome, outcome.outage))
     _print_sections(console, [rolling_drains(outcome.drains, start)])
@@ -101,7 +105,8 @@ def _run_line(source: str, seed: int, outcome: RunOutcome) -> str:
     return " · ".join(parts)
 
 
-def _counts_of_outcome(outcome: RunOutcome, moved: int) -> str:
+def _lines_of_counts(outcome: RunOutcome, moved: int, width: int) -> list[str]:
+    """Return the counts as lines of at most `width` characters; no count is split."""
     counts = {
         "placed": len(outcome.placed()),
         "pending": len(outcome.pending()),
@@ -111,11 +116,14 @@ def _counts_of_outcome(outcome: RunOutcome, moved: int) -> str:
         "moved": moved,
         "PDBs breached": len(outcome.pdb_breaches),
     }
-    return _in_line(counts)
-
-
-def _in_line(counts: dict[str, int]) -> str:
-    return "   ".join(f"{name} {count:,}" for name, count in counts.items())
+    lines: list[str] = []
+    for name, count in counts.items():
+        text = f"{name} {count:,}"
+        if lines and len(lines[-1]) + len(_BETWEEN) + len(text) <= width:
+            lines[-1] += _BETWEEN + text
+        else:
+            lines.append(text)
+    return lines
 
 
 def _rows_of(outcome: RunOutcome) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:

@@ -27,14 +27,31 @@ events:
 
 
 @pytest.fixture
-def text(tmp_path):
+def printed(tmp_path):
+    """Returns the summary at a width."""
     path = tmp_path / "s.yaml"
     path.write_text(SCENARIO)
     experiment = experiment_of(str(path), read_scenario(str(path)))
-    screen = io.StringIO()
-    console = Console(file=screen, width=100, highlight=False, emoji=False)
-    print_simulation(experiment, run_experiment(experiment, "", NoProgress()).outcome, console)
-    return screen.getvalue()
+    outcome = run_experiment(experiment, "", NoProgress()).outcome
+
+    def print_at(width):
+        screen = io.StringIO()
+        console = Console(file=screen, width=width, highlight=False, emoji=False)
+        print_simulation(experiment, outcome, console)
+        return screen.getvalue()
+
+    return print_at
+
+
+@pytest.fixture
+def text(printed):
+    return printed(100)
+
+
+def test_no_count_is_split_between_two_lines(printed):
+    assert (
+        "placed 2   pending 37   completed 0   preempted 0   evicted 0   moved 0\nPDBs breached 0\n"
+    ) in printed(80)
 
 
 def test_the_title_is_text_on_one_line(text):
