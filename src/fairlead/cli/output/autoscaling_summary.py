@@ -10,7 +10,7 @@ from rich.console import Console
 
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.screen import Rank, Section, rows_of
-from fairlead.cli.output.console.terminal import print_line
+from fairlead.cli.output.console.terminal import print_item, print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import (
@@ -69,12 +69,12 @@ def _print_autoscaling(
     # groups without a change come last, because the list may be cut off
     groups = sorted(outcome.groups, key=lambda one: one.added + one.removed == 0)
     for group in rows_of(groups, count):
-        print_line(console, _group_line(outcome, group, start))
+        print_item(console, _group_line(outcome, group, start))
     if len(outcome.groups) > count + 1:
-        print_line(console, f"- … and {len(outcome.groups) - count:,} more groups")
+        print_item(console, f"… and {len(outcome.groups) - count:,} more groups")
     for name, machines in outcome.undelivered.items():
         noun = "machine" if machines == 1 else "machines"
-        print_line(console, f"- {name}: {machines:,} {noun} not delivered for lack of capacity")
+        print_item(console, f"{name}: {machines:,} {noun} not delivered for lack of capacity")
     waits = None if without_change is None else without_change.waits
     _print_waiting(console, run.waits, waits, count)
     _print_reasons(console, "pods that trigger no scale-up", outcome.waiting, count)
@@ -97,15 +97,15 @@ def pod_autoscalers(run: RunOutcome) -> Section:
         print_line(console, "")
         print_line(console, title, "bold")
         for one in rows_of(acted, count):
-            print_line(console, _autoscaler_line(one, run.started_at))
+            print_item(console, _autoscaler_line(one, run.started_at))
         if len(acted) > count + 1:
-            print_line(console, f"- … and {len(acted) - count:,} more workloads")
+            print_item(console, f"… and {len(acted) - count:,} more workloads")
 
     return Section("HorizontalPodAutoscalers", len(acted), show, Rank.CAUSES, most=_SHOWN_MAX)
 
 
 def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
-    line = f"- {one.autoscaler}: {one.target} {one.replicas_before:,} → {one.replicas or 0:,}"
+    line = f"{one.autoscaler}: {one.target} {one.replicas_before:,} → {one.replicas or 0:,}"
     line += f", between {one.lowest:,} and {one.highest:,} (limits {one.minimum:,} and "
     last = for_readers(one.changes[-1].at - start)
     number = len(one.changes)
@@ -132,7 +132,7 @@ def _spent(outcome: AutoscalingOutcome) -> str:
 
 def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant) -> str:
     own = [one for one in outcome.transitions if one.group == group.group]
-    line = f"- {group.group}: {group.before:,} → {group.after:,} nodes"
+    line = f"{group.group}: {group.before:,} → {group.after:,} nodes"
     if group.maximum is not None:
         line += f" ({group.minimum:,} to {group.maximum:,})"
     for came, word in ((True, "added"), (False, "removed")):
@@ -162,10 +162,10 @@ def _print_waiting(
     workloads = waiting_times_by_workload(waits)
     shown = rows_of(workloads, count if count > _SHOWN_MAX else min(count, _WORKLOADS_MAX))
     for workload, one in shown:
-        print_line(console, f"- {workload}: {_waiting(one)}")
+        print_item(console, f"{workload}: {_waiting(one)}")
     hidden = len(workloads) - len(shown)
     if hidden > 0:
-        print_line(console, f"- … and {counted(hidden, 'more workload')}")
+        print_item(console, f"… and {counted(hidden, 'more workload')}")
 
 
 def _waiting(found: WaitingTimes) -> str:
@@ -191,6 +191,6 @@ def _print_reasons(console: Console, title: str, reasons: Mapping[str, str], mos
     for why, count in shown:
         first = next(name for name, reason in reasons.items() if reason == why)
         others = f" and {count - 1:,} more" if count > 1 else ""
-        print_line(console, f"- {first}{others}: {why}")
+        print_item(console, f"{first}{others}: {why}")
     if hidden := len(ordered) - len(shown):
-        print_line(console, f"- … and {hidden:,} more reasons")
+        print_item(console, f"… and {hidden:,} more reasons")

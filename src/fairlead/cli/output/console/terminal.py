@@ -16,6 +16,7 @@ from fairlead.cli.output.result_file import discard_stdout
 from fairlead.whatif.input.error import one_line
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
+_BULLET: Final = "- "
 GAP: Final = 2  # spaces between the columns of a table
 _WIDTH_MAX: Final = 10_000  # rich fills lines with spaces, which takes memory
 
@@ -95,6 +96,14 @@ def stderr_console() -> Console:
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print `text` as one line."""
     console.print(Text(one_line(text), style=style))
+
+
+def print_item(console: Console, text: str) -> None:
+    """Print `text` as an item of a list; the item's further lines are indented."""
+    lines = Text(one_line(text)).wrap(console, max(console.width - len(_BULLET), 1))
+    for number, line in enumerate(lines):
+        line.rstrip()
+        console.print(Text(_BULLET if number == 0 else " " * len(_BULLET)).append_text(line))
 
 
 def table_width(columns: Sequence[str], cells: Sequence[int]) -> int:

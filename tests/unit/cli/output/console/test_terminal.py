@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.cli.output.console.terminal import (
     WIDTH_WITHOUT_TERMINAL,
+    print_item,
     print_line,
     print_table,
     stdout_console,
@@ -44,3 +45,9 @@ def test_no_line_ends_with_a_space(forced, monkeypatch, capsys):
         "", "pods", "name           why", "web-0          no room", "a-longer-name",
         "a sentence that is longer than a line of", "this terminal", "unfinished ",
     ]  # fmt: skip
+
+
+def test_the_further_lines_of_an_item_are_indented(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "20")
+    print_item(stdout_console(), "shop/web: 2 → 9, between 4 and 36")
+    assert capsys.readouterr().out.splitlines() == ["- shop/web: 2 → 9,", "  between 4 and 36"]
