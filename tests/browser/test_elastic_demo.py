@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.browser.conftest import Page
 
+pytestmark = pytest.mark.needs("chromium")
+
 REPORT = Path(__file__).parents[2] / "examples" / "elastic" / "report.py"
 
 

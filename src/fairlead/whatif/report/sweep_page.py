@@ -26,6 +26,19 @@ svg rect { fill: var(--fill); }
 svg line { stroke: var(--over); stroke-width: 1.5; }
 svg line.median { stroke: var(--ink-2); stroke-dasharray: 3 3; }
 a { color: var(--accent); }
+/* In a narrow window, the name, the histogram and the worst case have lines of their own. */
+@media (max-width: 760px) {
+  .measures, .measures tbody { display: block; }
+  .measures tr { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); }
+  .measures tr > * { padding-inline: 6px; border: 0; }
+  .measures tr + tr { border-top: 1px solid var(--line); }
+  .measures td:first-child { font-weight: 600; }
+  .measures td:is(:nth-child(1), :nth-child(6), :nth-child(7)) { grid-column: 1 / -1; }
+  .measures th:is(:nth-child(1), :nth-child(6), :nth-child(7)) { display: none; }
+  .measures td:empty { display: none; }
+  .measures td:nth-child(7)::before { content: "most with "; color: var(--ink-2); }
+  .measures svg { width: 100%; }
+}
 """
 
 
@@ -71,7 +84,7 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
         '<th class="number">95%</th><th class="number">most</th>'
         "<th>cases by value (dashed: median; line: 95%)</th><th>case with the most</th></tr>"
     )
-    return f"<table>\n{head}\n{chr(10).join(rows)}\n</table>"
+    return f'<table class="measures">\n{head}\n{chr(10).join(rows)}\n</table>'
 
 
 def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
