@@ -26,7 +26,7 @@ from fairlead.cli.output.console.screen import (
     rows_of,
     table_section,
 )
-from fairlead.cli.output.console.terminal import print_line, stdout_console
+from fairlead.cli.output.console.terminal import print_facts, print_line, stdout_console
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import known_outage, outage_sections, rolling_drains
 from fairlead.cli.output.pod_summary import (
@@ -156,7 +156,7 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
         answer.scheduler_words,
         counted(changed.choices_among_equals, "tie broken at random", "ties broken at random"),
     ]
-    _print_words(console, " · ".join(facts), "dim")
+    print_facts(console, facts, "dim")
     if answer.releases.words:
         print_line(console, answer.releases.words)
     _print_rest(console, answer.without.rest)

@@ -6,14 +6,13 @@ Names and reasons come from users' dumps and are printed as plain text, never as
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.screen import Section
-from fairlead.cli.output.console.terminal import print_line, stdout_console
+from fairlead.cli.output.console.terminal import print_facts, print_line, stdout_console
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
 from fairlead.cli.output.pod_summary import deleted_claims
@@ -36,8 +35,6 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.run.experiment import Experiment
 
-_BETWEEN: Final = "   "  # between two counts
-
 
 def print_simulation(
     experiment: Experiment, outcome: RunOutcome, console: Console | None = None
@@ -46,11 +43,10 @@ def print_simulation(
     console = console or stdout_console()
     start, moved = outcome.started_at, moves_within(outcome)
     print_line(console, experiment.title, "bold")
-    print_line(console, _run_line(experiment.source, experiment.seed, outcome))
+    print_facts(console, _run_facts(experiment.source, experiment.seed, outcome))
     if experiment.followed.words:
         print_line(console, experiment.followed.words)
-    for line in _lines_of_counts(outcome, len(moved), console.width):
-        print_line(console, line, "bold")
+    print_facts(console, _counts_of_outcome(outcome, len(moved)), "bold", separator="   ")
     if outcome.outage is not None:
         _print_sections(console, outage_sections(outcome, outcome.outage))
     _print_sections(console, [rolling_drains(outcome.drains, start)])
@@ -92,9 +88,9 @@ def _print_notes(console: Console, outcome: RunOutcome) -> None:
 # --- lines -------------------------------------------------------------------------------------
 
 
-def _run_line(source: str, seed: int, outcome: RunOutcome) -> str:
+def _run_facts(source: str, seed: int, outcome: RunOutcome) -> list[str]:
     span = for_readers(seconds(outcome.virtual_seconds))
-    parts = [
+    return [
         source,
         counted(len(outcome.nodes), "node"),
         counted(len(outcome.pods), "pod"),
@@ -102,11 +98,9 @@ def _run_line(source: str, seed: int, outcome: RunOutcome) -> str:
         f"seed {seed}",
         counted(outcome.choices_among_equals, "tie broken at random", "ties broken at random"),
     ]
-    return " · ".join(parts)
 
 
-def _lines_of_counts(outcome: RunOutcome, moved: int, width: int) -> list[str]:
-    """Return the counts as lines of at most `width` characters; no count is split."""
+def _counts_of_outcome(outcome: RunOutcome, moved: int) -> list[str]:
     counts = {
         "placed": len(outcome.placed()),
         "pending": len(outcome.pending()),
@@ -116,14 +110,7 @@ def _lines_of_counts(outcome: RunOutcome, moved: int, width: int) -> list[str]:
         "moved": moved,
         "PDBs breached": len(outcome.pdb_breaches),
     }
-    lines: list[str] = []
-    for name, count in counts.items():
-        text = f"{name} {count:,}"
-        if lines and len(lines[-1]) + len(_BETWEEN) + len(text) <= width:
-            lines[-1] += _BETWEEN + text
-        else:
-            lines.append(text)
-    return lines
+    return [f"{name} {count:,}" for name, count in counts.items()]
 
 
 def _rows_of(outcome: RunOutcome) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:

@@ -106,6 +106,23 @@ def print_item(console: Console, text: str) -> None:
         console.print(Text(_BULLET if number == 0 else " " * len(_BULLET)).append_text(line))
 
 
+def print_facts(
+    console: Console, facts: Sequence[str], style: str = "", separator: str = " · "
+) -> None:
+    """Print `facts` in as few lines as possible; a line is only broken between two facts.
+
+    A further line begins with the separator, without its spaces.
+    """
+    lines: list[str] = []
+    for fact in (one_line(one, len(one)) for one in facts):
+        if lines and cell_len(lines[-1] + separator + fact) <= console.width:
+            lines[-1] += separator + fact
+        else:
+            lines.append(separator.lstrip() + fact if lines else fact)
+    for line in lines:
+        console.print(Text(line, style=style))
+
+
 def table_width(columns: Sequence[str], cells: Sequence[int]) -> int:
     """Return the width of a table with the headings `columns`; `cells` are the widths of cells."""
     widths = (max(cell_len(column), width) for column, width in zip(columns, cells, strict=True))

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead.cli.output.console.terminal import (
     WIDTH_WITHOUT_TERMINAL,
+    print_facts,
     print_item,
     print_line,
     print_table,
@@ -51,3 +52,12 @@ def test_the_further_lines_of_an_item_are_indented(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "20")
     print_item(stdout_console(), "shop/web: 2 → 9, between 4 and 36")
     assert capsys.readouterr().out.splitlines() == ["- shop/web: 2 → 9,", "  between 4 and 36"]
+
+
+def test_facts_are_not_split_between_lines(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "32")
+    print_facts(stdout_console(), ["dump.yaml", "12 nodes", "default scheduler", "seed 0"])
+    assert capsys.readouterr().out.splitlines() == [
+        "dump.yaml · 12 nodes",
+        "· default scheduler · seed 0",
+    ]
