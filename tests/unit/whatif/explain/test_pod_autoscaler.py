@@ -277,9 +277,7 @@ def test_a_pods_default_request_counts(snapshot, make):
 
 
 def test_an_autoscaler_without_status_has_no_metrics(explained):
-    verdict = (
-        "hpa/default/web has no metrics in the dump; Deployment default/web has 4 replicas."
-    )
+    verdict = "hpa/default/web has no metrics in the dump; Deployment default/web has 4 replicas."
     assert explained(autoscaler()).verdict == verdict
 
 
