@@ -17,7 +17,11 @@ from fairlead.apiserver.kind import NODE, POD
 from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
-from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.cluster_change import (
+    ChangeScript,
+    ClusterChange,
+    script_of_change,
+)
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.conditions import Conditions
@@ -116,7 +120,7 @@ def experiments_of(
         if is_same
         else with_batch(changed, new, changed.steps),
         script.drain,
-        (*script.notes, *([order] if order else []), *_zone_notes(change, without)),
+        (*script.notes, *([order] if order else []), *_zone_notes(script, without)),
         kubelets,
         is_rescheduled=bool(change.reschedule),
     )
@@ -150,13 +154,18 @@ class _ScriptMaker(Struct, frozen=True):
         return script.steps
 
 
-def _zone_notes(change: ClusterChange, without: Experiment) -> Iterator[str]:
-    """Yield a note that an autoscaler may create nodes in a zone that fails."""
-    if change.failures.fail_zone and (without.autoscaler or without.karpenter):
-        yield (
-            "An autoscaler may still create working nodes in a zone that fails. In a "
-            "scenario, the event out-of-capacity prevents this."
-        )
+def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:
+    """Yield a note about each zone in which `script` lets an autoscaler create no nodes."""
+    if without.autoscaler is None and without.karpenter is None:
+        return
+    name = "Cluster Autoscaler" if without.karpenter is None else "Karpenter"
+    for step in script.steps:
+        if step.capacity_outage is not None:
+            labels = ",".join(f"{k}={v}" for k, v in step.capacity_outage.labels.items())
+            yield (
+                f"While zone {step.what} is down, {name} gets no machines there; "
+                f"--fail-node {labels} fails only the zone's present nodes."
+            )
 
 
 def _without_change(

@@ -20,6 +20,7 @@ from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "result-schema.json"
+ZONE = "topology.kubernetes.io/zone"
 GROUPS = {
     "node-groups": [{"name": "general", "min": 1, "max": 4, "labels": {"pool": "a"}, "price": 0.5}]
 }
@@ -103,18 +104,79 @@ def test_a_node_that_a_user_deletes_is_not_removed_by_the_autoscaler(snapshot, m
     assert (gone.node, gone.came, gone.reason) == ("b", False, "Deleted")
 
 
-@pytest.mark.parametrize(("autoscaler", "notes"), [("cluster-autoscaler", 1), ("off", 0)])
-def test_a_note_says_that_an_autoscaler_may_use_a_failed_zone(
-    snapshot, make, write, autoscaler, notes
-):
-    zone = {"topology.kubernetes.io/zone": "z"}
-    groups = str(write("groups.yaml", json.dumps(GROUPS))) if notes else ""
-    found = what_if(
-        snapshot(make.node("a", pool="a", **zone), make.node("b", pool="a")),
-        ClusterChange(failures=Failures(fail_zone=("z",))),
-        Conditions(autoscale=AutoscaleOptions(autoscaler, groups)),
+@pytest.fixture
+def fail_zone(snapshot, make, write):
+    """Returns the answer if one of two full nodes, which are in zones z-a and z-b, fails.
+
+    The node groups have no nodes yet; new nodes in z-a are cheaper.
+    """
+
+    def ask(failures, lasts="", zones=("z-a", "z-b"), scale=()):
+        size = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+        stated = [
+            {
+                "name": zone,
+                "min": 0,
+                "max": 3,
+                "labels": {"pool": zone},
+                "price": {"z-a": 0.2, "z-b": 0.3}[zone],
+                "template": {"labels": {ZONE: zone}, "capacity": size, "allocatable": size},
+            }
+            for zone in zones
+        ]
+        content = {"node-groups": stated, "flags": {"expander": "price"}}
+        path = str(write("groups.yaml", json.dumps(content)))
+        return what_if(
+            snapshot(
+                *(make.node(f"node-{zone}", **{ZONE: zone}) for zone in ("z-a", "z-b")),
+                make.workload(replicas=2, cpu="3"),
+            ),
+            ClusterChange(failures=failures, lasts=lasts, scale=scale),
+            Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", path)),
+        )
+
+    return ask
+
+
+def test_no_node_is_created_in_a_failed_zone(fail_zone):
+    """The group of the failed zone is cheaper, so it is tried first, and backs off."""
+    found = fail_zone(Failures(fail_zone=("z-a",)))
+    autoscaling = found.changed.autoscaling
+    [came] = [one for one in autoscaling.transitions if one.came]
+    assert came.group == "z-b"
+    assert autoscaling.undelivered == {"z-a": 1}
+    assert {one.name: one.zone for one in found.changed.nodes}[came.node] == "z-b"
+    [note] = [one for one in found.changed.notes if "zone z-a is down" in one]
+    assert note == (
+        "While zone z-a is down, Cluster Autoscaler gets no machines there; "
+        f"--fail-node {ZONE}=z-a fails only the zone's present nodes."
     )
-    assert sum("out-of-capacity" in note for note in found.changed.notes) == notes
+
+
+def test_a_failed_zone_has_capacity_again_when_it_returns(fail_zone):
+    """The third pod waits for the end of the outage and of the group's backoff."""
+    failures = Failures(fail_zone=("z-a",))
+    found = fail_zone(failures, lasts="3m", zones=("z-a",), scale=("deploy/web=3",))
+    autoscaling = found.changed.autoscaling
+    [came] = [one for one in autoscaling.transitions if one.came]
+    assert came.group == "z-a"
+    assert came.at - found.changed.started_at > 5 * 60 * 10**9
+    assert autoscaling.undelivered == {"z-a": 1}
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        Failures(fail_node=(f"{ZONE}=z-a",)),
+        Failures(fail_fraction=("100%@z-a",)),
+        Failures(fail_zone=("z-a",), how="not-ready"),
+    ],
+    ids=["nodes", "fraction", "condition"],
+)
+def test_if_only_nodes_fail_new_nodes_can_be_created_in_their_zone(fail_zone, failures):
+    autoscaling = fail_zone(failures).changed.autoscaling
+    assert {one.group for one in autoscaling.transitions if one.came} == {"z-a"}
+    assert autoscaling.undelivered == {}
 
 
 def test_pods_of_a_removed_node_are_evicted(snapshot, make, write):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fairlead.engine.core.instant import to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -454,3 +455,41 @@ def test_karpenter_is_off_unless_an_option_enables_it() -> None:
     listing = {"apiVersion": "v1", "kind": "List", "items": [pool(), node("n1")]}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
     assert KARPENTER_IDLE in what_if(snapshot, ClusterChange()).without.notes
+
+
+def zone_of_new_nodes(answer: WhatIfAnswer) -> set[str]:
+    """Return the zones of the nodes that Karpenter added because of the change."""
+    return {one.zone for one in answer.changed.nodes if one.name.startswith("default-")}
+
+
+def test_karpenter_creates_no_nodes_in_a_failed_zone(tmp_path: Path) -> None:
+    """Both zones have the same price, so the first offering is in the failed zone z-a."""
+    other = node("n2")
+    other["metadata"]["labels"]["topology.kubernetes.io/zone"] = "z-b"
+    keeping = pool(disruption={"consolidateAfter": "Never"})
+    objects = [keeping, node("n1"), other, web(4)]
+    found = ask(tmp_path, objects, ClusterChange(failures=Failures(fail_zone=("z-a",))))
+    assert zone_of_new_nodes(found) == {"z-b"}
+    assert any(
+        "While zone z-a is down, Karpenter gets no mach" in one for one in found.changed.notes
+    )
+    only_node = Failures(fail_node=("topology.kubernetes.io/zone=z-a",))
+    found = ask(tmp_path, objects, ClusterChange(failures=only_node))
+    assert zone_of_new_nodes(found) == {"z-a"}
+
+
+def test_karpenter_waits_for_a_failed_zone_that_pods_need(tmp_path: Path) -> None:
+    """The third pod waits until the zone is back and its offerings are tried again."""
+    needs = {"topology.kubernetes.io/zone": "z-a"}
+    workload = web(2)
+    workload["spec"]["template"]["spec"]["nodeSelector"] = needs
+    objects = [pool(), node("n1"), node_claim("n1"), workload]
+    change = ClusterChange(
+        failures=Failures(fail_zone=("z-a",)), lasts="4m", scale=("deploy/web=3",)
+    )
+    found = ask(tmp_path, objects, change)
+    [came] = [one for one in found.changed.autoscaling.transitions if one.came]
+    after = to_seconds(came.at - found.changed.started_at)
+    assert 4 * 60 < after < (4 + 3) * 60 + 20
+    assert found.changed.autoscaling.undelivered == {"default": 2}
+    assert zone_of_new_nodes(found) == {"z-a"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs
 
@@ -21,6 +22,11 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
     end: DurationNs | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
+
+    def starting(self, elapsed: DurationNs) -> CapacityOutage:
+        """Return the outage with times that count from `elapsed` ns after the start of the run."""
+        end = None if self.end is None else elapsed + self.end
+        return replace(self, begin=elapsed + self.begin, end=end)
 
     def is_active(self, elapsed: DurationNs) -> bool:
         """Return whether the outage is in effect `elapsed` ns after the start of the run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -12,13 +13,19 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands as make
 from fairlead.whatif.snapshot.manifest import Manifest
 
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
+else:
+    CapacityOutage = Any  # few runs have an autoscaler; help() evaluates the annotations
+
 
 class ScriptedStep(Struct, frozen=True):
     """Commands that are performed together, `after` nanoseconds after the change begins.
 
     `source` and `what` name the option or scenario field in error messages. If an autoscaler acts,
-    `commands_for` returns the commands for the nodes that exist when the step is performed.
-    `commands_for` raises InputError if a named node is gone; then `commands` are performed.
+    `commands_for` returns the commands for the nodes that exist when the step is performed. It
+    raises InputError if a named node is gone; then `commands` are performed. `capacity_outage` is
+    an outage of the autoscaler's provider; its times count from the step.
     """
 
     after: DurationNs
@@ -26,6 +33,7 @@ class ScriptedStep(Struct, frozen=True):
     source: str
     what: str
     commands_for: Callable[[Sequence[Json]], tuple[Command, ...]] | None = None
+    capacity_outage: CapacityOutage | None = None
 
     @classmethod
     def creating(cls, after: DurationNs, manifest: Manifest) -> ScriptedStep:

@@ -27,6 +27,7 @@ from fairlead.whatif.run.recorders.job_recorder import (
 )
 
 if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
     from fairlead.engine.autoscaling.karpenter.controller import Karpenter
     from fairlead.engine.batch.controller import Batch
@@ -57,6 +58,12 @@ class RunControllers(Struct, frozen=True):
         if self.karpenter is not None and self.karpenter.is_waiting():
             return True
         return self.autoscaler is not None and self.autoscaler.is_waiting(now)
+
+    def add_outage(self, outage: CapacityOutage) -> None:
+        """Add an outage of the provider of the autoscaler, if there is an autoscaler."""
+        for one in (self.autoscaler, self.karpenter):
+            if one is not None:
+                one.add_outage(outage)
 
     def next_end(self) -> Instant | None:
         """Return the next time at which a pod or a Job ends by itself; None if none does."""

@@ -409,6 +409,8 @@ class ExperimentRun:
         skipped. Raises InputError if the store refuses another command.
         """
         self._done += 1
+        if step.capacity_outage is not None:
+            self._controllers.add_outage(step.capacity_outage.starting(now - self._start))
         for command in self._commands_of(step, store):
             if isinstance(command, CreateObject):
                 self._create(step, command.manifest, store, now)

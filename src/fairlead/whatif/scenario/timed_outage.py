@@ -13,7 +13,11 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.node_outage.node_selection import (
+    fraction_of_nodes,
+    labels_of_zone,
+    zone_nodes,
+)
 from fairlead.whatif.change.node_outage.outage import STOPPED, Outage, flapping, read_behaviour
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -73,6 +77,7 @@ def outage_of(
 ) -> Outage:
     """Return the outage that begins at `at`, permanent if `lasts` is None. Raises InputError."""
     nodes, how = failure.nodes(where)
+    is_zone = failure.event.fail_zone is not None
     if lasts == 0:
         problem = "an outage of length 0 has no effect"
         raise InputError(where.source, problem, field=f"{where.field}.for")
@@ -83,4 +88,5 @@ def outage_of(
         at=at,
         lasts=lasts,
         behaviour=how,
+        zone=labels_of_zone(nodes, failure.inventory) if is_zone else {},
     )

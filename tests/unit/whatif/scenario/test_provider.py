@@ -122,6 +122,19 @@ def test_an_outage_without_an_end_lasts(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("settings", "undelivered"),
+    [(CLUSTER_AUTOSCALER, {"group-zone-a": 1}), (KARPENTER, {})],
+    ids=["ca", "karpenter"],
+)
+@pytest.mark.parametrize("how", [{}, {"how": "paused"}], ids=["stopped", "paused"])
+def test_no_node_is_created_in_a_failed_zone(tmp_path, settings, undelivered, how):
+    event = {"at": "30s", "fail-zone": "zone-a", "for": "4m", **how}
+    finished = run(tmp_path, settings, event)
+    assert new_node(finished)[0] == "zone-b"
+    assert finished.outcome.autoscaling.undelivered == undelivered
+
+
+@pytest.mark.parametrize(
     ("settings", "group"), [(CLUSTER_AUTOSCALER, "group-zone-a"), (KARPENTER, "default")]
 )
 def test_provision_times_are_set_for_all_groups_or_for_one(tmp_path, settings, group):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
     SimulatedProvider,
@@ -290,7 +291,11 @@ class ClusterAutoscaler:
             if why.blocking is not None:
                 yield created_at(why.blocking.pod) + timeout + 1
 
-    # --- inspection ------------------------------------------------------------------------
+    # --- provider, and inspection ----------------------------------------------------------
+
+    def add_outage(self, outage: CapacityOutage) -> None:
+        """Add an outage of the provider; its times count from the start of the run."""
+        self._provider.add_outage(outage)
 
     @property
     def groups(self) -> list[NodeGroupSpec]:

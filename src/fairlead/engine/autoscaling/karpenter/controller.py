@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unstructured
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
@@ -116,6 +117,10 @@ class Karpenter:
     def price_of(self, claim: NodeClaim) -> float:
         """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
         return self._claims.price_of(claim)
+
+    def add_outage(self, outage: CapacityOutage) -> None:
+        """Add an outage of the provider; its times count from the start of the run."""
+        self._claims.add_outage(outage)
 
     def pods_without_node(self) -> dict[str, str]:
         """Return the pods for which Karpenter creates no node, each with the reason.

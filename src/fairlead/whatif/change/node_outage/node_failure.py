@@ -9,7 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.node_outage.node_selection import (
+    fraction_of_nodes,
+    labels_of_zone,
+    zone_nodes,
+)
 from fairlead.whatif.change.node_outage.outage import (
     STOPPED,
     Outage,
@@ -84,12 +88,12 @@ class Failures(Struct, frozen=True, kw_only=True):
 
     def _outages(self, inventory: Inventory, seed: int) -> Iterator[Outage]:
         how = read_behaviour("--how", self.how) if self.how else STOPPED
-        chosen = [
-            *(("--fail-zone", text, zone_nodes) for text in self.fail_zone),
-            *(("--fail-node", text, _named) for text in self.fail_node),
-        ]
-        for option, text, choose in chosen:
-            yield _outage(option, text, choose(option, text, inventory), how)
+        for text in self.fail_zone:
+            nodes = zone_nodes("--fail-zone", text, inventory)
+            zone = labels_of_zone(nodes, inventory)
+            yield replace(_outage("--fail-zone", text, nodes, how), zone=zone)
+        for text in self.fail_node:
+            yield _outage("--fail-node", text, inventory.nodes("--fail-node", text), how)
         for text in self.fail_fraction:
             nodes = fraction_of_nodes("--fail-fraction", text, inventory, seed)
             yield _outage("--fail-fraction", text, nodes, how)
@@ -100,10 +104,6 @@ class Failures(Struct, frozen=True, kw_only=True):
 def option_duration(option: str, text: str) -> DurationNs | None:
     """Return the duration `text` of `option`; None if `text` is "". Raises InputError."""
     return field_duration(option, "", text) if text else None
-
-
-def _named(option: str, text: str, inventory: Inventory) -> list[str]:
-    return inventory.nodes(option, text)
 
 
 def _outage(option: str, text: str, nodes: list[str], how: str) -> Outage:

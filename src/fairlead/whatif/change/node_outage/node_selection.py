@@ -9,7 +9,9 @@ A fraction is rounded to the nearest number of nodes, but is at least one node.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from functools import partial
 from typing import Final
 
 from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
@@ -42,6 +44,29 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
     known = known_names(zone, names) if names else _NO_ZONES
     problem = f"there is no zone {zone}" if zone.strip() else "the name of the zone is missing"
     raise InputError(source, f"{problem}; {known}")
+
+
+def labels_of_zone(nodes: Iterable[str], inventory: Inventory) -> dict[str, str]:
+    """Return the labels that mark new nodes of the zone to which all `nodes` belong.
+
+    This is the zone label. If several regions have a zone of that name, the label of the region is
+    added. Returns {} if `nodes` is empty.
+    """
+    found = [one for one in map(partial(inventory.get, NODE, ""), nodes) if one is not None]
+    if not found:
+        return {}
+    region, zone = _region_and_zone(found[0])
+    in_zone = (one for one in inventory.of_kind(NODE) if _region_and_zone(one)[1] == zone)
+    is_ambiguous = any(_region_and_zone(one)[0] != region for one in in_zone)
+    keys = ((ZONE, BETA_ZONE), (REGION, BETA_REGION)) if is_ambiguous else ((ZONE, BETA_ZONE),)
+    # New nodes have the beta label only if the present nodes do not have the current label.
+    labels, values = found[0].labels or {}, (zone, region)
+    pairs = zip(keys, values, strict=False)
+    chosen = {
+        next((one for one in known if labels.get(one) == value), ""): value
+        for known, value in pairs
+    }
+    return {key: value for key, value in chosen.items() if key}
 
 
 def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:

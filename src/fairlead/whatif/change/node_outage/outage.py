@@ -7,10 +7,10 @@ The only direct effect is a change of the annotation `fairlead.dev/kubelet` of e
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
@@ -21,8 +21,13 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 
+if TYPE_CHECKING:
+    from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
+
 STOPPED: Final = str(Mode.STOPPED)
 RUNNING: Final = str(Mode.RUNNING)
+# In a zone whose nodes fail in one of these ways, the cloud cannot start machines either.
+_WITHOUT_CAPACITY: Final = (Mode.STOPPED, Mode.PAUSED)
 FLAP_TIMES: Final = "60s/120s"
 
 
@@ -31,7 +36,7 @@ class Outage(Struct, frozen=True, kw_only=True):
 
     `at` (ns) counts from the start of the run. `lasts` (ns) is None for a permanent outage. The
     behaviour RUNNING ends earlier outages. `source` and `what` name the option or scenario field in
-    error messages.
+    error messages. If a whole zone fails, `zone` contains the labels of the zone's nodes.
     """
 
     source: str
@@ -40,6 +45,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     at: DurationNs = 0
     lasts: DurationNs | None = None
     behaviour: str = STOPPED
+    zone: Mapping[str, str] = field(default_factory=dict)
 
     def steps(self) -> Iterator[ScriptedStep]:
         """Yield the step that starts the outage and, if `lasts` is set, the step that ends it."""
@@ -49,7 +55,21 @@ class Outage(Struct, frozen=True, kw_only=True):
     def begin(self) -> ScriptedStep:
         """Return the step that starts the outage."""
         begin = tuple(self.affecting(node) for node in self.nodes)
-        return ScriptedStep(self.at, begin, self.source, self.what)
+        return ScriptedStep(
+            self.at, begin, self.source, self.what, capacity_outage=self._capacity_outage()
+        )
+
+    def _capacity_outage(self) -> CapacityOutage | None:
+        """Return the period in which the cloud delivers no machines, as the whole zone is down.
+
+        Return None if not a whole zone fails, or if its machines only behave badly.
+        """
+        if not self.zone or parse_kubelet_behaviour(self.behaviour).mode not in _WITHOUT_CAPACITY:
+            return None
+        # Imported only if it is needed: most outages are outages of single nodes.
+        from fairlead.engine.autoscaling.capacity_outage import CapacityOutage  # noqa: PLC0415
+
+        return CapacityOutage(end=self.lasts, labels=self.zone)
 
     def affecting(self, node: str) -> Command:
         """Return the command that gives the kubelet of `node` the behaviour of the outage."""

@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.whatif.change.node_outage.node_selection import fraction_of_nodes, zone_nodes
+from fairlead.whatif.change.node_outage.node_selection import (
+    fraction_of_nodes,
+    labels_of_zone,
+    zone_nodes,
+)
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -47,6 +51,24 @@ def test_a_region_distinguishes_zones_with_equal_names():
     assert zone_nodes("--fail-zone", "s/a", found) == ["n2"]
     with pytest.raises(InputError, match="a is in several regions; say which: r/a, s/a"):
         zone_nodes("--fail-zone", "a", found)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        pytest.param({"n1": {REGION: "r", ZONE: "a"}}, {ZONE: "a"}, id="the zone is enough"),
+        pytest.param({"n1": {BETA_ZONE: "a"}}, {BETA_ZONE: "a"}, id="an old cluster"),
+        pytest.param({"n1": {BETA_ZONE: "a", ZONE: "a"}}, {ZONE: "a"}, id="both labels"),
+        pytest.param({"n1": {BETA_ZONE: "a", ZONE: "b"}}, {BETA_ZONE: "a"}, id="other value"),
+        pytest.param(
+            {"n1": {REGION: "r", ZONE: "a"}, "n2": {REGION: "s", ZONE: "a"}},
+            {REGION: "r", ZONE: "a"},
+            id="two zones of one name",
+        ),
+    ],
+)
+def test_new_nodes_of_a_zone_are_marked_by_its_label(nodes, expected):
+    assert labels_of_zone(["n1"], cluster(**nodes)) == expected
 
 
 def test_a_node_with_invalid_zone_labels_is_in_no_zone():

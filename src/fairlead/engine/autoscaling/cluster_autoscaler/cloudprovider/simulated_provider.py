@@ -212,7 +212,7 @@ class SimulatedProvider:
         the run. `cloud_provider` is upstream's name of the provider, which determines `gpu_label`.
         """
         self.gpu_label = _GPU_LABELS.get(cloud_provider, _GPU_PRODUCT_LABEL)
-        self._outages = outages
+        self._outages = list(outages)
         self.undelivered: dict[str, int] = {}  # failed machines by group
         self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
         self._seed = seed
@@ -223,6 +223,10 @@ class SimulatedProvider:
         self._made: set[str] = set()  # the machines whose Nodes this provider created
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self.commands: list[Command] = []
+
+    def add_outage(self, outage: CapacityOutage) -> None:
+        """Add an outage to those of the constructor."""
+        self._outages.append(outage)
 
     # --- CloudProvider ---------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from fairlead.api.objects import Node, Taint
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType, Offering
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
@@ -125,6 +126,10 @@ class NodeClaimLifecycle:
     def check_conditions(self, now: Instant) -> None:
         """Schedule a check at `now` of the conditions of all changed NodeClaims."""
         self._conditions_at = now
+
+    def add_outage(self, outage: CapacityOutage) -> None:
+        """Add an outage of the provider; its times count from the start of the run."""
+        self._machines.add_outage(outage)
 
     # --- launch --------------------------------------------------------------------------------
 

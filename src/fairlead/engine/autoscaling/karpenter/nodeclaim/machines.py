@@ -23,6 +23,7 @@ from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import (
     INITIALIZED_CONDITION,
     LAUNCHED,
@@ -77,11 +78,16 @@ class Machines:
         The times of the configured outages are relative to `start`, the start of the run.
         """
         self._config = config
+        self._outages = list(config.outages)
         self._offerings = offerings
         self._seed = seed
         self._start = start
         self._count = 0
         self._due: dict[str, Instant] = {}
+
+    def add_outage(self, outage: CapacityOutage) -> None:
+        """Add an outage to the configured ones."""
+        self._outages.append(outage)
 
     def launch(
         self, request: NodeClaimRequest, taken: Container[str], now: Instant
@@ -117,7 +123,7 @@ class Machines:
         Marks all offerings before this one as unavailable. Returns None if outages affect all
         offerings.
         """
-        active = [one for one in self._config.outages if one.is_active(now - self._start)]
+        active = [one for one in self._outages if one.is_active(now - self._start)]
         pool = claim.node_pool
         for instance_type, offering in launches:
             launched = _launched(claim, instance_type, offering, now)
