@@ -153,6 +153,24 @@ def test_no_node_is_created_in_a_failed_zone(fail_zone):
     )
 
 
+def test_a_group_of_several_zones_uses_the_zones_that_work(snapshot, make):
+    """The group of EKS has three zones; the nodes that replace a failed zone are in the others."""
+    size = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    nodes = [
+        make.node(f"n-{zone}", **{"eks.amazonaws.com/nodegroup": "w", ZONE: zone}) for zone in "abc"
+    ]
+    for node in nodes:
+        node["status"]["capacity"] = node["status"]["allocatable"] = size
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=3, cpu="3")),
+        ClusterChange(failures=Failures(fail_zone=("a",)), scale=("deploy/web=4",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler")),
+    )
+    new = [one.zone for one in found.changed.nodes if "-new-" in one.name]
+    assert sorted(new) == ["b", "c"]
+    assert not found.difference.pending
+
+
 def test_a_failed_zone_has_capacity_again_when_it_returns(fail_zone):
     """The third pod waits for the end of the outage and of the group's backoff."""
     failures = Failures(fail_zone=("z-a",))

@@ -7,7 +7,7 @@ the same lasting taints and the same labels, except labels about one node or its
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -40,6 +40,7 @@ POOL_LABELS: Final = (
 
 _ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
 _ZONE_SUFFIX: Final = "/zone"
+_AWS_ZONE_ID: Final = "topology.k8s.aws/zone-id"
 _KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
 _INDIVIDUAL: Final = frozenset((REGION, BETA_REGION, HOSTNAME))
 _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
@@ -111,6 +112,30 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
     """
     local = (one for one in topology if labels.get(one) == node and one not in MACHINE_FACTS)
     return tuple(dict.fromkeys((HOSTNAME, *local)))
+
+
+def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
+    """Return a template for each zone of `nodes` other than the zone of the first node.
+
+    The templates have the properties of the first node, with the zone labels of a node in the
+    template's zone.
+    """
+    model = node_template(nodes[0])
+    kept = _without_zone(model["metadata"]["labels"])
+    found: dict[str, Json] = {}
+    for node in nodes:
+        labels = node["metadata"].get("labels") or {}
+        zone = labels.get(ZONE) or labels.get(BETA_ZONE) or ""
+        if zone not in found:
+            others = _without_zone(labels)
+            own = {key: value for key, value in labels.items() if key not in others}
+            found[zone] = {**model, "metadata": {"labels": {**kept, **own}}}
+    return tuple(found.values())[1:]
+
+
+def _without_zone(labels: Mapping[str, str]) -> dict[str, str]:
+    left_out = {*zone_labels(labels), _AWS_ZONE_ID}
+    return {key: value for key, value in labels.items() if key not in left_out}
 
 
 def node_template(node: Json) -> Json:

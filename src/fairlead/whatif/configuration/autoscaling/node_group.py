@@ -42,6 +42,7 @@ from fairlead.whatif.snapshot.node_pool import (
     EKS_NODE_GROUP,
     GKE_NODE_POOL,
     node_template,
+    other_zones,
 )
 
 # (provider, label with the name of the node's group, label that divides the group further)
@@ -274,6 +275,7 @@ def _of_labels(
                 labels=labels,
                 annotations=annotations,
                 template=node_template(group[0]),
+                other_zones=other_zones(group),
                 provider_name=full,
             )
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
-from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
@@ -37,7 +37,7 @@ from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly, field_duration
-from fairlead.whatif.snapshot.node_pool import node_template
+from fairlead.whatif.snapshot.node_pool import node_template, other_zones
 
 Quantities = dict[str, str | int | float]
 
@@ -178,7 +178,14 @@ def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) ->
         out_of_capacity=tuple(_outages(path, where, group)),
         overrides=group.options,
     )
-    return replace(spec, template=_template_in(path, where, group, spec, nodes))
+    if group.template is not None:
+        return replace(spec, template=_stated_template(path, where, group, group.template))
+    wanted = group.labels.items()
+    members = [one for one in nodes if wanted <= (one["metadata"].get("labels") or {}).items()]
+    if not members:
+        problem = "no node has these labels, so a template is needed"
+        raise InputError(path, problem, field=where)
+    return replace(spec, template=node_template(members[0]), other_zones=other_zones(members))
 
 
 def _duration(source: str, field: str, value: str | float | None, usual: DurationNs) -> DurationNs:
@@ -199,21 +206,11 @@ def _outages(
         yield after, after + (field_duration(path, f"{field_name}.for", span.lasts) or 0)
 
 
-def _template_in(
-    path: str, where: str, group: NodeGroupForm, spec: NodeGroupSpec, nodes: Iterable[Json]
-) -> Json:
+def _stated_template(path: str, where: str, group: NodeGroupForm, stated: NodeTemplateForm) -> Json:
     """Return the template of new nodes of `group`, which is the field `where` of the file `path`.
 
-    If the file contains no template, it is made from the first of `nodes` with the group's labels.
-    Raises InputError if there is neither, or if the template is not valid.
+    `stated` is the template in the file. Raises InputError if it is not valid.
     """
-    stated = group.template
-    if stated is None:
-        for node in nodes:
-            if spec.owns(decode_as(Node, without_nulls(node))):
-                return node_template(node)
-        problem = "no node has these labels, so a template is needed"
-        raise InputError(path, problem, field=where)
     template: Json = {
         "metadata": {"labels": {**stated.labels, **group.labels}},
         "spec": {"taints": stated.taints} if stated.taints else {},

@@ -161,8 +161,11 @@ def _machine_kinds(found: Autoscaling) -> Iterator[tuple[int, tuple[str, Mapping
     if found.karpenter is not None:
         yield from enumerate(_offered(found.karpenter))
     elif found.config is not None:
-        for number, spec in enumerate(found.config.groups):
-            yield number, (spec.id, spec.node_labels)
+        yield from enumerate(
+            (spec.id, spec.labels_of(template))
+            for spec in found.config.groups
+            for template in spec.templates or ({},)
+        )
 
 
 def _offered(config: KarpenterConfig) -> Iterator[tuple[str, Mapping[str, str]]]:

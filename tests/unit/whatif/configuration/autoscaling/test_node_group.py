@@ -55,6 +55,23 @@ def test_a_gke_pool_is_one_group_per_zone(of_labels):
     assert limits(found) == [("p-a", 1, 100), ("p-b", 1, 100)]
 
 
+def test_a_group_of_several_zones_has_a_template_for_each_zone(of_labels):
+    """New nodes are like the first node, with all zone labels of a node in their zone."""
+    ebs, aws = "topology.ebs.csi.aws.com/zone", "topology.k8s.aws/zone-id"
+    pool = {"eks.amazonaws.com/nodegroup": "w"}
+    found = of_labels(
+        *(
+            {**pool, "disk": disk, ZONE: zone, ebs: zone, aws: f"id-{zone}"}
+            for disk, zone in (("ssd", "a"), ("ssd", "a"), ("hdd", "b"), ("ssd", "c"))
+        )
+    )
+    [group] = found.config.groups
+    assert [one["metadata"]["labels"] for one in group.templates] == [
+        {**pool, "disk": "ssd", ZONE: zone, ebs: zone, aws: f"id-{zone}"} for zone in "abc"
+    ]
+    assert all(one["status"] == group.template["status"] for one in group.other_zones)
+
+
 def test_a_note_states_assumed_limits(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig"})
     assert found.notes == (
@@ -347,6 +364,17 @@ def test_a_group_without_a_price_beside_a_group_with_a_price_is_named(found, mak
     [note] = notes(priced, other)
     assert note.startswith("No price is known for the nodes of other; ")
     assert notes(priced) == notes(other) == ()
+
+
+def test_a_group_of_a_file_has_the_zones_of_its_nodes(found, make, write):
+    nodes = [make.node(f"n{zone}", pool="a", **{ZONE: zone}) for zone in "ab"]
+    other = make.node("other", pool="b", **{ZONE: "c"})
+    file = str(write("g.yaml", json.dumps({"node-groups": [GROUP]})))
+    config = read_autoscaling(
+        AutoscaleOptions("cluster-autoscaler", file), found(other, *nodes)
+    ).config
+    [group] = config.groups
+    assert [one["metadata"]["labels"][ZONE] for one in group.templates] == ["a", "b"]
 
 
 def test_without_a_template_the_first_node_of_a_group_is_the_template(of_file):

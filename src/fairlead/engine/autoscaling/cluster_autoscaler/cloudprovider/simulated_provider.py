@@ -6,11 +6,16 @@
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The exact
 time depends on the seed, the group, and the machine's number in the group. While a group is out of
 capacity, or a CapacityOutage affects its nodes, its new machines fail.
+
+A group of several zones keeps its zones balanced, as Auto Scaling groups of AWS and scale sets of
+Azure do: a new machine is created in the zone with the fewest machines of the group. Zones without
+capacity are left out.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
@@ -25,7 +30,7 @@ from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.well_known_label import HOSTNAME
+from fairlead.api.well_known_label import BETA_ZONE, HOSTNAME, ZONE
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     CREATING,
@@ -64,8 +69,9 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
-    empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
-    is the price of one node per hour. `out_of_capacity` contains the periods in which the provider
+    empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. If the
+    group has several zones, `other_zones` contains a Node for each further zone. `price` is the
+    price of one node per hour. `out_of_capacity` contains the periods in which the provider
     cannot create nodes of the group, as (begin, end) in ns since the start of the run. `overrides`
     are autoscaling options of this group by flag name. `dependents` are the CSINode and the
     ResourceSlices that are created with a new node. `provider_name` is the cloud provider's name
@@ -78,6 +84,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     template: Json | None = None
+    other_zones: tuple[Json, ...] = ()
     price: float | None = None
     provision_time: DurationNs = PROVISION_TIME
     deletion_time: DurationNs = DELETION_TIME
@@ -88,8 +95,17 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def node_labels(self) -> dict[str, str]:
-        """The labels that all new nodes of the group have."""
-        metadata = (self.template or {}).get("metadata") or {}
+        """The labels of new nodes in the first zone of the group."""
+        return self.labels_of(self.template or {})
+
+    @property
+    def templates(self) -> tuple[Json, ...]:
+        """A Node as JSON for each zone of the group; () if nothing is known about the nodes."""
+        return () if self.template is None else (self.template, *self.other_zones)
+
+    def labels_of(self, template: Json) -> dict[str, str]:
+        """Return the labels of new nodes that are made from `template`."""
+        metadata = template.get("metadata") or {}
         return {**(metadata.get("labels") or {}), **self.labels}
 
     def owns(self, node: Node) -> bool:
@@ -219,6 +235,7 @@ class SimulatedProvider:
         self._start = start
         self._names: dict[str, str] = {}  # names of Nodes by providerID
         self._of_machine: dict[str, str] = {}
+        self._zones: dict[str, str] = {}  # the zones of machines
         self._gone: set[str] = set()
         self._made: set[str] = set()  # the machines whose Nodes this provider created
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
@@ -273,6 +290,7 @@ class SimulatedProvider:
                 self._gone.discard(provider_id)  # a Node of that name may have been deleted before
                 group.machines[provider_id] = Instance(provider_id)
                 group.target += 1
+                self._zones[provider_id] = _zone_of(node.metadata.labels)
         return node
 
     def _is_machine(self, provider_id: str) -> bool:
@@ -307,12 +325,15 @@ class SimulatedProvider:
         name, provider_id = self._next_name(group)
         self._of_machine[provider_id] = group.id
         group.machines[provider_id] = Instance(provider_id, CREATING)
-        if not self._delivers(group.spec, now - self._start):
+        templates = self._available(group.spec, now - self._start)
+        if not templates:
             self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
             return
+        template = self._in_smallest_zone(group, templates)
+        self._zones[provider_id] = _zone_of(group.spec.labels_of(template))
         machine = crc32(group.id.encode()) << 32 | group.created
         due = now + registration_time(group.spec.provision_time, self._seed, machine)
-        self._timers.add(due, partial(self._register, group, provider_id, name))
+        self._timers.add(due, partial(self._register, group, provider_id, name, template))
 
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
         """Return (Node name, providerID) for a new machine. No other Node or machine has this name.
@@ -327,11 +348,27 @@ class SimulatedProvider:
             if provider_id not in self._names:
                 return name, provider_id
 
-    def _delivers(self, spec: NodeGroupSpec, elapsed: DurationNs) -> bool:
+    def _available(self, spec: NodeGroupSpec, elapsed: DurationNs) -> list[Json]:
+        """Return the templates of the zones in which the provider has capacity for the group.
+
+        A group without templates has one empty template.
+        """
         if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
-            return False
+            return []
         active = [one for one in self._outages if one.is_active(elapsed)]
-        return not any(one.affects(spec.id, spec.node_labels) for one in active)
+        return [
+            template
+            for template in spec.templates or ({},)
+            if not any(one.affects(spec.id, spec.labels_of(template)) for one in active)
+        ]
+
+    def _in_smallest_zone(self, group: SimulatedNodeGroup, templates: Sequence[Json]) -> Json:
+        """Return the template of the zone with the fewest machines of `group`, else the first."""
+        if len(templates) == 1:
+            return templates[0]
+        machines = Counter(self._zones.get(one, "") for one in group.machines)
+        spec = group.spec
+        return min(templates, key=lambda one: machines[_zone_of(spec.labels_of(one))])
 
     def _fail(self, group: SimulatedNodeGroup, provider_id: str, _now: Instant) -> None:
         if provider_id in group.machines:
@@ -339,7 +376,12 @@ class SimulatedProvider:
             self.undelivered[group.id] = self.undelivered.get(group.id, 0) + 1
 
     def _register(
-        self, group: SimulatedNodeGroup, provider_id: str, name: str, now: Instant
+        self,
+        group: SimulatedNodeGroup,
+        provider_id: str,
+        name: str,
+        template: Json,
+        now: Instant,
     ) -> None:
         """Create the Node of a machine, unless the machine was deleted in the meantime.
 
@@ -349,9 +391,8 @@ class SimulatedProvider:
         if provider_id not in group.machines or group.spec.template is None:
             return
         group.machines[provider_id] = Instance(provider_id)
-        template = group.spec.template
         metadata, status = template.get("metadata") or {}, template.get("status") or {}
-        labels = {**group.spec.node_labels, HOSTNAME: name}
+        labels = {**group.spec.labels_of(template), HOSTNAME: name}
         annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
         starting = starting_condition(format_timestamp(now))
         manifest = {
@@ -410,3 +451,7 @@ class SimulatedProvider:
         """Change the state of all machines whose change is due at `now`."""
         for event in self._timers.pop_due(now):
             event(now)
+
+
+def _zone_of(labels: Mapping[str, str]) -> str:
+    return labels.get(ZONE) or labels.get(BETA_ZONE, "")

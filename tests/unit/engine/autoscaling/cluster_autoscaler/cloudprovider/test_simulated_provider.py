@@ -7,6 +7,7 @@ import pytest
 from fairlead.api.codec import decode_as
 from fairlead.api.node_start import is_starting
 from fairlead.api.objects import Node
+from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     ProviderError,
 )
@@ -119,6 +120,37 @@ def test_a_machine_fails_if_the_provider_has_no_capacity():
     assert [machine.error.code for machine in group.instances()] == ["STOCKOUT"]
     group.increase_size(1, seconds(60))
     assert len(registered(one)) == 1
+
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def zoned(**fields):
+    """Return a provider whose group has the zones x, y and z."""
+    x, *others = ({**TEMPLATE, "metadata": {"labels": {ZONE: zone}}} for zone in "xyz")
+    return provider(template=x, other_zones=tuple(others), **fields)
+
+
+def zones_of(created):
+    return sorted(manifest["metadata"]["labels"][ZONE] for _, manifest in created)
+
+
+def test_a_group_of_several_zones_stays_balanced():
+    one = zoned()
+    metadata = {"name": "n", "labels": {"pool": "a", ZONE: "y"}}
+    one.adopt(view({"apiVersion": "v1", "kind": "Node", "metadata": metadata}))
+    one.node_groups()[0].increase_size(3, 0)
+    assert zones_of(registered(one)) == ["x", "x", "z"]
+
+
+def test_a_group_of_several_zones_uses_the_zones_with_capacity():
+    one = zoned()
+    one.add_outage(CapacityOutage(end=seconds(60), labels={ZONE: "x"}))
+    one.node_groups()[0].increase_size(3, 0)
+    assert zones_of(registered(one)) == ["y", "y", "z"]
+    assert one.undelivered == {}
+    one.node_groups()[0].increase_size(1, seconds(61))
+    assert zones_of(registered(one)) == ["x"]
 
 
 def test_a_node_deleted_by_others_lowers_the_target_size():
