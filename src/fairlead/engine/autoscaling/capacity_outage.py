@@ -15,13 +15,15 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
 
     The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It
     affects machines of the node group or NodePool `group` ("" for any) if the labels of their Nodes
-    include all `labels`.
+    include all `labels`. If `stops_machines` is set, the place of the machines is down: machines
+    that are being created do not become Nodes before the end.
     """
 
     begin: DurationNs = 0
     end: DurationNs | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     group: str = ""
+    stops_machines: bool = False
 
     def starting(self, elapsed: DurationNs) -> CapacityOutage:
         """Return the outage with times that count from `elapsed` ns after the start of the run."""
@@ -37,3 +39,10 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
         return self.group in ("", group) and all(
             labels.get(key) == value for key, value in self.labels.items()
         )
+
+    def stops(self, group: str, labels: Mapping[str, str], elapsed: DurationNs) -> bool:
+        """Return whether the outage stops a machine that is being created.
+
+        The machine is in `group`, its Node would have `labels`, and the run began `elapsed` ns ago.
+        """
+        return self.stops_machines and self.is_active(elapsed) and self.affects(group, labels)

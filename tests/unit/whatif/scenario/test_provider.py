@@ -134,6 +134,28 @@ def test_no_node_is_created_in_a_failed_zone(tmp_path, settings, undelivered, ho
     assert finished.outcome.autoscaling.undelivered == undelivered
 
 
+@pytest.mark.parametrize("settings", [CLUSTER_AUTOSCALER, KARPENTER], ids=["ca", "karpenter"])
+def test_a_machine_that_starts_in_a_failing_zone_appears_when_the_zone_returns(tmp_path, settings):
+    event = {"at": "1m30s", "fail-zone": "zone-a", "for": "3m"}
+    finished = run(tmp_path, settings, event)
+    zone, _ = new_node(finished)
+    [waited] = [one for one in finished.outcome.waits if one.until != one.since]
+    assert zone == "zone-a"
+    assert to_seconds(waited.until - waited.since) > 3 * 60
+
+
+@pytest.mark.parametrize("settings", [CLUSTER_AUTOSCALER, KARPENTER], ids=["ca", "karpenter"])
+def test_a_machine_that_does_not_register_is_replaced_after_fifteen_minutes(tmp_path, settings):
+    """upstream: --max-node-provision-time; Karpenter's liveness controller."""
+    event = {"at": "1m30s", "fail-zone": "zone-a"}
+    finished = run(tmp_path, settings, event)
+    *_, came = [one for one in finished.outcome.autoscaling.transitions if one.came]
+    [node] = [one for one in finished.store.list(NODE) if one["metadata"]["name"] == came.node]
+    assert node["metadata"]["labels"][ZONE] == "zone-b"
+    after = to_seconds(came.at - finished.outcome.started_at)
+    assert 16 * 60 < after < 19 * 60
+
+
 @pytest.mark.parametrize(
     ("settings", "group"), [(CLUSTER_AUTOSCALER, "group-zone-a"), (KARPENTER, "default")]
 )

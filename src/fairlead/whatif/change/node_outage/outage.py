@@ -69,7 +69,7 @@ class Outage(Struct, frozen=True, kw_only=True):
         # Imported only if it is needed: most outages are outages of single nodes.
         from fairlead.engine.autoscaling.capacity_outage import CapacityOutage  # noqa: PLC0415
 
-        return CapacityOutage(end=self.lasts, labels=self.zone)
+        return CapacityOutage(end=self.lasts, labels=self.zone, stops_machines=True)
 
     def affecting(self, node: str) -> Command:
         """Return the command that gives the kubelet of `node` the behaviour of the outage."""

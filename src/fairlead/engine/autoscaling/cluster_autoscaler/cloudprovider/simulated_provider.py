@@ -385,14 +385,25 @@ class SimulatedProvider:
     ) -> None:
         """Create the Node of a machine, unless the machine was deleted in the meantime.
 
-        If the group has no template, no Node is created. The node's kubelet makes the Node Ready
-        at the end of the provision time (`api.node_start`).
+        If the group has no template, no Node is created. If an outage stops the machine, the Node
+        is created at the end of the outage. The node's kubelet makes the Node Ready at the end of
+        the provision time (`api.node_start`).
         """
         if provider_id not in group.machines or group.spec.template is None:
             return
+        labels, elapsed = group.spec.labels_of(template), now - self._start
+        stopped = [one for one in self._outages if one.stops(group.id, labels, elapsed)]
+        if stopped:
+            # Cluster Autoscaler deletes the machine if it does not register in time.
+            ends = [one.end for one in stopped]
+            if None not in ends:
+                due = self._start + max(end for end in ends if end is not None)
+                register = partial(self._register, group, provider_id, name, template)
+                self._timers.add(due, register)
+            return
         group.machines[provider_id] = Instance(provider_id)
         metadata, status = template.get("metadata") or {}, template.get("status") or {}
-        labels = {**group.spec.labels_of(template), HOSTNAME: name}
+        labels[HOSTNAME] = name
         annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
         starting = starting_condition(format_timestamp(now))
         manifest = {

@@ -61,6 +61,7 @@ from fairlead.engine.core.stimulus import FailureReason
 
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _CREATED_BY_USER: Final = "Created by a user"
+_NOT_REGISTERED: Final = "registration_timeout"
 _EXPIRED: Final = "Expired"
 _NO_CAPACITY: Final = (
     "insufficient capacity, all requested instance types were unavailable during launch"
@@ -213,12 +214,27 @@ class NodeClaimLifecycle:
         """Create the Nodes of the machines that are ready at `now`."""
         for name in self._machines.ready(now):
             claim = self._context.cluster.node_claims.get(name)
-            if claim is not None:
+            if claim is not None and not self._is_stopped(claim, now):
                 self._context.commands.extend(
                     self._dependents_of(claim.metadata.labels).creations(name)
                 )
                 self._context.commands.append(node_of(claim, now, self._node_info))
                 self._made.add(name)
+
+    def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
+        """Return whether an outage stops the machine of `claim`, whose Node would appear now.
+
+        The Node appears when the outage ends. If this takes too long, the NodeClaim is deleted.
+        """
+        until = self._machines.stopped_until(claim, now)
+        if until is None:
+            return False
+        if until > now:
+            self._machines.register_at(claim.name, until)
+        else:
+            self.reasons[claim.name] = _NOT_REGISTERED
+            self._finish(claim, now)
+        return True
 
     def _dependents_of(self, labels: Mapping[str, str]) -> NodeDependents:
         return self._dependents.of(labels.get(NODE_POOL, ""), labels.get(INSTANCE_TYPE, ""))

@@ -21,7 +21,7 @@ from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, ObjectMeta
-from fairlead.api.timestamp import format_timestamp
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import (
@@ -57,6 +57,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.tie_break import splitmix64
 
 REGISTRATION_RETRY_NS: Final[DurationNs] = seconds(5)
+REGISTRATION_TIMEOUT_NS: Final[DurationNs] = seconds(15 * 60)
 _SCHEME: Final = "fairlead"
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"  # the alphabet of generateName
 _SUFFIX_LENGTH: Final = 5
@@ -160,6 +161,26 @@ class Machines:
     def register_again(self, name: str, now: Instant) -> None:
         """Create the Node `name` again after 5 s, because the API server refused it."""
         self._due[name] = now + REGISTRATION_RETRY_NS
+
+    def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
+        """Return the time until which outages stop the machine of `claim`; None if it runs.
+
+        At this time, another outage may be in effect. The result is at most the time at which
+        Karpenter deletes a NodeClaim whose Node has not appeared.
+        """
+        # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
+        elapsed, labels = now - self._start, claim.metadata.labels
+        stopping = [one for one in self._outages if one.stops(claim.node_pool, labels, elapsed)]
+        if not stopping:
+            return None
+        created = claim.metadata.creation_timestamp
+        give_up = (parse_timestamp(created) if created else now) + REGISTRATION_TIMEOUT_NS
+        ends = (self._start + one.end for one in stopping if one.end is not None)
+        return min(give_up, max(ends, default=give_up))
+
+    def register_at(self, name: str, at: Instant) -> None:
+        """Let the Node `name` appear at `at`."""
+        self._due[name] = at
 
     def forget(self, name: str) -> None:
         """Drop the machine of the deleted NodeClaim `name` if its Node has not appeared yet."""
