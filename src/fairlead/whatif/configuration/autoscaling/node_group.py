@@ -67,7 +67,10 @@ _NOT_SIMULATED: Final = {
     "scheduler-config-file": ("",),
 }
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
+# The limits of a group whose limits are unknown. The maximum of a large group is twice its size,
+# because a group is rarely at its maximum.
 _ASSUMED: Final = (1, 100)
+_ASSUMED_GROWTH: Final = 2
 
 
 def groups_of(
@@ -259,13 +262,14 @@ def _of_labels(
             "--autoscale",
             f"{problem}; give --node-groups FILE (in a scenario: settings.node-groups)",
         )
-    specs, assumed = [], []
+    specs: list[NodeGroupSpec] = []
+    assumed: dict[tuple[int, int], list[str]] = {}
     for (owner, name), group in sorted(members.items()):
         labels, annotations = selectors[owner, name]
         stated = limits.find(owner, labels, name)
         if stated is None:
-            assumed.append(name)
-            stated = "", (min(_ASSUMED[0], len(group)), max(_ASSUMED[1], len(group)))
+            stated = "", (_ASSUMED[0], max(_ASSUMED[1], _ASSUMED_GROWTH * len(group)))
+            assumed.setdefault(stated[1], []).append(name)
         full, (minimum, maximum) = stated
         specs.append(
             NodeGroupSpec(
@@ -280,14 +284,14 @@ def _of_labels(
             )
         )
     notes = [f"Node groups by the labels of {_listed(owner for owner, _ in members)}."]
-    if limits.source and len(assumed) < len(specs):
+    if limits.source and sum(map(len, assumed.values())) < len(specs):
         notes.append(f"Limits of node groups from {limits.source}.")
     if assumed:
-        low, high = _ASSUMED
-        notes.append(
-            f"Assumed limits of {low} to {high} nodes for {_listed(assumed)}; --node-groups FILE "
-            "states others."
+        parts = (
+            f"{low} to {high} nodes for {_listed(names)}"
+            for (low, high), names in sorted(assumed.items())
         )
+        notes.append(f"Assumed limits of {', '.join(parts)}; --node-groups FILE states others.")
     owners = {owner for owner, _ in members}
     if not options.cloud_provider and len(owners) == 1:
         options = replace(options, cloud_provider=_PROVIDERS.get(owners.pop(), ""))

@@ -80,6 +80,16 @@ def test_a_note_states_assumed_limits(of_labels):
     )
 
 
+def test_a_large_group_without_known_limits_can_double(of_labels):
+    ig = "kops.k8s.io/instancegroup"
+    found = of_labels(*({ig: "large"} for _ in range(120)), {ig: "small"})
+    assert limits(found) == [("large", 1, 240), ("small", 1, 100)]
+    assert found.notes[1] == (
+        "Assumed limits of 1 to 100 nodes for small, 1 to 240 nodes for large; "
+        "--node-groups FILE states others."
+    )
+
+
 def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
     deployment = make.workload(name="ca", namespace="kube-system")
     container = deployment["spec"]["template"]["spec"]["containers"][0]
