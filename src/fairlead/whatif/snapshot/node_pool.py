@@ -40,7 +40,8 @@ POOL_LABELS: Final = (
 
 _ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
 _ZONE_SUFFIX: Final = "/zone"
-_AWS_ZONE_ID: Final = "topology.k8s.aws/zone-id"
+# The zone's id and network node layers (upstream: cloud-provider-aws pkg/providers/v1/tags.go).
+_AWS_PLACE: Final = "topology.k8s.aws/"
 _KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
 _INDIVIDUAL: Final = frozenset((REGION, BETA_REGION, HOSTNAME))
 _TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
@@ -74,6 +75,14 @@ def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
     )
 
 
+def place_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the keys in the `labels` of a node that tell its place in other words than its zone.
+
+    These are labels of AWS: the id of the zone, and the network nodes above the machine.
+    """
+    return tuple(key for key in labels if key.startswith(_AWS_PLACE))
+
+
 class NodeTraits(Struct, frozen=True):
     """The common properties of a pool's nodes: labels, and lasting taints as `key=value:effect`."""
 
@@ -83,11 +92,10 @@ class NodeTraits(Struct, frozen=True):
 
 def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
     """Return the traits of `node`; labels with the keys `besides` are left out."""
-    zones = zone_labels(node.metadata.labels)
+    own = node.metadata.labels
+    left_out = _INDIVIDUAL.union(zone_labels(own), place_labels(own))
     labels = frozenset(
-        (key, value)
-        for key, value in node.metadata.labels.items()
-        if key not in _INDIVIDUAL and key not in zones and key not in besides
+        (key, value) for key, value in own.items() if key not in left_out and key not in besides
     )
     taints = sorted(
         f"{one.key}={one.value}:{one.effect}"
@@ -134,7 +142,7 @@ def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
 
 
 def _without_zone(labels: Mapping[str, str]) -> dict[str, str]:
-    left_out = {*zone_labels(labels), _AWS_ZONE_ID}
+    left_out = {*zone_labels(labels), *place_labels(labels)}
     return {key: value for key, value in labels.items() if key not in left_out}
 
 

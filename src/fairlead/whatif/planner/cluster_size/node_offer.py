@@ -35,9 +35,18 @@ from fairlead.whatif.planner.node.node_copy import (
     own_pods,
     pod_on,
 )
-from fairlead.whatif.snapshot.node_pool import NodeTraits, node_traits, zone_labels
+from fairlead.whatif.snapshot.node_pool import (
+    NodeTraits,
+    node_traits,
+    place_labels,
+    zone_labels,
+)
 
 _SCALED: Final = ("cpu", "memory")
+# Labels of Karpenter's and EKS' nodes with facts about the instance type.
+_OF_TYPE: Final = (
+    "karpenter.k8s.aws/instance-", "eks.amazonaws.com/instance-", "karpenter.azure.com/sku-",
+)  # fmt: skip
 # Weights for comparing types if no prices are stated.
 _CORE_WEIGHT: Final = 0.03
 _GIB_WEIGHT: Final = 0.004
@@ -97,7 +106,9 @@ class NodeOffer(Struct, frozen=True):
         node = node_like(self.sample, name, self.own_labels)
         sample = node.metadata.labels
         zones = zone_labels(sample)
-        labels = {key: value for key, value in sample.items() if key not in zones}
+        # The place of a machine in another zone is not known.
+        places = () if self.zone == sample.get(ZONE, "") else place_labels(sample)
+        labels = {k: value for k, value in sample.items() if k not in (*zones, *places)}
         if self.zone:
             labels |= dict.fromkeys(zones or (ZONE,), self.zone)
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
@@ -151,7 +162,9 @@ def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
-        by_traits.setdefault(node_traits(info.node, TYPE_LABELS), []).append(info)
+        of_type = [key for key in info.labels if key.startswith(_OF_TYPE)]
+        traits = node_traits(info.node, (*TYPE_LABELS, *of_type))
+        by_traits.setdefault(traits, []).append(info)
     every = [traits.labels for traits in by_traits]
     common = frozenset.intersection(*every) if every else frozenset()
     named: dict[str, list[NodeInfo]] = {}

@@ -7,7 +7,7 @@ from math import comb
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
@@ -181,6 +181,27 @@ def test_the_cheapest_mix_of_types_is_found(planner, make, pods, types):
     found = sized(made, types=(SMALL, LARGE))
     assert fleet(found) == types
     assert found.bound.cost <= found.cost + 1e-9
+
+
+def test_labels_of_one_zone_or_type_do_not_divide_a_pool(planner, make):
+    """EKS labels nodes with the id of the zone, Karpenter with facts about the instance type."""
+    zone_id, cpus = "topology.k8s.aws/zone-id", "karpenter.k8s.aws/instance-cpu"
+    nodes = [
+        make.node(
+            f"{zone}-{cpu}",
+            cpu=cpu,
+            pool="web",
+            **{ZONE: zone, zone_id: f"id-{zone}", INSTANCE_TYPE: f"m{cpu}", cpus: cpu},
+        )
+        for zone, cpu in (("a", "4"), ("b", "8"))
+    ]
+    model = planner(*nodes).model
+    offers = node_offers(model, list(model.table.nodes()), (), 0.0)
+    assert {one.pool for one in offers} == {""}
+    made = [one.node("new").node.metadata.labels for one in offers]
+    assert {(one[ZONE], one.get(zone_id), one[cpus]) for one in made} == {
+        ("a", "id-a", "4"), ("b", None, "4"), ("a", None, "8"), ("b", "id-b", "8"),
+    }  # fmt: skip
 
 
 def test_all_pods_run_after_the_loss_of_any_zone(planner, make):
