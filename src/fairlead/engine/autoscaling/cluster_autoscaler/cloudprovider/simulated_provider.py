@@ -171,8 +171,7 @@ class SimulatedNodeGroup:
                 f"size increase is too large, desired:{self.target + delta} max:{self.max_size}"
             )
         self.target += delta
-        for _ in range(delta):
-            self._provider.begin(self, now)
+        self._provider.begin(self, delta, now)
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
         """Lower the target size by -`delta` and remove the newest machines that have no Node yet.
@@ -317,23 +316,31 @@ class SimulatedProvider:
 
     # --- machines --------------------------------------------------------------------------
 
-    def begin(self, group: SimulatedNodeGroup, now: Instant) -> None:
-        """Start to create a machine of `group`.
+    def begin(self, group: SimulatedNodeGroup, count: int, now: Instant) -> None:
+        """Start to create `count` machines of `group`, each in the zone with the fewest machines.
 
-        If the provider has no capacity for the group now, the machine fails later.
+        If the provider has no capacity for the group now, the machines fail later.
         """
-        name, provider_id = self._next_name(group)
-        self._of_machine[provider_id] = group.id
-        group.machines[provider_id] = Instance(provider_id, CREATING)
         templates = self._available(group.spec, now - self._start)
-        if not templates:
-            self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
-            return
-        template = self._in_smallest_zone(group, templates)
-        self._zones[provider_id] = _zone_of(group.spec.labels_of(template))
-        machine = crc32(group.id.encode()) << 32 | group.created
-        due = now + registration_time(group.spec.provision_time, self._seed, machine)
-        self._timers.add(due, partial(self._register, group, provider_id, name, template))
+        zones = [_zone_of(group.spec.labels_of(one)) for one in templates]
+        machines = Counter(self._zones.get(one, "") for one in group.machines)
+        for _ in range(count):
+            name, provider_id = self._next_name(group)
+            self._of_machine[provider_id] = group.id
+            group.machines[provider_id] = Instance(provider_id, CREATING)
+            if not templates:
+                self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
+                continue
+            # Of zones with equally many machines, the first one is chosen.
+            template, zone = min(
+                zip(templates, zones, strict=True), key=lambda one: machines[one[1]]
+            )
+            self._zones[provider_id] = zone
+            machines[zone] += 1
+            number = crc32(group.id.encode()) << 32 | group.created
+            due = now + registration_time(group.spec.provision_time, self._seed, number)
+            register = partial(self._register, group, provider_id, name, template)
+            self._timers.add(due, register)
 
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
         """Return (Node name, providerID) for a new machine. No other Node or machine has this name.
@@ -361,14 +368,6 @@ class SimulatedProvider:
             for template in spec.templates or ({},)
             if not any(one.affects(spec.id, spec.labels_of(template)) for one in active)
         ]
-
-    def _in_smallest_zone(self, group: SimulatedNodeGroup, templates: Sequence[Json]) -> Json:
-        """Return the template of the zone with the fewest machines of `group`, else the first."""
-        if len(templates) == 1:
-            return templates[0]
-        machines = Counter(self._zones.get(one, "") for one in group.machines)
-        spec = group.spec
-        return min(templates, key=lambda one: machines[_zone_of(spec.labels_of(one))])
 
     def _fail(self, group: SimulatedNodeGroup, provider_id: str, _now: Instant) -> None:
         if provider_id in group.machines:
