@@ -493,3 +493,27 @@ def test_karpenter_waits_for_a_failed_zone_that_pods_need(tmp_path: Path) -> Non
     assert 4 * 60 < after < (4 + 3) * 60 + 20
     assert found.changed.autoscaling.undelivered == {"default": 2}
     assert zone_of_new_nodes(found) == {"z-a"}
+
+
+@pytest.mark.parametrize("on_node", [True, False], ids=["node and claim", "only the claim"])
+def test_a_node_that_is_being_removed_in_the_dump_is_drained_and_removed(
+    tmp_path: Path, on_node: bool
+) -> None:
+    """Karpenter had begun to remove n1, but its pod was not evicted yet."""
+    deleted = {"deletionTimestamp": "2026-01-02T00:00:00Z"}
+    leaving, keeping = node("n1"), pool(disruption={"consolidateAfter": "Never"})
+    leaving["metadata"] |= deleted if on_node else {}
+    leaving["spec"] = {"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "default", "uid": "p", "labels": {"app": "p"}},
+            "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
+            "status": {"phase": "Running"},
+        }
+    ]
+    objects = [keeping, leaving, node_claim("n1", **deleted), *pods, web(1)]
+    found = ask(tmp_path, objects, ClusterChange(scale=("deploy/web=2",)))
+    assert "n1" not in {one.name for one in found.changed.nodes}
+    assert "default/p" not in found.changed.pods

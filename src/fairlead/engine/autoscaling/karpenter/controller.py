@@ -159,7 +159,7 @@ class Karpenter:
                     # If `served` is None, custom resources come from the configuration.
                     if self._context.served is not None or not isinstance(one, Unstructured):
                         self._see(one, now)
-                self._claims.continue_launches(now)
+                self._claims.continue_configured(now)
                 self._claims.finish_vanished(now)
             case ObjectChanged(changed):
                 self._see(changed, now)

@@ -134,16 +134,19 @@ class NodeClaimLifecycle:
 
     # --- launch --------------------------------------------------------------------------------
 
-    def continue_launches(self, now: Instant) -> None:
-        """Continue the launches of configured NodeClaims that have no Node.
+    def continue_configured(self, now: Instant) -> None:
+        """Continue the launches and removals of configured NodeClaims.
 
         NodeClaims that are not launched yet are launched. The machines of NodeClaims that are
-        already launched start now.
+        already launched start now. The nodes of deleted NodeClaims are drained.
         """
         configured, self._configured = self._configured, ()
         for claim in configured:
             known = self._context.cluster.node_claims.get(claim.name)
-            if known is None or known.status.node_name or known.metadata.deletion_timestamp:
+            if known is not None and known.metadata.deletion_timestamp:
+                self._draining[claim.name] = now
+                continue
+            if known is None or known.status.node_name:
                 continue
             if known.status.provider_id:
                 self._machines.resume(known, now)
