@@ -276,11 +276,10 @@ def _min_age(source: str, args: EvictorArgs) -> DurationNs:
 def _require_supported(source: str, name: str, args: Any) -> None:
     """Raise InputError for arguments that upstream refuses, or that a simulation cannot apply."""
     _require_selector(source, f"{name}.labelSelector", getattr(args, "label_selector", None))
-    for field in ("namespaces", "evictable_namespaces"):
-        stated = getattr(args, field, None)
-        if stated is not None and stated.include and stated.exclude:
-            where = f"{name}.{'evictableNamespaces' if '_' in field else field}"
-            raise InputError(source, "has include and exclude; expected one of them", field=where)
+    chosen = getattr(args, "namespaces", None)
+    if chosen is not None and chosen.include and chosen.exclude:
+        problem = "has include and exclude; expected one of them"
+        raise InputError(source, problem, field=f"{name}.namespaces")
     match args:
         case ViolatingNodeAffinityArgs(node_affinity_type=kinds):
             if not kinds:
@@ -294,8 +293,11 @@ def _require_supported(source: str, name: str, args: Any) -> None:
         case FailedArgs(reasons=reasons) if reasons:
             problem = "reasons of failed pods are not simulated"
             raise InputError(source, problem, field=f"{name}.reasons")
-        case UtilizationArgs(thresholds=lower, target_thresholds=upper):
-            _require_percentages(source, name, lower, upper)
+        case UtilizationArgs():
+            if args.evictable_namespaces.include:
+                problem = "is not supported; only exclude can be set"
+                raise InputError(source, problem, field=f"{name}.evictableNamespaces.include")
+            _require_percentages(source, name, args)
         case _:
             pass
 
@@ -309,10 +311,12 @@ def _require_known(
             raise InputError(source, problem, field=f"{name}.{field}")
 
 
-def _require_percentages(
-    source: str, name: str, lower: Mapping[str, float], upper: Mapping[str, float]
-) -> None:
-    """Raise InputError for thresholds that upstream refuses (nodeutilization/validation.go)."""
+def _require_percentages(source: str, name: str, args: UtilizationArgs) -> None:
+    """Raise InputError for thresholds that upstream refuses (nodeutilization/validation.go).
+
+    Thresholds that are deviations from the average may exceed their targets.
+    """
+    lower, upper = args.thresholds, args.target_thresholds
     for field, shares in (("thresholds", lower), ("targetThresholds", upper)):
         for resource, share in shares.items():
             if not 0 <= share <= 100:
@@ -324,7 +328,7 @@ def _require_percentages(
         problem = "must name the same resources as thresholds"
         raise InputError(source, problem, field=f"{name}.targetThresholds")
     for resource, share in lower.items():
-        if resource in upper and share > upper[resource]:
+        if share > upper.get(resource, share) and not args.use_deviation_thresholds:
             problem = f"{share:g} is more than its target of {upper[resource]:g}"
             raise InputError(source, problem, field=f"{name}.thresholds.{resource}")
 

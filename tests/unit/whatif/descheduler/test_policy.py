@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.unit.whatif.descheduler.conftest import node, pod
+from tests.unit.whatif.descheduler.conftest import names, node, pod
 
 from fairlead.cli import exit_code
 from fairlead.cli.main import run as run_command
@@ -38,6 +38,9 @@ from fairlead.whatif.input.error import InputError
          "exclude": ["b"]}}, {}, "deschedule", "PodLifeTime.namespaces: has include and exclude"),
         ("LowNodeUtilization", {"thresholds": {"cpu": 80}, "targetThresholds": {"cpu": 50}}, {},
          "balance", "thresholds.cpu: 80 is more than its target of 50"),
+        ("HighNodeUtilization", {"thresholds": {"cpu": 20}, "evictableNamespaces": {
+            "include": ["a"]}}, {}, "balance",
+         "HighNodeUtilization.evictableNamespaces.include: is not supported"),
         ("RemoveDuplicates", {}, {"priorityThreshold": {"name": "a", "value": 1}}, "balance",
          "has value and name"),
         ("RemoveDuplicates", {}, {"minPodAge": "soon"}, "balance", "DefaultEvictor.minPodAge"),
@@ -54,6 +57,14 @@ def test_a_wrong_policy_is_refused(run, name, args, evictor, point, problem) -> 
     assert problem in str(refusal.value)
     assert str(refusal.value).count("policy.yaml") == 1
     assert "\n" not in str(refusal.value)
+
+
+def test_a_deviation_below_the_average_may_exceed_the_deviation_above_it(run) -> None:
+    """upstream: nodeutilization/validation.go: validateLowNodeUtilizationThresholds."""
+    args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 10}}
+    args["useDeviationThresholds"] = True
+    objects = [node("one"), node("two"), pod("a", "one", cpu="3"), pod("b", "one", cpu="500m")]
+    assert names(run(objects, "LowNodeUtilization", args, point="balance")) == ["a"]
 
 
 def test_a_file_of_another_kind_is_not_a_policy(tmp_path: Path, capsys) -> None:
