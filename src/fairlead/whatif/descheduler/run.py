@@ -101,8 +101,8 @@ _NODES_MIN: Final = 2
 class DescheduleResult(Struct, frozen=True):
     """The evictions in order, including those that a budget refused.
 
-    `nodes` is the number of nodes that the policy considers. `reasons` contains sentences that
-    explain why no pod is evicted; it is empty if a pod is evicted.
+    `nodes` is the largest number of Ready nodes that a profile of the policy considers. `reasons`
+    contains sentences that explain why no pod is evicted; it is empty if a pod is evicted.
     """
 
     evictions: Sequence[Eviction]
@@ -163,7 +163,7 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
         before = len(evictor.evictions)
         _STRATEGIES[name](evictor, arguments)
         evictions += evictor.evictions[before:]
-    seen = min((len(evictor.view.nodes) for _, evictor in runs), default=0)
+    seen = max((len(evictor.view.nodes) for _, evictor in runs), default=0)
     made = any(not one.refused_by for one in evictions)
     reasons = [] if made else _reasons([evictor for _, evictor in runs], pods)
     return DescheduleResult(evictions, seen, reasons)

@@ -313,6 +313,19 @@ def test_no_pod_of_a_single_node_is_evicted(run) -> None:
     assert result.notes == ["The descheduler evicts nothing on 1 Ready nodes."]
 
 
+def test_the_note_counts_evictions_although_another_profile_has_a_single_node(run) -> None:
+    name, args = OLD
+    configs = [{"name": name, "args": args}]
+    plugins = {"deschedule": {"enabled": [name]}}
+    narrow = {"name": "DefaultEvictor", "args": {"nodeSelector": "kubernetes.io/hostname=one"}}
+    profiles = [
+        {"pluginConfig": configs, "plugins": plugins},
+        {"pluginConfig": [*configs, narrow], "plugins": plugins},
+    ]
+    result = run([node("one"), node("two"), pod("a", "one")], *OLD, profiles=profiles)
+    assert result.notes == ["The descheduler evicts 1 pod in one run: 1 by PodLifeTime."]
+
+
 def test_a_note_says_why_no_pod_is_evicted(run) -> None:
     """Local storage protects one pod and no controller owns another; no node is too full."""
     scratch = pod("b", "two", volumes=[{"name": "tmp", "emptyDir": {}}])
