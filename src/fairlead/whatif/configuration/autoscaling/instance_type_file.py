@@ -260,7 +260,7 @@ def _of_csv(path: str, text: str) -> list[StatedType]:
     missing = [name for name in _COLUMNS[:3] if name not in header]
     if missing:
         raise InputError(path, f"has no column {missing[0]!r}")
-    return [_of_row(path, number, row) for number, (_, row) in enumerate(rows, 2)]
+    return [_of_row(path, line, row) for line, row in rows]
 
 
 def _of_row(path: str, number: int, row: Mapping[str, str | None]) -> StatedType:

@@ -154,6 +154,11 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
             "line 2: price: 'cheap' is not a number",
             id="a price is no number",
         ),
+        pytest.param(
+            "name,cpu,memory,price\n\nm,2,8Gi,cheap\n",
+            "line 3: price: 'cheap' is not a number",
+            id="a price is no number after an empty line",
+        ),
         pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: cpu: '2x'", id="no quantity"),
         pytest.param("name,cpu,memory\nm,0,8Gi\n", "must be more than 0", id="no cores"),
         pytest.param(
