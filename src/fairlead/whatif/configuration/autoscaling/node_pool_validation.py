@@ -118,8 +118,8 @@ def _requirement_problems(path: str, one: FlexibleRequirement) -> Problems:
     ):
         yield f"{path}.values", f"is not one number, which the operator {one.operator} needs"
     if one.min_values is not None:
-        most = len(one.values) if one.operator == "In" else _MIN_VALUES_MAX
-        if not 1 <= one.min_values <= min(most, _MIN_VALUES_MAX):
+        most = min(len(one.values), _MIN_VALUES_MAX) if one.operator == "In" else _MIN_VALUES_MAX
+        if not 1 <= one.min_values <= most:
             yield f"{path}.minValues", f"{one.min_values} is not from 1 to {most}"
 
 

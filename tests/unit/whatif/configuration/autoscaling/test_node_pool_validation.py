@@ -108,6 +108,10 @@ def test_node_pools_that_a_cluster_accepts_are_accepted(spec):
             requirement(key="a", operator="In", values=["x"], minValues=2),
             "template.spec.requirements[0].minValues: 2 is not from 1 to 1",
         ),
+        (
+            requirement(key="a", operator="In", values=[f"x{n}" for n in range(60)], minValues=55),
+            "template.spec.requirements[0].minValues: 55 is not from 1 to 50",
+        ),
     ],
 )
 def test_the_invalid_field_of_a_node_pool_is_named(spec, line):
