@@ -32,8 +32,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     without the change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the
     user's plugins in that run. `seeds` is the number of seeds with which the what-if ran.
     `certainty` says in how many of these runs each outcome occurs; it is () for one seed.
-    `start_times` are the simulated start times of pods that wait at the end; None if they are
-    unknown. `next_steps` are what to do after the answer, the most important step first.
+    `start_times` are the simulated start times of pods that wait at the end; None if no pod waits
+    or no start times were simulated. `next_steps` are what to do after the answer, the most
+    important step first.
     """
 
     source: str
@@ -52,7 +53,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
         """Return the next steps, given the results of the --fail-on conditions.
 
-        If a condition is true, no step makes the change in the real cluster.
+        If a condition holds, the steps that make the change in the real cluster are left out.
         """
         fails = any(one.holds for one in conditions)
         return tuple(one for one in self.next_steps if not (fails and one.makes_change))

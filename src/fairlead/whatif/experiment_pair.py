@@ -248,7 +248,7 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 def _scheduler(
     conditions: Conditions, snapshot: Snapshot, change: ClusterChange
 ) -> SchedulerConfig:
-    """Return the scheduler configuration of the run with the change, with all plugins.
+    """Return the scheduler configuration, with its plugins, of the run with `change`.
 
     The configuration of `change` replaces that of `conditions`; the plugins of both are used.
     Raises InputError.

@@ -295,7 +295,8 @@ def waiting_starts(
 ) -> StartTimes | None:
     """Return the start times of the pods in `snapshot` that wait, if nothing changes.
 
-    The times count from the snapshot. Return None if they are unknown. Raises InputError.
+    The times count from the snapshot. Return None if no pod waits, if `conditions` has one seed and
+    no file of runtimes, or if no running pod has a known runtime. Raises InputError.
     """
     check_seeds(conditions.seeds)
     stated, progress = _stated_runtimes(conditions), progress or NoProgress()
@@ -333,10 +334,11 @@ def _start_times(
     after: RunOutcome,
     progress: Progress,
 ) -> StartTimes | None:
-    """Return the start times of the pods that wait at the end of `after`; None if they are unknown.
+    """Return the simulated start times of the pods that wait at the end of `after`.
 
-    The start times are simulated with as many seeds as --seeds states. If --seeds is 1 and
-    --runtimes is given, they are simulated with `DRAWS_DEFAULT` seeds.
+    Return None if no pod waits, if --seeds is 1 without --runtimes, or if no running pod has a
+    known runtime. The start times are simulated with as many seeds as --seeds states. If --seeds is
+    1 and --runtimes is given, they are simulated with `DRAWS_DEFAULT` seeds.
     """
     if not any(one.until is None for one in after.waits):
         return None

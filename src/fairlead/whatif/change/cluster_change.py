@@ -178,7 +178,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     def node_label(self) -> str:
         """The label key by which the change selects nodes to drain, cordon or delete; "" for none.
 
-        If the change has several selectors, the key is that of the first selector.
+        If the change has several selectors, the key is the first key of the first selector. A
+        selector that begins with the label kubernetes.io/hostname does not count.
         """
         for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
             with suppress(SelectorError):
@@ -344,7 +345,8 @@ def _drain(collected: _Steps) -> KubectlDrain:
 def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     """Return the settings of a rolling drain; None if all nodes are drained at the same time.
 
-    Raises InputError if --max-unavailable is given without --drain.
+    Raises InputError for an invalid number or duration, for --max-unavailable without --drain, and
+    for --for without --max-unavailable and without failing nodes.
     """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
@@ -476,7 +478,7 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
 
 
 def _write_of(before: Manifest | None, after: Manifest) -> tuple[Command, ...]:
-    """Return the commands that change `before` to `after`; they create `after` if it is None."""
+    """Return the commands that change `before` to `after`; if `before` is None, create `after`."""
     if before is None:
         return (commands.create(after),)
     from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
@@ -554,7 +556,8 @@ def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:
 def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
     """Return the node of --like before the change; None without --like.
 
-    Raises InputError if there is no such node, or if --add-nodes is missing.
+    Raises InputError if there is no such node, and for --like or --instance-type without
+    --add-nodes.
     """
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
@@ -614,7 +617,8 @@ def _rank(manifest: Manifest) -> int:
 def _nodes_to_cordon(option: str, texts: tuple[str, ...], collected: _Steps) -> Iterator[str]:
     """Yield the names of the nodes that `texts` select, in the order of `texts`, each once.
 
-    Raises InputError for a node whose field spec.unschedulable is also set.
+    Raises InputError for a node that does not exist, and for a node whose field spec.unschedulable
+    an edit sets, too.
     """
     inventory = collected.inventory
     for name in dict.fromkeys(name for text in texts for name in inventory.nodes(option, text)):

@@ -1,4 +1,4 @@
-"""Commands for user actions: cordon, drain, scale, apply, set the behaviour of a kubelet."""
+"""Commands for user actions: cordon, drain, scale, create, delete, patch, set kubelet behaviour."""
 
 from __future__ import annotations
 

@@ -6,8 +6,9 @@
     --priority-class high=5000                                 the value of a PriorityClass
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
-follows. An amount without `limits.` is a request; it is also the limit of extended resources and
-huge pages, for which request and limit must be equal. The API server checks the result.
+follows. An amount without `requests.` or `limits.` is a request; for extended resources and huge
+pages it is also the limit, because their request and limit must be equal. The API server checks the
+result.
 
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.
@@ -139,7 +140,10 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
 def _raise_limits(
     resources: Json, wanted: Collection[tuple[str, str]], container: str
 ) -> Iterator[str]:
-    """Raise limits that are below the requests in `wanted`; yield a text for each new limit."""
+    """Raise limits that are below the requests in `wanted`; yield a text for each new limit.
+
+    A limit that is in `wanted` itself is not raised.
+    """
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
@@ -185,8 +189,8 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
 def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
     """Return (place, container) for the containers of the pod template in `edited`.
 
-    If `name` is not "", return only the container with this name. Raises InputError if `target`
-    has no such container.
+    Init containers are left out. If `name` is not "", return only the container or init container
+    with this name. Raises InputError if `target` has none.
     """
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
     inner: list[tuple[Place, Json]] = [

@@ -20,12 +20,14 @@ else:
 
 
 class ScriptedStep(Struct, frozen=True):
-    """Commands that are performed together, `after` nanoseconds after the change begins.
+    """Commands that are performed together at the time `after` (ns).
 
-    `source` and `what` name the option or scenario field in error messages. If an autoscaler acts,
-    `commands_for` returns the commands for the nodes that exist when the step is performed. It
-    raises InputError if a named node is gone; then `commands` are performed. `capacity_outage` is
-    an outage of the autoscaler's provider; its times count from the step.
+    `after` counts from the moment at which a what-if makes its change, or from the start of a
+    scenario's run. `source` and `what` name the option or scenario field in error messages. If an
+    autoscaler acts, `commands_for` returns the commands for the nodes that exist when the step is
+    performed. `commands_for` raises InputError if a named node is gone; then `commands` are
+    performed. `capacity_outage` is an outage of the autoscaler's provider; its times count from the
+    step.
     """
 
     after: DurationNs

@@ -1,1 +1,1 @@
-"""Users' configuration files and plugins: scheduler, batch scheduler, controllers, extender."""
+"""Users' configuration files: schedulers, plugins, controllers, autoscalers, KWOK Stages, loads."""

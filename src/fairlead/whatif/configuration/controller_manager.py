@@ -24,8 +24,9 @@ def controller_manager(
 ) -> NodeLifecycleConfig:
     """Return the configuration for `flags` (names without dashes) in `release`.
 
-    Raises InputError; its message names `source` if the flags come from a file, and has `prefix`
-    before the name of a flag.
+    The flag `feature-gates` is skipped, because `release` already contains the gates. Raises
+    InputError; its message names `source` if the flags come from a file, and has `prefix` before
+    the name of a flag.
     """
     others = {name: text for name, text in flags.items() if name != FEATURE_GATES}
     try:

@@ -94,8 +94,8 @@ def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseC
     """Return the releases for all components and for the node controllers.
 
     `general` applies to all components, `nodes` overrides it for the node controllers, and
-    `option` overrides both. If the two resulting versions differ, a gate of `general` or `option`
-    applies only to the versions that have this gate. Raises InputError.
+    `option` overrides both. If the two resulting versions differ, a gate applies only to
+    those versions that have it. Raises InputError, also for a gate that neither version has.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):

@@ -83,7 +83,8 @@ class UserPlugins:
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
         """Return `profile` plus the plugins in `named` whose names are not in `mentioned`.
 
-        `mentioned` contains the names of the plugins that the configuration of `profile` contains.
+        `mentioned` contains the names of the plugins that the scheduler configuration enables or
+        disables in any of its profiles.
         """
         for one in self.named:
             if one.name not in mentioned:

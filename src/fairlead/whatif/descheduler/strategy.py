@@ -97,7 +97,8 @@ def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs
 def remove_violating_node_affinity(evictor: Evictor, args: ViolatingNodeAffinityArgs) -> None:
     """Evict pods whose node affinity excludes their node, or prefers another node.
 
-    `args` states which affinity is checked: required affinity, preferred affinity, or both.
+    `args` states which affinity is checked: required affinity, preferred affinity, or both. Pods
+    for which `fits_any_node` is False are not evicted.
 
     upstream: removepodsviolatingnodeaffinity/node_affinity.go
     """
@@ -173,7 +174,7 @@ def remove_old(evictor: Evictor, args: LifeTimeArgs) -> None:
 
 
 def remove_restarting(evictor: Evictor, args: RestartsArgs) -> None:
-    """Evict pods whose containers were restarted at least as often as the threshold in `args`.
+    """Evict pods whose containers together were restarted at least as often as `args` states.
 
     upstream: removepodshavingtoomanyrestarts/toomanyrestarts.go
     """

@@ -264,7 +264,10 @@ def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dic
 
 
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
-    """Return the scheduler's message about the pending `pod` in the cluster's current state."""
+    """Return the scheduler's message about the pending `pod` in the cluster's current state.
+
+    If the pod fits a node, return a text that names this node instead.
+    """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:
         return why

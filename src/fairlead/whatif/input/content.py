@@ -121,7 +121,7 @@ def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
 
 
 def _has_writer(descriptor: int) -> bool:
-    """Wait until a program opens a pipe for writing; return False if none does so in time."""
+    """Wait until a program writes to a pipe or closes it; return False if none does so in time."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(_WRITER_AWAITED_MS))

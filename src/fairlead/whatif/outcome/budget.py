@@ -116,8 +116,10 @@ def budget_outcomes(
 ) -> list[BudgetOutcome]:
     """Return the budgets that the change affects, the worst first.
 
-    A budget is affected if the two runs differ in its rule, its displacements, its refusals or its
-    shortage. `breaches` are the violations that only the change causes.
+    A budget is affected if its rule is new or its shortage is greater than without the change. It
+    is also affected if pods were displaced or refused in the run with the change, and its history
+    differs from the run without the change. `breaches` are the violations that only the change
+    causes.
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}

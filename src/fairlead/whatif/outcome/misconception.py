@@ -231,7 +231,8 @@ class _Evidence(Struct, frozen=True):
         """Return the changes to `state` after which a zone kept this state for LASTING or longer.
 
         For example, a zone that fails completely has the state PartialDisruption for only one pass
-        of the node monitor.
+        of the node monitor, which does not count. The state of a zone at the end of the run counts,
+        however short it has lasted.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:
@@ -241,7 +242,10 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield those `changes` of a zone to `state` after which it kept this state for LASTING."""
+    """Yield those `changes` of a zone to `state` after which it kept this state for LASTING.
+
+    The last changes are also yielded if the zone kept the state for a shorter time, until the end.
+    """
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

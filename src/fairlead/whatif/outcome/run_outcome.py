@@ -445,7 +445,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return instant - self.started_at
 
     def placed(self) -> list[PodEnd]:
-        """Return the pods that are bound to a node, sorted by name."""
+        """Return the pods that run on a node or start there, sorted by key (`is_placed`)."""
         return [pod for pod in self.pods.values() if pod.is_placed]
 
     def pending(self) -> list[PodEnd]:
@@ -453,6 +453,6 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         return [pod for pod in self.pods.values() if pod.is_pending]
 
     def completed(self) -> list[PodEnd]:
-        """Return the pods that ran to completion, also those deleted since, sorted by name."""
+        """Return the pods that succeeded or failed, also those deleted since, sorted by key."""
         existing = (pod for pod in self.pods.values() if pod.is_completed)
         return sorted((*existing, *self.completed_and_deleted), key=lambda pod: pod.key)

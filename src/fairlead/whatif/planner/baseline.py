@@ -96,9 +96,9 @@ def read_baseline(
 def baseline_experiment(
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, seed: int
 ) -> Experiment:
-    """Return the simulation of `snapshot` without a change, with notes about start and stop times.
+    """Return the simulation of `snapshot` without a change.
 
-    Raises InputError.
+    Its notes state how long pods take to start and to stop. Raises InputError.
     """
     release = read_release(choice)
     kubelets = simulated_kubelets(snapshot.manifests, renews_leases=release.node_leases, seed=seed)

@@ -368,8 +368,8 @@ class ClusterModel:
     def create(self, manifest: Json) -> ApiObject:
         """Create an object as a user of the API server does; return its view.
 
-        The scheduler does not receive the object. Raises ApiError if the store or admission refuses
-        it.
+        The scheduler does not receive the object, and the end of a hypothesis does not delete it.
+        Raises ApiError if the store or admission refuses it.
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))

@@ -74,9 +74,9 @@ def read_autoscalers(
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    `options` name the autoscaler. With `auto`, it is the autoscaler of the cluster. This is Cluster
-    Autoscaler if the cluster has its Deployment, otherwise Karpenter if there are NodePools. Raises
-    InputError.
+    `options` name the autoscaler. With `auto`, it is Cluster Autoscaler if --node-groups is given
+    or the cluster has its Deployment, otherwise Karpenter if there are NodePools, otherwise none.
+    Raises InputError.
     """
     if is_of_karpenter(options, initial):
         if options.node_groups:

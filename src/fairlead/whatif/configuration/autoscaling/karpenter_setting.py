@@ -61,9 +61,9 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    If the cluster has no Deployment of Karpenter, the settings are the defaults, but the feature
-    gate NodeOverlay is on if there are NodeOverlays (`has_overlays`). If some NodeOverlays come
-    from a file (`adds_overlays`), this gate is on, whatever the settings are.
+    Settings that no Deployment of Karpenter states are the defaults, but the feature gate
+    NodeOverlay is then on if there are NodeOverlays (`has_overlays`). If some NodeOverlays come
+    from a file (`adds_overlays`), this gate is on, whatever the Deployment states.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)
@@ -87,7 +87,7 @@ def karpenter_options(
 
 
 def _deployments(initial: Iterable[Manifest]) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Yield (namespace/name, settings) of each Deployment that runs Karpenter."""
+    """Yield (namespace/name, settings) of each Deployment of Karpenter with settings."""
     for manifest, container in installed_containers(initial):
         stated = dict(_settings(container)) if _NAME in container.image else {}
         if stated:

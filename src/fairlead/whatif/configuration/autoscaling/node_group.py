@@ -214,7 +214,10 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a note for each of `flags` that changes decisions but whose value is not simulated."""
+    """Yield a note for each of `flags` that changes decisions but whose value is not simulated.
+
+    Also yield a note for each simulated flag with an invalid value.
+    """
     for name, value in flags:
         if value.lower() not in _NOT_SIMULATED.get(name, (value.lower(),)):
             yield f"A flag of the Cluster Autoscaler is ignored: --{name} is not simulated."

@@ -71,9 +71,9 @@ def _configuration(source: str, extensions: Extensions) -> BatchConfig:
 
 
 def read_extensions(sources: Iterable[str]) -> Extensions:
-    """Return the plugins and actions `sources` (MODULE:CLASS, FILE.py:CLASS).
+    """Return the plugins and actions `sources`.
 
-    Raises InputError.
+    Each is MODULE:CLASS, FILE.py:CLASS or the name of an installed plugin. Raises InputError.
     """
     plugins: list[type] = []
     actions: list[Action] = []

@@ -160,7 +160,8 @@ class Difference(Struct, frozen=True, kw_only=True):
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     """Return `changed` minus `without`.
 
-    The computing time is proportional to the number of pods that changed in either run.
+    Unless pods are missing at the end or requested totals differ, the computing time is
+    proportional to the number of pods that changed in either run.
     """
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
