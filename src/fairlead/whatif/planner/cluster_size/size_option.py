@@ -30,7 +30,7 @@ def parse_survival(texts: Iterable[str]) -> Survival:
         kind, equals, number = text.partition("=")
         is_count = kind == "nodes" and equals and number.isdecimal()
         if (text == "zone" and zones) or (nodes and (text == "node" or is_count)):
-            raise InputError("--survive", f"names {'zone' if zones else 'nodes'} twice")
+            raise InputError("--survive", f"names {'zone' if text == 'zone' else 'nodes'} twice")
         if text == "zone":
             zones = True
         elif text == "node":

@@ -514,6 +514,7 @@ def test_an_unknown_failure_is_refused(text):
         (("node", "node"), "nodes"),
         (("nodes=2", "nodes=3"), "nodes"),
         (("nodes=2", "node"), "nodes"),
+        (("zone", "node", "nodes=2"), "nodes"),
     ],
 )
 def test_a_failure_that_is_named_twice_is_refused(texts, what):
