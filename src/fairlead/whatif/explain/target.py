@@ -155,6 +155,8 @@ def _first_pods(workload: Manifest) -> list[Manifest]:
 
     Pods of DaemonSets and CronJobs are left out.
     """
+    if workload.kind is DAEMON_SET:
+        return []
     new, spec = new_pods_of(workload.source, workload, Inventory()), workload.value["spec"]
     wanted = new.replicas or 0
     if workload.kind is JOB:

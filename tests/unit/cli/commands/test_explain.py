@@ -222,6 +222,25 @@ def test_the_only_pod_of_the_files_may_be_of_a_gang(tmp_path, capsys):
     assert (answer["group"], answer["min_member"], answer["members"]) == ("default/g", 3, 1)
 
 
+def test_a_pod_of_files_with_a_new_daemon_set_is_explained(tmp_path, capsys):
+    dump, file = tmp_path / "dump.json", tmp_path / "new.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": NODES[:2]}))
+    labels = {"app": "agent"}
+    agent = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default"},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": POD["spec"]},
+        },
+    }
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [agent, POD]}))
+    command = ["explain", "pod/new", "--snapshot", str(dump), "--apply", str(file), "-o", "json"]
+    assert main.run(command) == 0
+    assert json.loads(capsys.readouterr().out)["pod"] == "default/new"
+
+
 def test_a_pod_of_a_missing_group_is_explained_with_the_name_of_the_group(tmp_path, capsys):
     dump = tmp_path / "dump.yaml"
     dump.write_text(
