@@ -131,9 +131,11 @@ class TraceCluster(Struct, frozen=True):
 
 
 class _Table(Struct, frozen=True):
+    """A CSV table; `rows` contains (number of the line on which the row ends, row)."""
+
     source: str
     header: tuple[str, ...]
-    rows: list[dict[str, str]]
+    rows: list[tuple[int, dict[str, str]]]
 
 
 def read_trace(
@@ -194,14 +196,14 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
     reader = csv.DictReader(io.StringIO(decode_text(source, data)), strict=True)
     try:
         header = tuple(reader.fieldnames or ())
-        rows = list(reader)
+        rows = [(reader.line_num, row) for row in reader]
     except csv.Error as cause:
         line = f"line {reader.line_num}"
         raise InputError(source, f"is not CSV: {cause}", object_name=line) from None
     if not any(set(form) <= set(header) for form in forms):
         expected = " or ".join(",".join(form) for form in forms)
         raise InputError(source, f"the header must be {expected}", object_name="line 1")
-    for number, row in enumerate(rows, start=2):
+    for number, row in rows:
         if None in row or None in row.values():
             raise InputError(
                 source,
@@ -214,7 +216,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
     """Yield (line, running number, row), repeating each row by its count column."""
     number = 0
-    for line, row in enumerate(table.rows, start=2):
+    for line, row in table.rows:
         count = _amount(table, line, row, count_column) if count_column in table.header else 1
         if number + count > ROWS_MAX:
             raise InputError(

@@ -154,6 +154,8 @@ def test_every_pod_has_an_owner_that_recreates_it(read):
         (NODES + "e,1,2,3,x,y\n", PODS, "n.csv: line 6: does not have 5 columns like the header"),
         (NODES + "e,-1,2,3,x\n", PODS, "n.csv: line 6: cpu_milli: '-1' is not an integer"),
         (NODES + "e,1e9,2,3,x\n", PODS, "n.csv: line 6: cpu_milli: '1e9' is not an integer"),
+        (NODES + "\ne,-1,2,3,x\n", PODS, "n.csv: line 7: cpu_milli: '-1' is not an integer"),
+        (NODES + "\ne,1\n", PODS, "n.csv: line 7: does not have 5 columns like the header"),
         (NODES, PODS.replace("Burstable", "XS"), "p.csv: line 5: qos: 'XS' is not one of BE, LS"),
         (NODES, "", "p.csv: is empty"),
         (NODE_SHAPES.replace("3,1000", "9999999,1000"), PODS, "n.csv: line 2: more than 1000000"),
