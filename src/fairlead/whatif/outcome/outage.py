@@ -36,7 +36,11 @@ class NodeState(StrEnum):
 
 
 class AffectedPodState(StrEnum):
-    """The state of an affected pod: DOWN with its node, WAITING for a replacement, or UP again."""
+    """The state of an affected pod.
+
+    DOWN means that the pod is down with its node, WAITING that its replacement waits for a node or
+    starts, and UP that the pod or its replacement runs again or has succeeded.
+    """
 
     DOWN = "down"
     WAITING = "waiting"

@@ -98,7 +98,8 @@ def baseline_experiment(
 ) -> Experiment:
     """Return the simulation of `snapshot` without a change.
 
-    Its notes state how long pods take to start and to stop. Raises InputError.
+    Its notes are about the times that pods take, according to the dump and to KWOK Stages. Raises
+    InputError.
     """
     release = read_release(choice)
     kubelets = simulated_kubelets(snapshot.manifests, renews_leases=release.node_leases, seed=seed)

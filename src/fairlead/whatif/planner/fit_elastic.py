@@ -5,7 +5,7 @@ given pod. The simulation is repeated with more pods until some pods find no nod
 a node, a simulation ends as soon as the last of them has one. Only the last simulation, which the
 answer describes, runs until nothing changes any more. The pods have their own controller, owner
 and label, so that other workloads do not adopt them. If the new pods must not preempt other pods,
-they use a copy of the given pod's scheduler profile without DefaultPreemption.
+they use a copy of the given pod's scheduler profile without PostFilter plugins.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ def elastic_fit_answer(
         "cost_per_hour": found.cost_per_hour,
         "preempted": result.preempted,
         "preempted_without_node": result.lost,
-        "ready_after_s": round(_ready_after_s(result), 3),
+        "ready_after_s": round(_bound_after_s(result), 3),
     }
     return TabularAnswer(
         "Fit",
@@ -319,11 +319,11 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
         month = cost * HOURS_PER_MONTH
         yield f"Then all nodes cost {cost:,.2f} per hour, {month:,.0f} per month."
     if result.count:
-        after = for_readers(seconds(_ready_after_s(result)))
+        after = for_readers(seconds(_bound_after_s(result)))
         yield f"The last of these pods has a node after {after}."
 
 
-def _ready_after_s(result: ElasticFit) -> float:
+def _bound_after_s(result: ElasticFit) -> float:
     """Return the time at which the last new pod was bound, in seconds since the start."""
     keys = {pod.key for pod in result.pods}
     waits = [one for one in result.outcome.waits if one.pod in keys and one.until is not None]

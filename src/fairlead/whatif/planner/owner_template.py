@@ -200,7 +200,10 @@ class OwnerTemplates:
     def _of_revision(
         self, pod: Pod, owner: StatefulSet | DaemonSet, reference: OwnerReference, revision: str
     ) -> Pod:
-        """Return `pod` as `owner` creates it from the template of `revision`."""
+        """Return `pod` as `owner` creates it from the template of `revision`.
+
+        Return `pod` itself if admission refuses the new pod, or if it has other ResourceClaims.
+        """
         history, name = self._history(owner), pod.metadata.name
         if isinstance(owner, StatefulSet):
             ordinal = ordinal_of(owner.metadata.name, name)

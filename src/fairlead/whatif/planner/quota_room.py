@@ -30,7 +30,7 @@ class QuotaRoom:
     """
 
     def __init__(self, model: ClusterModel) -> None:
-        """Read quotas and pods from the store of `model`."""
+        """Keep `model`; each call reads the quotas and pods in its store."""
         self._model = model
 
     def refusal(self, pod: PodInfo) -> str:

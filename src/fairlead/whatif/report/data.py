@@ -180,8 +180,8 @@ class ReportData(TypedDict, total=False):
     `summary_before` contains the key figures of the run without the change (only for a what-if),
     and `nodes_before` the nodes at the end of that run. `owners` maps the pods in the lists to
     their workloads. `history` and `history_before` are None if they were too large to keep.
-    `started_at` is the instant of virtual second 0, as text. `all_running_after_s` is the time at
-    which the last displaced pod ran again, absent or None if a displaced pod is still pending.
+    `started_at` is the instant of virtual second 0, as text. `all_running_after_s` is the time
+    until the last affected pod ran (`Difference.recovered_after`), absent or None if it is unknown.
     `outage` is absent or None if no node failed, `autoscaling` if no autoscaler acted; `drains` are
     the rolling drains. `verdict` and the fields after it are as in the JSON of the result
     (docs/results.md); `next_steps` also has links to parts of the report. `rest_after_s` is the

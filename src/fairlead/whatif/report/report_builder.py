@@ -159,9 +159,9 @@ def _workloads_of(pods: Iterable[PodEnd]) -> dict[str, str]:
 
 
 def _recovered_after_s(difference: Difference) -> float | None:
-    """Return the time at which the last displaced pod ran again, in seconds since the change.
+    """Return `Difference.recovered_after` in seconds.
 
-    Return None if no pod was displaced or if a displaced pod does not run.
+    Return None if no pod is affected, or if an affected pod neither runs nor has completed.
     """
     after = difference.recovered_after
     return to_seconds(after) if after else None

@@ -332,7 +332,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
 
 
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
-    """Yield the command that performs the drain, if the drain does no lasting harm with any seed.
+    """Yield the command that performs the drain, if the verdict is good with every seed.
 
     The command for a rolling drain has only the nodes that are drained first.
     """

@@ -45,7 +45,7 @@ class RequestsByShape:
     """The requests of pods; pods with equal specs share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the requests of the pods in `cluster` from their `Shape` objects."""
+        """Keep `cluster`; `of` looks up the `Shape` objects of its pods."""
         self._cluster = cluster
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 

@@ -70,7 +70,7 @@ class RunControllers(Struct, frozen=True):
         return earliest(self.workloads.next_job_deadline(), self.kubelets.next_transition())
 
     def why_waiting(self, pod: Pod) -> str:
-        """Return the reason why a pod is pending although the scheduler has not tried it.
+        """Return why a pod is pending although the scheduler has not tried it; "" if unknown.
 
         The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
         PodScheduled, a missing PodGroup or queue of the batch scheduler, a missing scheduler, or a

@@ -19,7 +19,7 @@ class EndState:
     """The nodes and pods at the end of one run."""
 
     def __init__(self, recorder: Recorder) -> None:
-        """Read the nodes and pods that `recorder` knows."""
+        """Keep `recorder`; the methods read its nodes and pods."""
         self._recorder = recorder
         self._kept: dict[str, tuple[Node, NodeEnd]] = {}
         self._kept_names: frozenset[str] | None = None  # nodes with pods at the time of `keep`

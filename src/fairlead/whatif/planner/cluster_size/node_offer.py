@@ -203,7 +203,7 @@ class _Type(Struct, frozen=True):
 
 
 def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
-    """Return one type for each distinct type and size of the nodes `members`."""
+    """Return one `_Type` for each group of nodes in `members` with an equal `_kind`."""
     by_kind: dict[Hashable, list[NodeInfo]] = {}
     for info in members:
         by_kind.setdefault(_kind(info), []).append(info)

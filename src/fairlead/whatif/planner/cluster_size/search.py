@@ -413,7 +413,7 @@ class SizeSearch:
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
         """Return the offers of the nodes that are missing after `failure` of the nodes `gone`.
 
-        Pods that fit no node even on a new node are added to `pinned`.
+        Pods that fit no node, not even a new one, are added to `pinned`.
         """
         before = dict(self.result.nodes)
         zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None

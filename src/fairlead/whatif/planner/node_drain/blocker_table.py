@@ -91,8 +91,8 @@ def _names(blockers: Iterable[Blocker]) -> ResultTable:
 def _edit_of(blockers: Sequence[Blocker]) -> Json:
     """Return {"edit": the first edit of `blockers`, "helps": the nodes that it helps to empty}.
 
-    If the edit makes a pod fit another node, only one node is listed: another pod may take the
-    free resources. Without an edit, the values are "" and [].
+    If the edit makes a pod fit another node, only one node is listed, because the pod then takes
+    the free resources. Without an edit, the values are "" and [].
     """
     first = next((one for one in blockers if one.edit), None)
     if first is None:

@@ -390,7 +390,10 @@ def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
 
 
 def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
-    """Return the longest time that one of `nodes` was away, in the best run or the first run."""
+    """Return the longest time that one of `nodes` was away, in the best run or else the first run.
+
+    Return None if there is no run, or if not all of `nodes` returned in it.
+    """
     run = plan.best or next(iter(plan.runs), None)
     if run is None or not run.away.keys() >= set(nodes):
         return None

@@ -66,7 +66,7 @@ class _Candidate(Struct, frozen=True):
     before: Pod
 
     def edit(self, pod: PodInfo) -> Pod:
-        """Return `pod` with the change; it belongs to the same workload as `before`."""
+        """Return `pod`, which belongs to the same workload as `before`, with the change."""
         changed = next(
             (one.pod for one in reversed(self.remedy.changes) if one.pod is not None), None
         )

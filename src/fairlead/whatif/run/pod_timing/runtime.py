@@ -218,7 +218,7 @@ def _runtime(pod: Pod) -> DurationNs | None:
 
 
 def _age(pod: Pod, now: Instant) -> DurationNs:
-    """Return the time for which `pod` has run at `now`; -1 if it has not started."""
+    """Return the time for which `pod` has run at `now`; -1 if it does not run."""
     if not pod.status.start_time or pod.status.phase != "Running":
         return -1
     try:

@@ -94,7 +94,7 @@ def listed(
     """Return the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
 
     `keys` are the pods' own keys, sorted. If several of these pods have the same original, only
-    the one with the highest `_liveness` is returned.
+    the one with the highest `_liveness` is returned; of equal ones, the last.
     """
     best: dict[str, _Best] = {}
     for key in keys:

@@ -44,7 +44,11 @@ class OwnerFacts:
         self.belongs_to_node = belongs_to_node(pod)
 
     def has_owner_of(self, pod: Pod) -> bool:
-        """Return whether `pod` has the owner and revision to which these facts apply."""
+        """Return whether these facts are known to apply to `pod`.
+
+        This is so if `pod` shares the metadata objects of the pod for which they were found. False
+        only means that the facts must be found anew: they may still be the same.
+        """
         mine, their = self._metadata, pod.metadata
         return (
             mine.owner_references is their.owner_references

@@ -150,7 +150,11 @@ def _split(name: str) -> list[str]:
 
 
 def _code(segment: str) -> str:
-    """Return the letter code of `segment`: by its position in the sorted KEPT, or for a digit."""
+    """Return the code of `segment`: the letter code by its position among the segments of KEPT.
+
+    Segments that begin with a digit, or with another character that sorts before `a`, have codes of
+    their own.
+    """
     first = segment[:1]
     if first.isascii() and first.isdigit():
         return _DIGIT
