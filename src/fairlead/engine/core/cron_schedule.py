@@ -63,7 +63,8 @@ class Schedule(Struct, frozen=True):
     def all_after(self, instant: Instant) -> Iterator[Instant]:
         """Yield the times of the schedule after `instant`, in order.
 
-        There is usually no last time, so the caller must stop the iteration.
+        There is usually no last time, so the caller must stop the iteration. The intervals of an
+        `@every` schedule begin at the second of `instant`.
         """
         if self.period:
             due = floor_second(instant)
