@@ -168,7 +168,7 @@ def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
 def build_running_engine(
     config: EngineConfig, reporter: Reporter, controllers: Collection[str]
 ) -> Engine:
-    """Return an engine with only the named `controllers`.
+    """Return an engine with only the named `controllers` and the loop detector.
 
     The names are scheduler, node-lifecycle and taint-eviction. Kubernetes' own components run the
     other controllers. The scheduler includes the batch scheduler if `config` has one.

@@ -109,7 +109,10 @@ class ExtenderBackend:
         ]
 
     def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
-        """Return `pod` with the profile for its schedulerName; None if the backend has no nodes."""
+        """Return `pod` with the profile for its schedulerName; None if the backend has no nodes.
+
+        If the stored pod has a node, it is removed from the backend first.
+        """
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
             # The caller is scheduling the pod, so a binding that is stored here is outdated.
