@@ -126,7 +126,10 @@ class NodeTable:
         return node
 
     def every_row(self) -> Ints:
-        """Return all rows, ascending; the same read-only array until a row is added."""
+        """Return all rows, ascending, including the rows of removed nodes.
+
+        The result is the same read-only array until a row is added.
+        """
         if len(self._every_row) != self.size:
             self._every_row = np.arange(self.size)
             self._every_row.flags.writeable = False

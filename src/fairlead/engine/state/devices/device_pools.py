@@ -151,7 +151,7 @@ class DevicePools:
         return touched
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
-        """Drop the cached pool, and the cached devices of nodes that may use it."""
+        """Drop the cached pool and the cached devices of nodes that may use it; log the change."""
         self._pools.pop(pool, None)
         if not touched.spec.node_name or pool in self._wide:
             self._known.clear()
@@ -187,7 +187,8 @@ class DevicePools:
     def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
         """Return the pools that have devices for `node`.
 
-        The result is the same object until these pools change.
+        The result is the same object until the labels of `node` or any of the cached pools
+        change.
         """
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)

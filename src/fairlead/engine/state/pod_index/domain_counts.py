@@ -23,9 +23,10 @@ _LOWEST_KEPT: Final = 8
 
 
 class NodeEpoch:
-    """The version of all data that is derived from Node objects.
+    """The version of data that is derived from Node objects.
 
-    `value` increases when a node is added or removed, or when its labels or taints change.
+    `value` increases when a node is added or removed, or when its labels change. In
+    `PodIndex.nodes`, it also increases when only taints change.
     """
 
     __slots__ = ("value",)
@@ -102,7 +103,7 @@ class DomainCounts:
                     self._sign_changes.append(int(domain))
 
     def refresh(self) -> DomainCounts:
-        """Update `sums` and `pods` if nodes changed; return self."""
+        """Update `sums` and `pods` if nodes changed or other pods were attached; return self."""
         if self._read != self._epoch.value:
             self._add_up()
             self._read = self._epoch.value
