@@ -50,8 +50,9 @@ class CodeCounts:
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
-        `codes[i]` is the code for `rows[i]`. If the result has the same rows as in the last
-        call with this `wanted`, it is the same array object.
+        `codes[i]` is the code for `rows[i]`. If `rows` is the same array as in the last call, and
+        only few codes have changed, none of them to a status with another Code, the result is the
+        same array object.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

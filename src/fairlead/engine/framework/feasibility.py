@@ -180,7 +180,9 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins that depend on more than the node, on nodes that are still feasible.
+    """Run the Filter plugins without cached verdicts, on nodes that are still feasible.
+
+    These are the plugins whose verdicts depend on more than the node, and all plugins after them.
 
     If all rows are feasible, the plugins get the array of all rows. Plugins that cache verdicts for
     that array can then reuse them.

@@ -107,9 +107,10 @@ class PreparingPods:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationResult | None:
-        """Handle the outcome of a command; return the result if it ends a pod's preparation.
+        """Handle the outcome of a command; return the refusal of the pod if the command failed.
 
-        Returns None if the preparation continues, or if no preparation sent the command.
+        Returns None if the command succeeded or if no preparation sent it. After the last success,
+        `check` asks the plugin whether the pod is prepared.
         """
         _, work = self._in_flight.pop(id(outcome.command), (None, None))
         if work is None:

@@ -66,7 +66,10 @@ class MatrixMember(Protocol):
     static: StaticResults
 
     def detach(self, position: int) -> None:
-        """Leave the matrix; the plan's arrays are up to date with the pod log at `position`."""
+        """Leave the matrix.
+
+        `position` is the position in the pod log up to which the plan's arrays are up to date.
+        """
         ...
 
     def redo_row(self, row: int) -> None:
@@ -161,7 +164,7 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove a member; its arrays are up to date with the pod log at `position`."""
+        """Remove the member `plan`, whose arrays are up to date with the log at `position`."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1

@@ -241,7 +241,10 @@ class ShapePlan:
         return self._masked[1]
 
     def detach(self, position: int) -> None:
-        """Leave the matrix; the plan's arrays are up to date with the pod log at `position`."""
+        """Leave the matrix.
+
+        `position` is the position in the pod log up to which the plan's arrays are up to date.
+        """
         self.matrix = None
         self.total = self.total.copy()
         self._pod_position = position

@@ -155,7 +155,7 @@ class StaticResults:
     def _refresh_epochs(self, pod: PodInfo) -> None:
         """Recompute scores that depend on the set of all nodes, if that set has changed.
 
-        The only such plugin is ImageLocality.
+        ImageLocality is the only built-in plugin with such scores.
         """
         epochs = self._current_epochs()
         if epochs != self._epochs:

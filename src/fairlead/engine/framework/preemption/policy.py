@@ -39,7 +39,7 @@ class VictimImportance(Plugin, Protocol):
         """Return the importance of `pod`; a greater tuple means a more important pod.
 
         The search for victims spares more important pods first. Pods of equal importance are
-        ordered by name.
+        ordered by key (`namespace/name`).
         """
         ...
 
