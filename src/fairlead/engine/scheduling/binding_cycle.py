@@ -114,8 +114,9 @@ class BindingCycles:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
         Returns the commands to send, or a refusal. If Permit waits, PreBind and Bind run later
-        (`resume`). If PreBind sends commands, Bind runs when they have succeeded (`answer`). Set
-        `at_once` if Reserve, Permit and PreBind would do nothing for the pod; then only Bind runs.
+        (`resume`). If PreBind sends commands, Bind runs when they have succeeded and the plugins
+        report that the pod is prepared (`resume`). Set `at_once` if Reserve, Permit and PreBind
+        would do nothing for the pod; then only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -202,10 +203,10 @@ class BindingCycles:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> list[Command] | BindingRefused | None:
-        """Handle the outcome of a PreBind command; after the pod's last outcome, bind the pod.
+        """Handle the outcome of a PreBind command; if the command failed, refuse the binding.
 
-        Returns the commands that bind the pod, or a BindingRefused if the preparation failed.
-        Returns None if the outcome does not complete the preparation of a pod.
+        Returns None if the command succeeded or is not a PreBind command. After the last success,
+        `resume` binds the pod once it is prepared.
         """
         if not self._preparing.works:
             return None

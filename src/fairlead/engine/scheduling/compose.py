@@ -76,7 +76,7 @@ class BuiltProfile(Struct, frozen=True):
     cycles for pods with equal keys (`equivalence_key`, `EqualPods.key`). Both caches are None if
     the profile has extenders or limits the search for nodes, because pods with equal keys may then
     get different decisions. `is_in_tree` is set if the profile has no extenders and no limited
-    search, and all plugins are in-tree plugins.
+    search, and the scheduler has only in-tree plugins.
     """
 
     framework: Framework

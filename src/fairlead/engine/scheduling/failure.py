@@ -143,8 +143,8 @@ class FailureHandler:
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
         """Nominate `pod` to `node`; "" withdraws its nomination.
 
-        If `node` is None, the nomination in the pod's status is renewed. It then counts as the
-        latest nomination on its node.
+        If `node` is None, the nomination in the pod's status is renewed, or withdrawn if the status
+        has none. A renewed nomination counts as the latest nomination on its node.
         """
         wanted = nomination_of(pod) if node is None else node
         if wanted:

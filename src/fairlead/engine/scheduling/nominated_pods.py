@@ -93,7 +93,7 @@ class NominatedVerdicts:
         return (*named, *touched)
 
     def best(self) -> HighestTotals:
-        """Return the HighestTotals of the nodes that are not rejected.
+        """Return the HighestTotals of all nodes except those that these verdicts reject.
 
         The plan must cover all rows of the node table.
         """

@@ -128,9 +128,9 @@ def _select(
 ) -> list[PreemptionVictim] | Status:
     """Return the `victims` that cannot be reprieved.
 
-    Returns a status with the reason if the group would not fit without all `victims`. `victims` and
-    the returned list are sorted by importance. `verdict` tries to schedule the group in the current
-    state of the fork, and returns the resulting status.
+    Returns a status with the reason if the group does not fit even after the removal of all
+    `victims`. `victims` and the returned list are sorted by importance. `verdict` tries to schedule
+    the group in the current state of the fork, and returns the resulting status.
     """
     for victim in victims:
         removal.remove(victim)

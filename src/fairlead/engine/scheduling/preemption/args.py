@@ -23,7 +23,7 @@ class DefaultPreemptionArgs(
 
     If neither field is set, every node is evaluated and the best candidate is used. Upstream always
     ends the search early to save time: the number of candidates after which it may stop is
-    `min_candidate_nodes_percentage` percent of the number of nodes, but at least
+    `min_candidate_nodes_percentage` percent of the number of potential nodes, but at least
     `min_candidate_nodes_absolute`.
     """
 
@@ -58,7 +58,7 @@ class DefaultPreemptionArgs(
         )
 
     def wanted(self, nodes: int) -> int:
-        """Return the number of candidates after which the search may stop, given `nodes` nodes.
+        """Return the number of candidates after which a search of `nodes` potential nodes may stop.
 
         upstream: default_preemption.go: calculateNumCandidates
         """

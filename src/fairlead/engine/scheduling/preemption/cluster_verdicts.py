@@ -93,7 +93,7 @@ class ClusterVerdicts(Struct, frozen=True):
         """Return why `node` rejects `pod` if the pods nominated to `node` count as running on it.
 
         Only nominated pods that compete with `pod` count; None if there are none, or if the node
-        fits. `state` is changed, and restored at the end.
+        accepts `pod`. `state` is changed, and restored at the end.
         """
         framework = self.framework
         rivals = framework.nominator.competing_pods_on(node.name, pod)

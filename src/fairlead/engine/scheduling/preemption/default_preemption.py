@@ -136,8 +136,9 @@ class DefaultPreemption:
     ) -> PostFilterResult:
         """Nominate the best candidate; if there is no candidate, clear an earlier nomination.
 
-        An earlier nomination stays if `pod` may not preempt, if dry runs failed, or if the policy's
-        `keeps_nomination` is set. If extenders filter candidates, the result contains the shortlist
+        Without a candidate, an earlier nomination stays if `pod` may not preempt, if dry runs
+        failed, or if the policy's `keeps_nomination` is set and there are potential nodes. If
+        extenders filter candidates, the result contains the shortlist
         of candidates for the extenders instead of a nomination.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))

@@ -34,7 +34,7 @@ class RankedPod(Protocol):
 
 
 def importance(pod: RankedPod) -> tuple[int, Instant, str]:
-    """Return a sort key, most important pod first: higher priority, earlier start, then name.
+    """Return a sort key, most important pod first: higher priority, earlier start, then pod key.
 
     upstream: pkg/scheduler/util/utils.go: MoreImportantPod, which does not define the order of ties
     """

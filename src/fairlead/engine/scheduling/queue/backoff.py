@@ -52,7 +52,8 @@ class BackoffClock(Struct, frozen=True):
     def expiry(self, since: Instant, count: int) -> Instant:
         """Return the truncated expiry of backoff number `count` that began at `since`.
 
-        Returns 0 if `count` is 0, because there is no backoff then.
+        The result is 1 ns earlier if the configuration sets `ends_at_expiry`. Returns 0 if `count`
+        is 0, because there is no backoff then.
         """
         if count <= 0:
             return 0

@@ -74,7 +74,8 @@ class _Search(NamedTuple):
         """Return (change, None) for the first change that makes the pod fit after `chain`.
 
         Otherwise return (change, next rejection) for the first change that satisfies the plugin
-        that gave `status`. Return None if there is no such change.
+        that gave `status`, or that makes its rejection resolvable by deletions. Return None if
+        there is no such change.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):
