@@ -67,7 +67,10 @@ def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
 
 
 def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
-    """Return whether the status of `pod` already has the conditions that `readiness` returns."""
+    """Return whether the status of `pod` already has the conditions that `readiness` returns.
+
+    If the condition Ready is True in both, ContainersReady is not compared.
+    """
     ready = condition(pod, "Ready")
     wanted = readiness(pod, applies_readiness_gates=applies_readiness_gates)[0]
     if ready is None or ready.status != wanted.status:
