@@ -164,7 +164,8 @@ class NodeAffinity:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
-        A node matches if it meets addedAffinity, nodeSelector and required affinity.
+        A node matches if it meets addedAffinity, nodeSelector and required affinity. As in
+        upstream, addedAffinity is not checked for the node before the change.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

@@ -57,7 +57,10 @@ class NodeUnschedulable:
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether a node was added or uncordoned, or the pod now tolerates the taint."""
+        """Return whether a node was added or uncordoned, or the pod now tolerates the taint.
+
+        An added node counts only if it is not cordoned.
+        """
         old, new = event.old, event.new
         if isinstance(new, Node):
             cordoned_before = not isinstance(old, Node) or old.spec.unschedulable

@@ -264,10 +264,11 @@ class NodeResourcesFit:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so for every removed pod; for a pod that was scaled down, if it now requests less of
-        a resource that `pod` requests; for a node that is new or has more of a requested resource
-        than before, if `pod` would fit the empty node; and for a DeviceClass that is newly mapped
-        to a requested resource.
+        This is so for every removed pod; if `pod` itself was scaled down; for another pod that was
+        scaled down, if it now requests less of a resource that `pod` requests; for a node that is
+        new, has more of a requested resource than before or accepts more pods than before, if `pod`
+        would fit the empty node; and for a DeviceClass that is newly mapped to a requested
+        resource.
         """
         old, new = event.old, event.new
         if isinstance(new, Node):
@@ -310,7 +311,7 @@ class NodeResourcesFit:
         )
 
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
-        """Return whether the node has more of any requested resource than before.
+        """Return whether the node has more of any requested resource, or room for more pods.
 
         Returns True if devices may provide a requested resource, because the Node object does not
         show new devices.
