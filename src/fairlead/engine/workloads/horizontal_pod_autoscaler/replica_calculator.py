@@ -56,8 +56,8 @@ def utilization_proposal(
     """Return the proposal for a target that is a percentage of the requests.
 
     `usage` is the usage of the counted pods in thousandths. `target` is the percentage. `current`
-    is the current number of replicas. Raises MetricError if no pod is counted or requests are
-    unknown.
+    is the current number of replicas. Raises MetricError if no pod is counted, or if requests are
+    unknown or 0.
     """
     counted = groups.counted
     if not counted.pods:

@@ -131,7 +131,7 @@ class ScaleTargets(Struct):
     def find(self, reference: CrossVersionObjectReference, namespace: str) -> Scale:
         """Return the scale of the workload in `namespace` to which `reference` refers.
 
-        Raises ScaleError if there is no such workload.
+        Raises ScaleError if there is no such workload or it has no scale.
         """
         parts = reference.api_version.split("/")
         if len(parts) > _GROUP_VERSION_PARTS:

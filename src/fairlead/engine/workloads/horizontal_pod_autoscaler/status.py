@@ -73,7 +73,8 @@ class StatusDraft(Struct):
 def compared_fields(status: Mapping[str, Any]) -> tuple[object, ...]:
     """Return the parts of `status` whose changes are written in a simulation.
 
-    These are the numbers of replicas, the last scale time and the conditions.
+    These are the numbers of replicas, the last scale time, and the type, status and reason of each
+    condition.
     """
     conditions = status.get("conditions") or ()
     return (

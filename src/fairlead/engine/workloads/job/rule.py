@@ -180,7 +180,8 @@ class JobRule:
     def _delete_active_pods(self, pods: PodSet, now: Instant) -> Plan:
         """Return a plan that deletes the active pods of a finished Job.
 
-        Once no pod is running or terminating, record the end of the Job.
+        If the Job failed, also count these pods as failed (`fail_unfinished`). Once all pods have
+        finished or are gone, record the end of the Job.
         """
         if self.progress.ended_at is None and not pods.pods_alive:
             self.progress.ended_at = now

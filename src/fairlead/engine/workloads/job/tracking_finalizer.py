@@ -105,7 +105,10 @@ def released(pod: Pod) -> Command:
 
 
 class JobOrphans(Struct):
-    """Removes tracking finalizers from pods whose Job does not exist or no longer controls them."""
+    """Removes tracking finalizers from pods whose Job does not exist or no longer controls them.
+
+    A pod that an object of another kind controls keeps its finalizer.
+    """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
     interest: ClassVar[Interest] = Interest(

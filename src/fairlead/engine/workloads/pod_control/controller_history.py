@@ -109,8 +109,8 @@ class History(Struct):
 
         They create the update revision, or give it the highest number if an earlier revision is
         restored. They also delete old revisions that exceed the history limit, except those in
-        `live`, the names of the revisions that existing pods have. Returns [] while the creation of
-        the update revision is in flight.
+        `live`, the names of the revisions that existing pods have. Returns [] if the update
+        revision does not exist, while its creation is in flight or the owner is being deleted.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
@@ -129,9 +129,9 @@ class History(Struct):
 
         If the name is taken (`is_taken`), choose another name.
         """
-        was_born = self.requested.pop(name, 0) is None
+        was_requested = self.requested.pop(name, 0) is None
         self.failures = 0 if is_taken else self.failures + 1
-        if is_taken and was_born and name == self.update:
+        if is_taken and was_requested and name == self.update:
             self.collisions += 1
             template = self.templates.pop(name)
             self.update = self._new_name(template)
@@ -147,7 +147,8 @@ class History(Struct):
     def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
         """Return the revision of the owner's template according to its status or its `pods`.
 
-        Returns "" if neither contains the revision.
+        Returns "" if neither contains the revision, or if the status is older than the owner's
+        specification.
         """
         status, generation = owner.status, owner.metadata.generation
         if status.get("observedGeneration", generation) < generation:

@@ -143,10 +143,10 @@ class PodSet:
     this pod set. `ended` contains the pods that ended since the last run of the rule, or is None
     if the rule does not use it. `restarts` maps each unfinished pod to the restarts of its
     containers; it leaves out pods without restarts, and is None if the rule does not use it.
-    `ready` maps each ready active pod to the time at which it became ready. `proven` is set if the
-    last creation succeeded; until then only one pod is created at a time (slow start). `retry_at`
-    is set while the owner is in backoff after a failure. `refusal` is the last error message, until
-    a creation succeeds.
+    `ready` maps each ready active pod to the time at which it became ready. `succeeded` and
+    `failed` also count pods that no longer exist. `proven` is set if the last creation succeeded;
+    until then only one pod is created at a time (slow start). `retry_at` is set while the owner is
+    in backoff after a failure. `refusal` is the last error message, until a creation succeeds.
     """
 
     key: str

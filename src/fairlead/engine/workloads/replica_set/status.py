@@ -36,10 +36,11 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 
 
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
-    """Return the first status that is written for a new generation, given the final `status`.
+    """Return the status to write next, given the `status` with the current counts.
 
-    Upstream's controller counts the pods, creates or deletes pods, and then writes the earlier
-    counts. The status that is written next contains the new counts.
+    The first status for a new generation contains the earlier counts: upstream's controller counts
+    the pods, creates or deletes pods, and then writes the earlier counts. The status that is
+    written next contains the current counts.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

@@ -140,7 +140,7 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Step 1: return (plan for the wanted ordinals, whether steps 2 and 3 may follow)."""
+        """Step 1: return (plan for the wanted ordinals, whether steps that wait may follow)."""
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []

@@ -273,7 +273,7 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield creations of the classes for new claims if the dump has no classes."""
+    """Yield creations of the classes for new claims if the dump has no classes or free volumes."""
     wanted: set[str | None] = set()
     for one in known:
         match one:

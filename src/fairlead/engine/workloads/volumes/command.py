@@ -57,8 +57,9 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
     """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
-    The first write sets only the volume's claimRef. If this write fails with a conflict, the volume
-    was bound to another claim. The other fields are written afterwards.
+    The first write sets only the volume's claimRef. It fails with a conflict if the volume has
+    changed meanwhile, for example because it was bound to another claim. The other fields are
+    written afterwards.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
