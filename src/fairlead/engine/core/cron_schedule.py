@@ -86,6 +86,7 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
     Raises ScheduleError if `text` is not a valid schedule or there is no such time zone, and
     NoSuchDateError if a valid schedule has no times.
     """
+    zone = read_zone(zone_name)
     if text.startswith(EVERY):
         return Schedule(text, period=_period(text.removeprefix(EVERY)))
     fields = NAMED.get(text, text).split()
@@ -98,7 +99,7 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
         separately = (minute, hour, day, "*", weekday), (minute, hour, "*", month, weekday)
         is_date = not any(map(_problem, separately))
         raise NoSuchDateError(problem) if is_date else ScheduleError(problem)
-    return Schedule(" ".join(rewritten), read_zone(zone_name))
+    return Schedule(" ".join(rewritten), zone)
 
 
 def read_zone(name: str) -> tzinfo:

@@ -83,9 +83,10 @@ def test_the_error_names_a_date_that_does_not_exist(text):
         read_schedule(text)
 
 
-def test_an_unknown_time_zone_is_refused():
+@pytest.mark.parametrize("text", ["@hourly", "@every 5m"])
+def test_an_unknown_time_zone_is_refused(text):
     with pytest.raises(ScheduleError, match="unknown time zone Moon/Crater"):
-        read_schedule("@hourly", "Moon/Crater")
+        read_schedule(text, "Moon/Crater")
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,11 @@ def test_a_run_after_its_starting_deadline_is_skipped(world, build):
     [
         ({"schedule": "now"}, "UnparseableSchedule", 'unparseable schedule: "now" : '),
         ({"timeZone": "Moon"}, "UnknownTimeZone", 'invalid timeZone: "Moon": unknown time zone'),
+        (
+            {"schedule": "@every 1s", "timeZone": "Moon"},
+            "UnknownTimeZone",
+            'invalid timeZone: "Moon": unknown time zone',
+        ),
     ],
 )
 def test_an_invalid_schedule_is_reported_once(world, build, fields, reason, note):
