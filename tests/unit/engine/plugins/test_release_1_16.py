@@ -174,9 +174,10 @@ def test_node_conditions_reject_nodes(kind, status, plugin, reason):
     assert Scene(conditioned(kind, status)).reason(plugin, asks(), "n1") == reason
 
 
-def test_memory_pressure_rejects_best_effort_pods():
+@pytest.mark.parametrize("requests", [{}, {"cpu": "0m", "memory": "0Mi"}])
+def test_memory_pressure_rejects_best_effort_pods(requests):
     scene = Scene(conditioned("MemoryPressure", "True"))
-    pod = make_pod("p")
+    pod = make_pod("p", requests=requests)
     assert scene.reason("CheckNodeMemoryPressure", pod, "n1") == "node(s) had memory pressure"
 
 

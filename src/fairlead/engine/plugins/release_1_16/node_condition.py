@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import Node, PodSpec
+from fairlead.api.quantity import parse_quantity
 from fairlead.engine.core.status import Status, unresolvable
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import Locality
@@ -81,7 +82,7 @@ def _is_best_effort(spec: PodSpec) -> bool:
     upstream: qos.go: GetPodQOS
     """
     return not any(
-        name in ("cpu", "memory") and amount not in ("0", 0)
+        name in ("cpu", "memory") and parse_quantity(amount).nano > 0
         for container in spec.containers
         for name, amount in (
             *container.resources.requests.items(),
