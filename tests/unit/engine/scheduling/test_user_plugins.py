@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -101,6 +103,36 @@ def test_normalized_scores_are_equal_with_and_without_cache(staged):
     objects = [*NODES, *(make_pod(f"p{i}") for i in range(6))]
     assert play(staged(Cores(), objects=objects)) == play(staged(CoresAnew(), objects=objects))
     assert {node for _, node in play(staged(Cores(), objects=objects))} == {"n1", "n3", "n5"}
+
+
+class LargeRack:
+    """A plugin that prefers racks with many nodes; the scores depend on the set of all nodes."""
+
+    name = "LargeRack"
+    locality = Locality.NODE
+    normalization = Normalization.SCALED
+    table = None
+
+    def score(self, state, pod, node):
+        return self.epoch()[node.labels["rack"]]
+
+    def epoch(self):
+        return Counter(node.labels["rack"] for node in self.table.nodes())
+
+
+def test_normalized_scores_follow_the_epoch_of_their_plugin(staged):
+    """If nodes move to another rack, the scores of the other nodes are computed again."""
+    racks = {"a1": "a", "a2": "a", "a3": "a", "b1": "b", "b2": "b"}
+    nodes = [make_node(name, labels={"rack": rack}) for name, rack in racks.items()]
+    plugin = LargeRack()
+    scene = staged(plugin, objects=nodes)
+    plugin.table = scene.cluster.table
+    scene.put(make_pod("first"))
+    assert scene.step()[0][2].startswith("a")
+    scene.all_done()
+    scene.put(make_node("a2", labels={"rack": "c"}), make_node("a3", labels={"rack": "d"}))
+    scene.put(make_pod("second"))
+    assert scene.step()[0][2].startswith("b")
 
 
 # --- before filtering --------------------------------------------------------------------------

@@ -149,7 +149,8 @@ class StaticResults:
         self.live = [point for point in points.normalized if self.raw_scores[point.name].any()]
 
     def _current_epochs(self) -> list[object]:
-        epochs = (getattr(point.plugin, "epoch", None) for point in self._points.scorers)
+        points = (*self._points.scorers, *self._points.normalized)
+        epochs = (getattr(point.plugin, "epoch", None) for point in points)
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
