@@ -32,7 +32,11 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
+from fairlead.engine.plugins.volume_lookup.volume_lookup import (
+    WAIT_FOR_FIRST_CONSUMER,
+    class_name,
+)
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.engine.workloads.volumes.binding_step import BindingStep, StepKind, commands_of
 from fairlead.engine.workloads.volumes.claim_event import PROVISIONERS
@@ -81,26 +85,32 @@ class ExternalProvisioner:
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return creations of the volumes that are due."""
+        """Return creations of the volumes that are due.
+
+        For a claim whose selected node does not exist, return the removal of selected-node instead.
+        Provisioning begins again when the scheduler has chosen another node.
+        """
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
             claim = self._index.claims.get(key)
-            storage_class = None if claim is None else self._index.classes.get(class_name(claim))
-            if claim is None or storage_class is None or not _is_requested(claim):
+            storage_class = None if claim is None else self._index.class_of(claim)
+            if claim is None or storage_class is None or not self._is_requested(claim):
                 self._begun.pop(key, None)
                 continue
-            commands += commands_of(
-                self._index, BindingStep(StepKind.PROVISION, claim, storage_class=storage_class)
-            )
+            step = BindingStep(StepKind.PROVISION, claim, storage_class=storage_class)
+            made = commands_of(self._index, step)
+            if not any(isinstance(command, CreateObject) for command in made):
+                self._begun.pop(key, None)
+            commands += made
         return commands
 
     def _react(self, one: ApiObject, now: Instant) -> Iterator[Command]:
         match one:
-            case PersistentVolumeClaim() if _is_requested(one):
+            case PersistentVolumeClaim() if self._is_requested(one):
                 self._begin(one, now)
             case StorageClass():
                 for claim in self._index.claims.values():
-                    if class_name(claim) == one.metadata.name and _is_requested(claim):
+                    if class_name(claim) == one.metadata.name and self._is_requested(claim):
                         self._begin(claim, now)
             case PersistentVolume() if _is_left(one):
                 yield DeleteObject(volume_ref(one), why="claim deleted")
@@ -112,6 +122,19 @@ class ExternalProvisioner:
             self._begun[claim.key] = None
             self._timers.add(now + self._config.provision_delay, claim.key)
 
+    def _is_requested(self, claim: PersistentVolumeClaim) -> bool:
+        """Return whether the persistent volume controller has requested a volume for `claim`.
+
+        With WaitForFirstConsumer, a claim whose selected node was removed waits for another node.
+        """
+        meta, storage_class = claim.metadata, self._index.class_of(claim)
+        if not any(name in meta.annotations for name in PROVISIONERS):
+            return False
+        if claim.spec.volume_name or meta.deletion_timestamp:
+            return False
+        mode = None if storage_class is None else storage_class.volume_binding_mode
+        return mode != WAIT_FOR_FIRST_CONSUMER or SELECTED_NODE in meta.annotations
+
     def _retry(self, command: CreateObject, reason: FailureReason, now: Instant) -> None:
         """Schedule a retry of a refused creation, unless the volume already exists.
 
@@ -122,13 +145,6 @@ class ExternalProvisioner:
             key = f"{reference['namespace']}/{reference['name']}"
             if key in self._begun and reason is not FailureReason.ALREADY_EXISTS:
                 self._timers.add(now + self._config.retry_after, key)
-
-
-def _is_requested(claim: PersistentVolumeClaim) -> bool:
-    """Return whether the persistent volume controller has requested a volume for `claim`."""
-    meta = claim.metadata
-    is_annotated = any(name in meta.annotations for name in PROVISIONERS)
-    return is_annotated and not claim.spec.volume_name and not meta.deletion_timestamp
 
 
 def _is_left(volume: PersistentVolume) -> bool:
