@@ -36,11 +36,13 @@ Write = CreateObject | PatchObject | DeleteObject
 class _InFlight(Struct):
     """The objects (`targets`) that have a write in flight for one key.
 
-    `is_stale` is set if the key became due again while the writes were in flight.
+    `is_stale` is set if the key became due again while the writes were in flight. `refused_at` is
+    the time of the last refusal, None if no write was refused so far.
     """
 
     targets: set[ObjectRef] = field(default_factory=set)
     is_stale: bool = False
+    refused_at: Instant | None = None
 
 
 class WorkQueue:
@@ -103,7 +105,8 @@ class WorkQueue:
     def record_outcome(self, target: ObjectRef, refused_at: Instant | None) -> None:
         """Handle the outcome of a write to `target`.
 
-        `refused_at` is the time of the refusal, or None if the write succeeded. Outcomes of writes
+        `refused_at` is the time of the refusal, or None if the write succeeded. After the last
+        outcome, a sync with refused writes is retried and counts as one failure. Outcomes of writes
         that this queue did not record are ignored.
         """
         key = self._writers.pop(target, None)
@@ -112,13 +115,16 @@ class WorkQueue:
         flight = self._in_flight[key]
         flight.targets.discard(target)
         if refused_at is not None:
-            self._retries.refused(key, refused_at)
-        elif not flight.targets:
+            flight.refused_at = refused_at
+        if flight.targets:
+            return
+        del self._in_flight[key]
+        if flight.refused_at is not None:
+            self._retries.refused(key, flight.refused_at)
+        else:
             self._retries.reset(key)
-        if not flight.targets:
-            del self._in_flight[key]
-            if flight.is_stale:
-                self.add(key)
+        if flight.is_stale:
+            self.add(key)
 
 
 class Retries(Struct):
@@ -129,7 +135,10 @@ class Retries(Struct):
     _due: TimerQueue[Key] = field(default_factory=TimerQueue)
 
     def refused(self, key: Key, now: Instant) -> None:
-        """Record a failed write at `now`; schedule a retry, unless RETRIES_MAX is exceeded."""
+        """Record a sync with failed writes; schedule a retry, unless RETRIES_MAX is exceeded.
+
+        `now` is the time of the last failure.
+        """
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         if failures <= RETRIES_MAX:
             self._due.add(now + self.config.retry_after(failures), key)
@@ -139,7 +148,7 @@ class Retries(Struct):
         self._due.add(now + REST, key)
 
     def reset(self, key: Key) -> None:
-        """Record that a write of `key` succeeded, or that its object was deleted."""
+        """Record that all writes of a sync of `key` succeeded, or that its object was deleted."""
         self._failures.pop(key, None)
 
     def next_due(self) -> Instant | None:

@@ -76,6 +76,19 @@ def test_a_success_resets_the_failures(queue):
     assert queue.next_due() == first
 
 
+@pytest.mark.parametrize("outcomes", [(NOW, None), (None, NOW), (NOW, NOW)])
+def test_a_sync_with_any_refused_write_counts_as_one_failure(queue, outcomes):
+    waits = []
+    for _ in range(2):
+        write(queue, A, "xy")
+        for name, refused_at in zip("xy", outcomes, strict=True):
+            queue.record_outcome(ref(name), refused_at)
+        waits.append(queue.next_due() - NOW)
+        assert list(queue.pop_due(queue.next_due())) == [A]
+        assert queue.next_due() is None
+    assert waits[1] == 2 * waits[0]
+
+
 def test_a_key_is_not_taken_while_its_writes_are_in_flight(queue):
     write(queue, A, "xy")
     queue.add(A)
