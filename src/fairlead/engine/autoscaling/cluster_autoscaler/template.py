@@ -95,10 +95,10 @@ class Template(Struct, frozen=True):
 
 
 class TemplateProvider:
-    """Builds the template of each node group.
+    """Builds the template of each node group, from the first source that exists.
 
-    A template is built from a node of the group that is ready and not cordoned. If the group has
-    no such node in a later loop, the template is used again.
+    The module's docstring lists the sources. Templates built from good nodes are kept for later
+    loops, in which the group may have no good node.
     """
 
     def __init__(

@@ -276,7 +276,10 @@ class SimulatedProvider:
     # --- nodes -----------------------------------------------------------------------------
 
     def adopt(self, node: Node) -> Node:
-        """Register a new Node as a machine of its group; return the Node with a providerID."""
+        """Return `node` with a providerID; register it as a machine of its group if it is new.
+
+        A Node that is in no group, or that is registered already, only gets a providerID.
+        """
         name, provider_id = node.metadata.name, node.spec.provider_id
         if not provider_id:
             provider_id = f"{_SCHEME}:///{name}"

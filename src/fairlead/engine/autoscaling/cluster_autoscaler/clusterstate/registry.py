@@ -358,7 +358,10 @@ class ClusterStateRegistry:
         return self._missing(group) > 0
 
     def _missing(self, group: str) -> int:
-        """Return the number of nodes that the group lacks; negative if it has too many nodes."""
+        """Return the number of upcoming nodes of the group, as the module's docstring defines it.
+
+        The number is negative if the group has more nodes than its target size.
+        """
         acceptable = self.ranges.get(group)
         if acceptable is None:
             return 0
@@ -383,7 +386,10 @@ class ClusterStateRegistry:
         return self.readiness.get(group, _NONE).not_started
 
     def incorrect_size(self, group: str) -> IncorrectSize | None:
-        """Return the mismatch between the group's target size and its nodes; None if they match."""
+        """Return the mismatch between the group's target size and its nodes; None if they match.
+
+        Instances that have no Node yet explain a difference, so it is no mismatch.
+        """
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:

@@ -31,8 +31,9 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     Each of the `new_nodes` goes to the group that is smallest at that moment. Groups do not grow
     beyond their maximum size.
 
-    Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 2, 3 and 5 after two
-    new nodes, and 3, 4 and 5 after four new nodes.
+    Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 3, 2 and 5 after two
+    new nodes, and 4, 3 and 5 after four new nodes. Of two groups of equal size, the group that
+    comes first in the list grows first.
     """
     sizes = [
         [group.target_size(), index]

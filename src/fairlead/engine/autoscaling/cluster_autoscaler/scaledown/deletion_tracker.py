@@ -45,7 +45,7 @@ class DeletionsInProgress(Struct, frozen=True):
 
 
 class NodeDeletionTracker:
-    """The nodes that are being deleted, in the order in which their deletion began."""
+    """Tracks the nodes that are being deleted, and the results of completed deletions."""
 
     def __init__(self) -> None:
         self._empty: dict[str, str] = {}

@@ -75,7 +75,7 @@ class PodsToMove(Struct, frozen=True):
     """The pods of a node, classified for its removal.
 
     `pods` and `daemon_set_pods` are evicted. The pods in `on_completion` must complete first.
-    `blocking` is the pod that prevents the removal.
+    `blocking` is the pod that prevents the removal; if there is one, the lists are empty.
     """
 
     pods: list[Pod] = field(default_factory=list)
@@ -103,7 +103,7 @@ class DrainRules:
         listers: Listers | None = None,
         budgets: RemainingBudgets | None = None,
     ) -> PodsToMove:
-        """Classify `pods` in order, up to the first pod that blocks the removal of the node.
+        """Classify `pods`; if a pod blocks the removal of the node, return only the first such pod.
 
         If `listers` is None, controllers are not looked up. If `budgets` is None, no budget blocks.
         """

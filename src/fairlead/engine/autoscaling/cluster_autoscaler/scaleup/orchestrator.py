@@ -155,7 +155,7 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return how many of the `wanted` nodes --max-nodes-total allows.
+    """Return how many of the `wanted` nodes --max-nodes-total allows; record an event if not all.
 
     `present` is the number of nodes that exist. Returns None if no new node is allowed.
     """

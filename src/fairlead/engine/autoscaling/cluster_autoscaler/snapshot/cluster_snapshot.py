@@ -334,7 +334,7 @@ class ClusterSnapshot:
     def rejection(self, pod: PodInfo, name: str) -> Status | None:
         """Return the status with which a filter rejects `pod` on the node `name`.
 
-        Returns None if the pod fits.
+        Returns None if the pod fits. A node that is not in the snapshot rejects every pod.
 
         upstream: plugin_runner.go: RunFiltersOnNode
         """

@@ -48,7 +48,7 @@ class UnavailableOfferings:
         return len(self._tables)
 
     def mark(self, instance_type: InstanceType, offering: Offering, now: Instant) -> None:
-        """Mark an offering as unavailable for three minutes. `publish` updates `table`."""
+        """Mark an offering as unavailable for three minutes; `table` shows it after `publish`."""
         self._until[_key(instance_type, offering)] = now + UNAVAILABLE_NS
 
     def next_expiry(self) -> Instant | None:

@@ -50,8 +50,9 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
     """Return how many nodes of `pool` may be disrupted for `reason` under its active budgets.
 
-    `nodes` is the number of nodes of the pool. Returns UNLIMITED if no budget is active. Returns 0
-    if the schedule or the duration of any budget is invalid, even of a budget for other reasons.
+    `nodes` is the number of nodes of the pool. Returns UNLIMITED if no active budget applies to
+    `reason`. Returns 0 if the schedule or the duration of any budget is invalid, even of a budget
+    for other reasons.
     """
     # upstream: nodepool.go:GetAllowedDisruptionsByReason
     found = UNLIMITED
@@ -69,8 +70,9 @@ def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
     """Return whether the budget is active at `now`.
 
     A budget with a schedule is active for its duration after each time of the schedule. A budget is
-    always active if it has no schedule, or if the date of its schedule does not exist, such as
-    30 February.
+    always active if it has neither a schedule nor a duration, or if the date of its schedule does
+    not exist, such as 30 February. Raises ScheduleError or ValueError if the schedule or the
+    duration is invalid; a missing schedule is invalid if there is a duration.
     """
     # upstream: nodepool.go:Budget.IsActive; for such dates cron's Next returns the zero time
     if budget.schedule is None and budget.duration is None:

@@ -20,9 +20,10 @@ from fairlead.engine.core.instant import Instant
 
 
 def next_time_change(cluster: KarpenterCluster, now: Instant) -> Instant | None:
-    """Return the first time after `now` at which a budget or a do-not-disrupt annotation changes.
+    """Return the first time after `now` at which a budget or a do-not-disrupt protection changes.
 
-    Returns None if there is no such time.
+    A budget starts or ends; the protection of a pod by its annotation ends. Returns None if there
+    is no such time.
     """
     change = next_budget_change(cluster.node_pools.values(), now)
     times = [] if change is None else [change]

@@ -245,7 +245,10 @@ class NodeClaimLifecycle:
     # --- registration --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Store a Node, join a new Node with its NodeClaim, and drain a Node that is deleted."""
+        """Store a Node, join a new Node with its NodeClaim, and drain a Node that is deleted.
+
+        When a starting Node can run pods, its NodeClaim becomes initialized.
+        """
         name = node.metadata.name
         if not node.spec.provider_id:
             node = replace(node, spec=replace(node.spec, provider_id=f"fairlead:///{name}"))
@@ -397,7 +400,7 @@ class NodeClaimLifecycle:
             self._draining[claim.name] = now + DRAIN_RETRY_NS
 
     def repeat_failed_writes(self, now: Instant) -> None:
-        """Retry the failed writes that set or remove a disruption taint."""
+        """Retry the failed writes of disruption taints whose retry is due at `now`."""
         for name in sorted(name for name, due in self._failed_taints.items() if due <= now):
             del self._failed_taints[name]
             claim = self._claim_on(name)

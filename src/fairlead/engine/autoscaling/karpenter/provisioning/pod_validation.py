@@ -32,7 +32,10 @@ _NUMERIC: Final = ("Gt", "Lt", "Gte", "Lte")
 
 
 def avoids_karpenter(pod: Pod) -> bool:
-    """Return whether the pod requires a node that Karpenter does not manage."""
+    """Return whether the pod requires or prefers a node that Karpenter does not manage.
+
+    As in upstream, the preference with the highest weight counts like a requirement.
+    """
     # upstream: provisioner.go:validateKarpenterManagedLabelCanExist
     found = pod_requirements(pod, preferred=True).find(NODE_POOL)
     return found is not None and found.operator == DOES_NOT_EXIST

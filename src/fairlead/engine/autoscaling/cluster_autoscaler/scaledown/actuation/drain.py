@@ -4,8 +4,8 @@
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
 If an eviction fails, the drain still waits for the evictions of all other pods before it fails.
-DaemonSet pods are evicted if possible. Without --drain-priority-config, the drain does not wait for
-them.
+DaemonSet pods are evicted if possible. Without --drain-priority-config, the drain does not wait
+until they have left the node.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """

@@ -110,9 +110,9 @@ class MultiNodeConsolidation:
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
         """Yield the validation delay, then return the command found if it is still valid."""
-        return self._consolidation.commands(partial(self.longest, candidates, allowed), now)
+        return self._consolidation.commands(partial(self.find, candidates, allowed), now)
 
-    def longest(
+    def find(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
         """Return (the command that `search` finds, whether a budget excluded a candidate).

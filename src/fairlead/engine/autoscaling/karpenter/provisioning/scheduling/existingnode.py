@@ -34,7 +34,11 @@ class ExistingNode:
         topology: Topology,
         free: Mapping[str, int],
     ) -> None:
-        """Start with the pods that run on the node; `free` is the result of `free_resources`."""
+        """`free` is the result of `free_resources` for the node.
+
+        The ports and volumes of the pods that run on the node are in use from the start. `pods`
+        contains only the pods that this pass places.
+        """
         self.state = state
         self.pods: list[PendingPod] = []
         on_node = cluster.pods_on(state.node_name)

@@ -100,7 +100,10 @@ class Topology:
     # --- groups of pods ----------------------------------------------------------------------
 
     def update(self, pending: PendingPod) -> None:
-        """Set the pod's groups to the groups of its current terms."""
+        """Set the pod's groups to the groups of its current terms.
+
+        Before that, `pending.pod` is replaced with a copy whose matchLabelKeys are resolved.
+        """
         pod = pending.pod = self._with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
             pending.groups = []
