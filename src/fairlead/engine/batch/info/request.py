@@ -36,6 +36,14 @@ class Slack(Struct, frozen=True):
             return self.cpu_milli
         return self.memory_bytes if column == MEMORY else 1
 
+    def margin(self, column: int) -> int:
+        """Return the amount by which kube-batch raises a request before it names a shortage.
+
+        A resource is named if less than the request plus this amount is free. If amounts are
+        compared exactly, the result is 0. upstream: resource_info.go: FitDelta
+        """
+        return 0 if self == NO_SLACK else self.least(column)
+
     def least_part(self, column: int) -> float:
         """Return the tolerance for comparing the deserved amount of a queue with another amount.
 

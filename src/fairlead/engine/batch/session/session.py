@@ -389,13 +389,14 @@ class Session:
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
         """Record the names of the resources that `task` currently lacks on `node`.
 
-        `shortfalls` keeps the names until the action allocate tries the next task of the job.
+        Resources that are reserved for another job are not free for `task`. `shortfalls` keeps the
+        names until the action allocate tries the next task of the job.
         """
-        names = self.table.resources.names
+        names, view, slack = self.table.resources.names, self.view(task.job), self.rules.slack
         self.shortfalls[task.job.id] = [
             names[column]
             for column, amount in task.request.starting
-            if amount and self.room.idle[column, node.row] < amount + self.rules.slack.least(column)
+            if amount and view.idle(column, node.row) < amount + slack.margin(column)
         ]
 
     def note_failure(self, task: TaskInfo) -> None:

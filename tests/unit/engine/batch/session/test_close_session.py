@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from fairlead.engine.batch.defect import UPSTREAM
 from fairlead.engine.batch.info.job_table import Ownership
 from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.state.resource_columns import CPU
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
 
@@ -219,3 +221,35 @@ def test_members_of_an_incomplete_gang_say_how_many_are_missing(harness):
     text = "Not enough valid tasks for gang-scheduling, valid: 1, min: 3"
     assert f"Pod a FailedScheduling: {text}" in found.events
     assert f"PodGroup g Unschedulable: 1/1 tasks in gang unschedulable: {text}" in found.events
+
+
+# --- tasks that wait for releasing resources -------------------------------------------------
+
+
+def test_a_resource_that_suffices_exactly_is_not_lacking(make_harness):
+    """The task could use all idle cpu, and waits for memory only."""
+    harness = make_harness("fairlead").put(make_node("n1", cpu="4", memory="4Gi"))
+    harness.put(make_task("old", cpu=1, memory="3Gi", node="n1", terminating=True))
+    found = harness.put(make_gang("g", 1, cpu=3, memory="2Gi")).run()
+    text = "0/1 nodes are available, 1 insufficient memory."
+    assert waiting_message(found, "g") == text
+
+
+def test_kube_batch_names_a_resource_that_suffices_exactly(make_harness):
+    """It raises each request by the tolerance (resource_info.go: FitDelta)."""
+    harness = make_harness("kube-batch").put(make_queue("default"))
+    harness.put(make_node("n1", cpu="4", memory="4Gi"))
+    harness.put(make_task("old", cpu=1, memory="3Gi", node="n1", terminating=True))
+    found = harness.put(make_gang("g", 1, cpu=3, memory="2Gi")).run()
+    text = "0/1 nodes are available, 1 insufficient cpu, 1 insufficient memory."
+    assert waiting_message(found, "g") == text
+
+
+def test_resources_that_are_reserved_for_another_job_are_lacking(make_harness):
+    harness = make_harness("fairlead").put(make_node("n1", cpu="4"), make_gang("g", 1, cpu=2))
+    session, node = harness.session(), harness.cluster.table.find("n1")
+    held = np.zeros_like(session.room.idle)
+    held[CPU, node.row] = 3_000
+    session.room.hold_back(held)
+    session.note_shortfall(harness.task("g-0"), node)
+    assert session.shortfalls == {"default/g": ["cpu"]}
