@@ -141,7 +141,8 @@ def batch_overview(
     """Return the usage of all queues and the state of waiting groups; change no state.
 
     At most `groups_max` groups are explained. The `starts_at` of these groups comes from a
-    simulation of all waiting jobs in allocate's order (`engine.batch.explanation.start_estimate`).
+    simulation of the first `groups_max` waiting jobs of each queue, in allocate's order
+    (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:

@@ -35,7 +35,11 @@ _BEFORE_ANY_SESSION: Final = (
 def with_next_session(
     found: GroupExplanation, composition: Composition, cluster: Cluster, now: Instant
 ) -> GroupExplanation:
-    """Run the next session, and return `found` with its decisions. This changes the state."""
+    """Run the next session, and return `found` with its decisions. This changes the state.
+
+    If the group does not exist or its obstacle keeps it out of every session, no session runs, and
+    `found` is returned unchanged.
+    """
     job = composition.jobs.jobs.get(found.group)
     if job is None or found.obstacle in _BEFORE_ANY_SESSION:
         return found
