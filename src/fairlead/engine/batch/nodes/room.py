@@ -217,7 +217,7 @@ class RuleSums:
     """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
-        """Read `nonzero_surplus` in `room`, and the requests of pods in `requests`."""
+        """`room` contains the `nonzero_surplus` of nodes, and `requests` the requests of pods."""
         self._room = room
         self._requests = requests
 
