@@ -223,7 +223,10 @@ def _update_quota_status(
 
 
 def condition_json(condition: Condition) -> dict[str, Any]:
-    """Return a condition as JSON for a merge patch; empty fields are left out."""
+    """Return a condition as JSON, in the form that `with_conditions` merges.
+
+    Values that the condition does not have are "" or 0, which `with_conditions` leaves out.
+    """
     generation = condition.observed_generation if isinstance(condition, ObservedCondition) else 0
     return {
         "type": condition.type,

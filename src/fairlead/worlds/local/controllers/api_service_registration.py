@@ -43,7 +43,7 @@ class ApiServiceRegistration(ReactiveController):
     )
 
     def __init__(self, storage: Storage) -> None:
-        """Read the objects in `storage`."""
+        """`storage` contains the objects that the controller reads."""
         super().__init__()
         self._storage = storage
 

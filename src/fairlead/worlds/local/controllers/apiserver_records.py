@@ -75,7 +75,7 @@ class ApiServerRecords(ReactiveController):
         address: str,
         authority: str = "",
     ) -> None:
-        """Read the objects in `storage`.
+        """`storage` contains the objects that the controller reads.
 
         Without `authority`, the ConfigMap with the CA is not written.
         """

@@ -42,7 +42,7 @@ class KubernetesService(ReactiveController):
     )
 
     def __init__(self, storage: Storage, address: str) -> None:
-        """Read the objects in `storage`."""
+        """`storage` contains the objects that the controller reads."""
         super().__init__()
         host, _, port = address.rpartition(":")
         self._storage = storage

@@ -44,7 +44,7 @@ class NamespaceDefaults(ReactiveController):
     )
 
     def __init__(self, storage: Storage, authority: str = "") -> None:
-        """Read the objects in `storage`."""
+        """`storage` contains the objects that the controller reads."""
         super().__init__()
         self._storage = storage
         self._authority = authority

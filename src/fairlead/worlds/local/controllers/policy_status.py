@@ -39,7 +39,7 @@ class PolicyStatus(ReactiveController):
     )
 
     def __init__(self, storage: Storage, served: ServedKinds) -> None:
-        """Read the policies in `storage`, and the types of the kinds in `served`."""
+        """`storage` contains the policies, and `served` the types of the kinds that they match."""
         super().__init__()
         self._storage = storage
         self._served = served

@@ -57,7 +57,7 @@ class ServiceCidrs:
     )
 
     def __init__(self, storage: Storage) -> None:
-        """Read the objects in `storage`."""
+        """`storage` contains the objects that the controller reads."""
         self._storage = storage
         self._due: TimerQueue[str] = TimerQueue()
 

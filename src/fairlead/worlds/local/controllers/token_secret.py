@@ -45,7 +45,7 @@ class TokenSecrets(ReactiveController):
     )
 
     def __init__(self, storage: Storage, issue: IssueForSecret, authority: str = "") -> None:
-        """Read the objects in `storage`."""
+        """`storage` contains the objects that the controller reads."""
         super().__init__()
         self._storage = storage
         self._issue = issue
