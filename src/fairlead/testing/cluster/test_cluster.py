@@ -277,9 +277,10 @@ class TestCluster:
             raise self._failure(f"{kind} {name} was not gone within {within}: {status}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
-        """Expect an Event with `reason` about the object named `about`; return the newest one.
+        """Expect an Event with `reason` about the object named `about`.
 
-        Raises AssertionError if there is no such Event after the time `within`.
+        Returns the Event that was written last; a repetition of an Event writes it again. Raises
+        AssertionError if there is no such Event after the time `within`.
         """
 
         def events() -> Objects:
@@ -293,7 +294,7 @@ class TestCluster:
             others = ", ".join(dict.fromkeys(event.get("reason", "") for event in events()))
             problem = f"no event {reason} about {about} within {within}"
             raise self._failure(f"{problem}; there are: {others or 'none'}")
-        return found[-1]
+        return max(found, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
     def _expect_pod(
         self,

@@ -57,6 +57,20 @@ def test_a_pod_is_bound_and_runs(cluster) -> None:
     assert cluster.expect_event("Scheduled", "p")["type"] == "Normal"
 
 
+def test_the_event_that_was_written_last_is_returned(cluster) -> None:
+    for name in ("z", "a"):
+        event = {
+            "metadata": {"name": name},
+            "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+            "reason": "Pulled",
+        }
+        cluster.request("POST", "/api/v1/namespaces/default/events", event)
+    assert cluster.expect_event("Pulled", "p")["metadata"]["name"] == "a"
+    repeated = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "z"}, "count": 2}
+    cluster.apply(repeated)
+    assert cluster.expect_event("Pulled", "p")["metadata"]["name"] == "z"
+
+
 def test_a_pending_pod_has_a_reason(cluster) -> None:
     cluster.apply(asking("big", "64"))
     message = cluster.expect_unschedulable("big", "Insufficient cpu")
