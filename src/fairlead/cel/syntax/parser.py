@@ -149,6 +149,8 @@ class _Parser:
         """Consume and return the next token, which must have the kind `kind`.
 
         `also` are kinds of tokens that are also valid here; error messages and recovery use them.
+        If the next token has another kind, a syntax error is reported. The result may then be
+        empty or of another kind. Raises _StopParsingError if parsing cannot continue.
         """
         if self._kind == kind:
             return self._next()
