@@ -1,7 +1,8 @@
 """Builders for dynamic resource allocation; see `fairlead.testing.builders`.
 
-By default, a slice has the name of its node and contains the whole pool of the driver
-"gpu.example.com" on this node. A claim requests one device of the class "gpu".
+By default, a slice of a node is named `gpu.example.com-NODE`. It contains the whole pool of the
+driver "gpu.example.com" on the node; the pool has the name of the node. A claim requests one device
+of the class "gpu".
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Random nodes, pods and budgets from a seed, for property tests of plugins and policies.
 
 The clusters are deliberately small and crowded (few labels, few zones, little capacity), so that
-most rules affect most pods. Names come from fixed lists. An object that is drawn with the name of
-an earlier object replaces the earlier object.
+most rules affect most pods. Tests take names from the short lists NODE_NAMES and POD_NAMES, so a
+new object often replaces an earlier object of the same name.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool 
 
 
 def any_requests(chance: Chance) -> dict[str, str | int]:
-    """Return the requests of a container, which may be missing, 0, or more than any node has."""
+    """Return the requests of a container, which may be missing, 0, or more than most nodes have."""
     amounts: dict[str, str | int] = {}
     if not chance.one_in(4):
         amounts["cpu"] = chance.of(("0", "500m", "1", "1", "2", "5"))

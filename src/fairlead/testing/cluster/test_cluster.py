@@ -89,7 +89,10 @@ class TestCluster:
         self._control_clock(speed=None, paused=True)
 
     def resume(self, speed: float | None = None) -> None:
-        """Start the clock again; `speed` is in simulated seconds per real second."""
+        """Start the clock again.
+
+        `speed` is in simulated seconds per real second; None keeps the speed.
+        """
         self._control_clock(speed=speed, paused=False)
 
     def _control_clock(self, *, speed: float | None, paused: bool) -> None:
@@ -249,7 +252,8 @@ class TestCluster:
     ) -> None:
         """Expect the pod to be evicted at the time `after` from now, plus or minus `tolerance`.
 
-        Raises AssertionError if the pod does not exist, or is evicted earlier, later or not at all.
+        A pod that is terminating, has failed or no longer exists counts as evicted. Raises
+        AssertionError if the pod does not exist now, or is evicted earlier, later or not at all.
         """
         began = self._clock.now()
         known = self.get("pod", pod, namespace)

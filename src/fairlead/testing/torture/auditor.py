@@ -324,7 +324,8 @@ class Auditor:
         """Check that the node `name` has room for the pod `ref`: its requests, and one more pod.
 
         If the pod's scheduling cycle began before now (an extender took time to answer), pods that
-        arrived after `began` are not counted. A node that changed after `began` is not checked.
+        arrived at `began` or later are not counted. A node that changed after `began` is not
+        checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
         if node is None or newcomer is None or self._changed_at[name] > began:

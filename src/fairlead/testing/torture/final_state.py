@@ -76,7 +76,7 @@ class FinalState:
             self._require(not _is_ending(namespace), namespace, "is still being deleted")
 
     def has_lost_nodes(self, store: Store) -> bool:
-        """Return whether Nodes of this state are missing from `store`.
+        """Return whether Cluster Autoscaler has removed Nodes of this state from `store`.
 
         The caller has run a second process on `store`, which may remove Nodes that the first
         process kept. Cluster Autoscaler places the pods of a node in order, starting after the
