@@ -333,8 +333,9 @@ def _type(cores: int) -> InstanceType:
 def day(
     autoscaler: Autoscaler, nodes: int, pods: int, *, is_by_load: bool = False
 ) -> Callable[[], int]:
-    """Prepare a day with `autoscaler`; `nodes` and `pods` are the numbers at the peak.
+    """Prepare a day with `autoscaler`; `pods` is the number of pods at the peak.
 
+    `nodes` is the maximum size of a node group of Cluster Autoscaler; Karpenter has no maximum.
     If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, scripted
     steps scale them.
 

@@ -13,7 +13,10 @@ _COMPARED: Final = (("cpu_seconds", "s of CPU time"), ("peak_mib", "MiB at the p
 
 
 def is_result(found: object) -> bool:
-    """Return whether `found` has the fields that `regressions` compares."""
+    """Return whether `found` is a result that `regressions` can compare.
+
+    A result needs a workload; the compared values may be missing.
+    """
     if not isinstance(found, dict) or not isinstance(found.get("workload"), str):
         return False
     return all(isinstance(found.get(field), float | int | None) for field, _ in _COMPARED)

@@ -28,7 +28,7 @@ _EVERY_SEVENTH: Final = 7
 def measure(workload: Workload) -> Measurement:
     """Run `workload` once in this process.
 
-    Raises IncompleteRunError if a measured pod was not bound.
+    Raises IncompleteRunError if fewer pods were bound than the workload measures.
     """
     setting = workload.build()
     engine = TimedEngine(workload.engine())

@@ -14,10 +14,11 @@ class Measurement(Struct, frozen=True):
 
     `pods_per_second` counts bound pods. For Outage workloads it counts evicted pods, and for WhatIf
     and autoscaling workloads it counts all pods of the cluster. `upstream_threshold` is the value
-    of `pods_per_second` that upstream requires, None if upstream requires none. `seconds` and
-    `cpu_seconds` are wall-clock and CPU time of the measured part. `peak_mib` is the peak resident
-    set size of the process. `virtual_seconds_per_second` is the ratio of simulated to real time.
-    It is set only for workloads that simulate a day.
+    of `pods_per_second` that upstream requires or, for Batch workloads, that kube-batch reaches;
+    None if there is no such value. `seconds` and `cpu_seconds` are wall-clock and CPU time of the
+    measured part. `peak_mib` is the peak resident set size of the process.
+    `virtual_seconds_per_second` is the ratio of simulated to real time. It is set only for
+    workloads that simulate a day.
 
     The other fields are set only for workloads that run only a scheduler. `growth_mib` is the part
     of the peak that the measured pods added. `first_cycle_ms` is the CPU time of the first

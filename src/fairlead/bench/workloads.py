@@ -1,5 +1,7 @@
 """WORKLOADS: upstream's benchmark workloads, with upstream's names.
 
+BATCH_WORKLOADS and LARGE_WORKLOADS, which are Fairlead's own, are also in WORKLOADS.
+
 upstream: test/integration/scheduler_perf/*/performance-config.yaml, Kubernetes 1.36
 """
 
