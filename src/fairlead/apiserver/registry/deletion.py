@@ -62,8 +62,8 @@ def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Dele
     wanted = _FINALIZERS.get(policy) if is_collected else None
     after = [name for name in before if name not in (FOREGROUND, ORPHAN)]
     if wanted is not None:
-        after = before if wanted in before else [*after, wanted]
-    if after == before:
+        after = [*after, wanted]
+    if set(after) == set(before):
         return obj
     changed = {key: value for key, value in meta.items() if key != "finalizers"}
     if after:

@@ -118,6 +118,30 @@ def test_an_object_exists_until_its_last_finalizer_is_removed(store, now):
     assert last["metadata"]["resourceVersion"] == kept["metadata"]["resourceVersion"]
 
 
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("Foreground", ["x.io/a", "foregroundDeletion"]),
+        ("Orphan", ["x.io/a", "orphan"]),
+        ("Background", ["x.io/a"]),
+    ],
+)
+def test_a_deletion_leaves_only_the_finalizer_of_its_policy(store, now, policy, expected):
+    # Validation forbids both finalizers, but a loaded object may have them.
+    meta = {"name": "n", "finalizers": ["orphan", "x.io/a", "foregroundDeletion"]}
+    store.put_as_is({"apiVersion": "v1", "kind": "Node", "metadata": meta}, now)
+    last = store.delete(NODE, "", "n", now, Deletion(policy=policy))
+    assert last["metadata"]["finalizers"] == expected
+
+
+@pytest.mark.parametrize("finalizers", [["orphan", "x.io/a"], ["x.io/a", "orphan"]])
+def test_a_deletion_keeps_the_order_of_unchanged_finalizers(store, now, finalizers):
+    meta = {"name": "n", "finalizers": finalizers}
+    store.put_as_is({"apiVersion": "v1", "kind": "Node", "metadata": meta}, now)
+    last = store.delete(NODE, "", "n", now, Deletion(policy="Orphan"))
+    assert last["metadata"]["finalizers"] == finalizers
+
+
 def test_removing_the_last_finalizer_does_not_end_the_grace_period(store, pod, now, delete):
     store.put_as_is(pod(node="n", metadata={"finalizers": ["x.io/a"]}), now)
     delete()
