@@ -17,7 +17,7 @@ import pytest
 from fairlead.apiserver.endpoints.handlers.patcher import patcher_of
 from fairlead.apiserver.endpoints.handlers.rest import (
     in_request_namespace,
-    with_request_name,
+    require_request_name,
     write_of,
 )
 from fairlead.apiserver.endpoints.request.options import write_options
@@ -59,7 +59,7 @@ def patched(scope, live):
     patcher = patcher_of(scope, options, scope.kind, part)
     write = write_of(scope, options, patcher.operation, part)
     made = patcher.created() if live is None else patcher.patched(live)
-    made = own(write.tracked(live, with_request_name(scope, in_request_namespace(scope, made))))
+    made = own(write.tracked(live, require_request_name(scope, in_request_namespace(scope, made))))
     return own(live) if live is not None and write.is_same(own(live), made) else made
 
 

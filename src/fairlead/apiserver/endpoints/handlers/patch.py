@@ -13,9 +13,9 @@ from fairlead.apiserver.endpoints.handlers.rest import (
     in_request_namespace,
     paused_if_large,
     require_key,
+    require_request_name,
     require_same_uid,
     with_canonical_resource_version,
-    with_request_name,
     without_resource_version,
     write_of,
 )
@@ -43,7 +43,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
     if old is None:
         raise not_found(kind, info.namespace, info.name)
     # 4. apply the patch, and check that the result has the same identity
-    new = with_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
+    new = require_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)
     yield from paused_if_large(scope)
@@ -54,7 +54,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
 
 def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> WebhookCalls[Response]:
     """Create the object that an apply patch describes, and return it with status 201."""
-    new = with_request_name(scope, in_request_namespace(scope, patcher.created()))
+    new = require_request_name(scope, in_request_namespace(scope, patcher.created()))
     _require_no_uid(scope.kind, new)
     new = without_resource_version(new)
     yield from paused_if_large(scope)

@@ -116,7 +116,7 @@ def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
     return {**obj, "metadata": {**meta, "namespace": scope.info.namespace}}
 
 
-def with_request_name(scope: RequestScope, obj: Json) -> Json:
+def require_request_name(scope: RequestScope, obj: Json) -> Json:
     """Return `obj` unchanged. Raises ApiError 400 if its name differs from the name in the path."""
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
     name, path_name = obj["metadata"].get("name", ""), scope.info.name

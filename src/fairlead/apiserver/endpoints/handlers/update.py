@@ -14,8 +14,8 @@ from fairlead.apiserver.endpoints.handlers.rest import (
     in_request_namespace,
     paused_if_large,
     require_key,
+    require_request_name,
     with_canonical_resource_version,
-    with_request_name,
     without_duplicate_owners,
     without_resource_version,
     write_of,
@@ -35,7 +35,7 @@ def update(scope: RequestScope) -> WebhookCalls[Response]:
     scope.negotiate()
     # 2. read the options, then decode the body
     options = write_options(scope.request, "UpdateOptions")
-    new = with_request_name(scope, in_request_namespace(scope, decoded_object(scope, options)))
+    new = require_request_name(scope, in_request_namespace(scope, decoded_object(scope, options)))
     new = without_duplicate_owners(new, scope.warnings.append)
     yield from paused_if_large(scope)
     # 3. look up the object to replace

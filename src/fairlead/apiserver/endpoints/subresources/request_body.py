@@ -14,7 +14,7 @@ from fairlead.apiserver.endpoints.handlers.rest import (
     decoded_object,
     existing_object,
     in_request_namespace,
-    with_request_name,
+    require_request_name,
     without_duplicate_owners,
     write_of,
 )
@@ -76,7 +76,7 @@ def requested_update(
         patcher = patcher_of(scope, options, kind, subresource)
         old = existing_object(scope)
         new = in_request_namespace(scope, patcher.patched(view_of(old)))
-        new = with_request_name(scope, new)
+        new = require_request_name(scope, new)
         write = write_of(scope, options, patcher.operation, subresource)
         return SubresourceUpdate(old, new, options, write, patcher.is_apply)
     # 2. read the options, decode the body, and look up the object
@@ -84,9 +84,10 @@ def requested_update(
     new = in_request_namespace(scope, decoded_object(scope, options, kind))
     new = without_duplicate_owners(new, scope.warnings.append)
     if not new["metadata"].get("name"):
-        with_request_name(scope, new)  # raises: as upstream, a missing name is reported before 404
+        # Raises: as upstream, a missing name is reported before 404.
+        require_request_name(scope, new)
     old = existing_object(scope)
-    new = with_request_name(scope, new)
+    new = require_request_name(scope, new)
     return SubresourceUpdate(old, new, options, write_of(scope, options, "Update", subresource))
 
 
