@@ -92,13 +92,17 @@ class DeferredStorage(Storage):
         self.restore((), version)
 
     def find_deferred(self, kind: Kind, key: Key) -> Deferred | Json | None:
-        """Return the object under `key`, without making its value; None if it does not exist."""
+        """Return the object under `key`; None if it does not exist.
+
+        The object is a Deferred until something reads its JSON value. This method does not build
+        the value.
+        """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         found = kept.get(key)
         return _of_row(found) if type(found) is tuple else found
 
     def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
-        """Yield (key, object) for the objects of `kind` in any order, without making values.
+        """Yield (key, object) for the objects of `kind` in any order; no values are built.
 
         The object is None if `restore_rows` added it and nothing has read or written it since.
         """
