@@ -43,7 +43,7 @@ def decode(kind: Kind, obj: Json) -> Json:
 
 
 def default(kind: Kind, obj: Json) -> Json:
-    """Return the decoded object `obj` with its defaults.
+    """Return `obj`, which is already decoded, with its defaults.
 
     Raises ApiError 400 for a value of the wrong type.
     """

@@ -257,7 +257,10 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 
 
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
-    """Return the pods of `run` as one DumpedReplicas; None if not all are replicas of each other.
+    """Return the pods of `run` as one DumpedReplicas.
+
+    Return None if not all are replicas of each other, if `run` has no DumpedReplicas, if a uid is
+    missing, if a uid or name is repeated, or if only some of the pods have a node or a start time.
 
     The first pods of a workload were decoded before there was a template, but their texts match
     the template.

@@ -406,8 +406,8 @@ class Store:
 
         A condition has type, status, reason and message; its lastTransitionTime becomes `now` when
         its status changes. A non-empty `uid` or `resource_version` is a precondition. Raises
-        ApiError 404 if the object does not exist, 409 if a precondition fails, and 422 or 400 if
-        the status is invalid.
+        ApiError 404 if the object does not exist, 409 if a precondition fails, 422 or 400 if the
+        status is invalid, and the error of an admission plugin or webhook that refuses the update.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
