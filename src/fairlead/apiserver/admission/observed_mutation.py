@@ -83,7 +83,7 @@ class _Mutation(Struct, frozen=True):
     gates: Sequence[str]
 
     def applied_to(self, spec: Json) -> Json:
-        """Return `spec` with the additions that it lacks, and without the removed gates."""
+        """Return `spec` with all changes: additions that it lacks, amounts, and removed gates."""
         found = {**self.whole, **spec}
         if self.gates:
             gates = found.pop("schedulingGates", None) or ()
@@ -128,7 +128,10 @@ class ObservedMutations:
         self._by_owner: dict[str, _Mutation] = {}
 
     def observe(self, loaded: LoadedObjects) -> None:
-        """Compare the pods in `loaded` with the templates of their owners."""
+        """Compare one pod of each owner in `loaded` with the template of the owner.
+
+        Only pods that were loaded as replicas are compared.
+        """
         owners = {one.metadata.uid: one for one in loaded.others if isinstance(one, _OWNERS)}
         samples: dict[str, list[Pod]] = {}  # by uid of the owner: its pods, except replicas
         for replicas in loaded.replicas:
@@ -173,7 +176,11 @@ def _controller(obj: Json) -> Json:
 
 
 def _is_of_template(pod: Pod, owner: _Owner) -> bool:
-    """Return whether `pod` was created from the present template of `owner`."""
+    """Return whether `pod` was created from the present template of `owner`; False if unknown.
+
+    It is unknown for a DaemonSet if some of its pods are out of date. The templates of owners other
+    than StatefulSets and DaemonSets rarely change after their first pod, so they are not checked.
+    """
     match owner:
         case StatefulSet():
             update = owner.status.get("updateRevision")

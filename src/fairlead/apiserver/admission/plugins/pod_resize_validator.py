@@ -56,7 +56,10 @@ def _problem(pod: Json, node: Json) -> str:
 
 
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
-    """Yield an error for each resource of which the pod requests more than `allocatable`."""
+    """Yield an error for cpu (millicores) and memory (bytes) if `pod` requests too much of it.
+
+    It requests too much if its requests exceed the node's `allocatable`.
+    """
     view = decode_stored(pod)
     assert isinstance(view, Pod)
     requests = pod_requests(view)

@@ -158,7 +158,7 @@ def _selects(requirement: Json, value: str) -> bool:
 
 
 def _attributes_classes(claim: Json) -> Iterable[str]:
-    """Return the VolumeAttributesClasses that a claim has or will have; "" if it has none."""
+    """Return the VolumeAttributesClasses that a claim has or will have; only "" if it has none."""
     status = claim.get("status") or {}
     names = (
         claim["spec"].get("volumeAttributesClassName"),
