@@ -1,8 +1,9 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
 They have no effect in Fairlead, because its server serves all groups itself and never queues
-requests. They exist because clients and tools read and change them. If a server starts again with
-other feature gates, `reconcile_at_start` updates these objects and the RBAC roles.
+requests. They exist because clients and tools read and change them. If a server starts again,
+perhaps with other feature gates, `reconcile_at_start` creates the missing objects, deletes the
+APIServices that are no longer served, and extends the RBAC roles.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
@@ -49,11 +50,11 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
 
 
 def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
-    """Update the objects that an earlier start has created; `gates` are the enabled feature gates.
+    """Create, extend and delete objects in a `store` that an earlier start has filled.
 
-    Missing objects are created. A role whose annotation autoupdate is "true" gets the rules that it
-    lacks, and keeps the rules that users have added. APIServices of versions that are no longer
-    served are deleted.
+    `gates` are the enabled feature gates. Missing objects are created. A role whose annotation
+    autoupdate is "true" gets the rules that it lacks, and keeps the rules that users have added.
+    APIServices of versions that are no longer served are deleted. Other objects do not change.
 
     upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
     kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService

@@ -125,7 +125,8 @@ def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") ->
 def pinned_name(fields: str) -> str:
     """Return the metadata.name that a field selector requires.
 
-    Return "" if the selector requires no name or is malformed.
+    Return "" if the selector requires no name or is malformed, or if the name is not a valid path
+    segment.
     """
     try:
         terms = _terms(fields)
