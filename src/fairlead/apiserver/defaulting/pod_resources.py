@@ -1,9 +1,10 @@
 """Defaults of pod-level resources (spec.resources).
 
-A missing pod-level limit of hugepages defaults to the sum of the containers' limits. If there are
-pod-level limits, a missing pod-level request of cpu or memory defaults to the sum of the requests
-of the containers. If no container requests the resource, or the resource is hugepages (which cannot
-be overcommitted), the request defaults to the pod-level limit.
+If there are pod-level limits or requests, a missing pod-level limit of hugepages defaults to the
+sum of the containers' limits, unless the pod has a pod-level request of the same page size. If
+there are pod-level limits, a missing pod-level request of cpu or memory defaults to the sum of the
+requests of the containers. If no container requests the resource, or the resource is hugepages
+(which cannot be overcommitted), the request defaults to the pod-level limit.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """

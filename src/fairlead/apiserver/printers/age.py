@@ -17,7 +17,10 @@ _YEAR_S: Final = 365 * _DAY_S
 
 
 def human_duration(duration: int) -> str:
-    """Return `duration` (ns) as text; the longer the duration, the coarser the text."""
+    """Return `duration` (ns) as text; the longer the duration, the coarser the text.
+
+    A negative duration becomes `0s` if it is less than 2 s long, and otherwise `<invalid>`.
+    """
     seconds = _truncated_division(duration, NANOSECONDS_PER_SECOND)
     # Tolerates one second of clock skew.
     if seconds < -1:
