@@ -114,7 +114,10 @@ def with_spec(old: Json, spec: Json) -> Json:
 
 
 def created_by(strategy: ResourceStrategy, obj: Json, context: PreparationContext) -> Json:
-    """Return the new object `obj` with the fields that its strategy sets."""
+    """Return the new object `obj` with the fields that its strategy sets.
+
+    Raises ApiError if the strategy refuses the object.
+    """
     if strategy.prepare_for_create is not None:
         obj = strategy.prepare_for_create(obj, context)
     return with_null_lists(strategy.null_when_empty, obj)
@@ -123,7 +126,10 @@ def created_by(strategy: ResourceStrategy, obj: Json, context: PreparationContex
 def updated_by(
     strategy: ResourceStrategy, old: Json, new: Json, context: PreparationContext
 ) -> Json:
-    """Return `new`, an update of `old`, with the fields that its strategy sets or restores."""
+    """Return `new`, an update of `old`, with the fields that its strategy sets or restores.
+
+    Raises ApiError if the strategy refuses the update.
+    """
     if strategy.prepare_for_update is not None:
         new = strategy.prepare_for_update(old, new, context)
     return with_null_lists(strategy.null_when_empty, new)

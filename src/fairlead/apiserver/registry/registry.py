@@ -27,7 +27,7 @@ class Registry(Struct, frozen=True, kw_only=True):
     strategies: Mapping[str, ResourceStrategy]
     # Returns an object without its unknown fields, and with its values in canonical form.
     decode: Callable[[Kind, Json], Json]
-    # Returns a decoded object with its defaults.
+    # Returns an object, which is already decoded, with its defaults.
     default: Callable[[Kind, Json], Json]
     # Given (kind, old, new), returns `new` with the fields that its type always encodes. `new` was
     # derived from the stored object `old`, which is None if the object is new.

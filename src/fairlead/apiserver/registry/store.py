@@ -173,7 +173,8 @@ class Store:
 
         If `kind` is given, the manifest must have been decoded by the schema of that kind, and its
         nulls are kept. Raises ApiError 409 if the name is taken, 422 or 400 if the object is
-        invalid, 403 if admission refuses it, and 500 if it has a resourceVersion.
+        invalid, 500 if it has a resourceVersion or is too large to be stored, and the error of an
+        admission plugin or webhook that refuses it.
         """
         copies = self._pod_copies() if _is_pod(manifest) else None
         if copies is None:
@@ -276,8 +277,9 @@ class Store:
 
         `new` has been decoded. Its status is ignored, unless the kind's strategy has
         `updates_status`. If `new` has a resourceVersion or uid, it must equal that of `old`. Raises
-        ApiError 409 if it differs, 422 or 400 if the object is invalid, and 403 if admission
-        refuses it.
+        ApiError 409 if it differs, or if the object changes while a webhook is called; 422 or 400
+        if the object is invalid; 500 if it is too large to be stored; and the error of an admission
+        plugin or webhook that refuses it.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)

@@ -104,7 +104,7 @@ def _spec(obj: Json) -> Json:
 
 
 class ResourceStrategy(Struct, frozen=True, kw_only=True):
-    """The rules of one kind, in the order in which a request applies them.
+    """The rules of one kind, grouped by their use.
 
     Functions receive JSON objects and return new ones; they must not mutate the objects. They raise
     ApiError to refuse a request.
@@ -136,11 +136,13 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
     allow_unconditional_update: bool = True
     # Whether an update of the whole object also changes its status.
     updates_status: bool = False
-    # Restores fields of the old object, given (old, new). upstream: PrepareForUpdate
+    # Given (old, new, context), returns `new` with the fields that the server sets or restores
+    # (upstream: PrepareForUpdate).
     prepare_for_update: Callable[[Json, Json, PreparationContext], Json] | None = None
     # Whether an update from `old` to `new` increments metadata.generation.
     increments_generation: Callable[[Json, Json], bool] = is_respecified
-    # Whether a new object has no generation until its first change; otherwise it starts with 1.
+    # Whether an object without a generation gets one at its first change. New objects of most
+    # kinds have generation 1, or never get a generation; see `Kind.has_generation`.
     has_generation_once_changed: bool = False
 
     # --- update of a subresource -------------------------------------------------------------
