@@ -81,7 +81,7 @@ SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
 
 
 Answer = Response | Watch
-# A handler that writes is a generator, because webhooks may suspend it.
+# A handler that writes is a generator, because webhooks may suspend it. Handlers raise ApiError.
 Handler = Callable[[RequestScope], Answer | WebhookCalls[Response]]
 
 _HANDLERS: Final[Mapping[str, Handler]] = {

@@ -398,7 +398,8 @@ def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
     """Return the patched object with apiVersion and kind.
 
-    Raises ApiError 422 if the object states an apiVersion or kind that differs from `kind`.
+    Raises ApiError 422 if the object states an apiVersion or kind that differs from `kind`, and 500
+    if a custom resource has no apiVersion.
     """
     made: Json = shown.made
     problem = type_problem(made)

@@ -67,13 +67,13 @@ def decoded(
     api_version: str = "v1",
     repeats: list[str] | None = None,
 ) -> Json:
-    """Return the object in `body`.
+    """Return the object in `body`; {} for null.
 
     `expected` is the object's kind in error messages, or "" for DeleteOptions. `protobuf` decodes
     protobuf bodies; if it is None, their media type counts as unknown. `api_version` is the
     default apiVersion of a protobuf body. Notes about duplicate YAML keys are added to `repeats`.
-    Raises ApiError 415 for an unknown media type, 413 if the body has too many values, and 400 if
-    the body is not an object.
+    Raises ApiError 415 for an unknown media type, 413 if a YAML or protobuf body has too many
+    values (`require_few_values` checks JSON), and 400 if the body is not an object.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
