@@ -48,7 +48,8 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template. A
     struct such as `spec` is itself in the set only if it is empty or null. Map keys and list items
-    are in the set themselves, in addition to the fields inside them.
+    are in the set themselves, in addition to the fields inside them. A list item without a usable
+    key is left out.
     """
     # upstream: typed/tofieldset.go:toFieldSetWalker
     if is_leaf(schema, value):
@@ -139,7 +140,10 @@ class Comparison(Struct):
 
 
 def compare(schema: Schema, old: Any, new: Any) -> Comparison:
-    """Return the fields in which `new` differs from `old`."""
+    """Return the fields in which `new` differs from `old`.
+
+    Raises ItemKeyError if a list item has no usable key.
+    """
     # upstream: typed/compare.go:compareWalker
     made = Comparison()
     made.added, made.modified, made.removed = _compare(schema, old, new)
@@ -250,7 +254,10 @@ def _item_schema(schema: Schema) -> Schema:
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
-    """Return `base` with the fields of `over`; fields that are not in `over` are kept."""
+    """Return `base` with the fields of `over`; fields that are not in `over` are kept.
+
+    Raises ItemKeyError if a list item has no usable key.
+    """
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over

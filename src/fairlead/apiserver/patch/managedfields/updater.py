@@ -106,7 +106,8 @@ def after_update(
 ) -> dict[Name, FieldSet]:
     """Return the owners after `manager` updates `old` to `new` in `version`.
 
-    `other_versions` has the version of each manager whose set is not in `version`.
+    `other_versions` has the version of each manager whose set is not in `version`. Raises
+    ItemKeyError if a list item has no usable key.
     """
     # upstream: update.go:Update
     changes = _Changes(version, old, new)
@@ -131,7 +132,7 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 
     The object is None if it is unchanged. If `other_versions` contains `manager`, this entry is the
     version of the manager's last apply. Raises OwnershipConflictError for a conflict unless `force`
-    is set.
+    is set, and ItemKeyError if a list item has no usable key.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.
