@@ -50,12 +50,12 @@ class DeferredStorage(Storage):
 
         `namespace` None means all namespaces.
         """
-        self._make_values(kind, namespace)
+        self._build_values(kind, namespace)
         return super().items(kind, namespace)
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
         """Return the objects of `kind` in insertion order."""
-        self._make_values(kind, None)
+        self._build_values(kind, None)
         return super().unsorted(kind)
 
     def stored_items(
@@ -65,7 +65,7 @@ class DeferredStorage(Storage):
 
         `namespace` None means all namespaces.
         """
-        self._make_values(kind, namespace)
+        self._build_values(kind, namespace)
         return super().stored_items(kind, namespace)
 
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
@@ -111,7 +111,7 @@ class DeferredStorage(Storage):
             yield key, None if type(found) is tuple else found
 
     def replace_deferred(self, successor: Deferred) -> bool:
-        """Replace an object by `successor`, whose value is made when it is read.
+        """Replace an object by `successor`, whose value is built when it is first read.
 
         `successor` has the next version. Listeners are not called, so the caller must inform the
         listeners that need the change.
@@ -140,7 +140,7 @@ class DeferredStorage(Storage):
         self._resources.add(objects.kind.resource)
         self.restore((), version)
 
-    def _make_values(self, kind: Kind, namespace: str | None) -> None:
+    def _build_values(self, kind: Kind, namespace: str | None) -> None:
         if kind.resource not in self._resources:
             return
         kept: dict[Key, Any] = self._objects[kind.resource]

@@ -140,7 +140,7 @@ def version_of(stored: StoredObject) -> int:
 
 
 class Deferred(Protocol):
-    """An object whose JSON value is made on first use."""
+    """An object whose JSON value is built when it is first read."""
 
     @property
     def kind(self) -> Kind:
@@ -159,7 +159,7 @@ class Deferred(Protocol):
 
 
 class DeferredRows(Protocol):
-    """Similar objects whose JSON values are made on first use."""
+    """Similar objects whose JSON values are built when they are first read."""
 
     @property
     def kind(self) -> Kind:
