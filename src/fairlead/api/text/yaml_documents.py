@@ -155,7 +155,10 @@ class _Builder:
         self._result: Any = None
 
     def document(self) -> Any:
-        """Read events up to the end of the document; return the document's value."""
+        """Read events up to the end of the document; return the document's value.
+
+        Raises YamlError.
+        """
         while True:
             event = self._parser.get_event()
             match event:

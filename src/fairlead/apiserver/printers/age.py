@@ -43,7 +43,7 @@ def human_duration(duration: int) -> str:
 def age(text: Any, now: int) -> str:
     """Return the text for the time between the timestamp `text` and `now` (ns since 1970).
 
-    Return `<unknown>` if `text` is empty.
+    Return `<unknown>` if `text` is empty. Raises ValueError if it is not a timestamp.
     """
     if not text:
         return UNKNOWN
@@ -51,7 +51,10 @@ def age(text: Any, now: int) -> str:
 
 
 def age_of(obj: dict[str, Any], now: int) -> str:
-    """Return the text for the time since an object was created; `now` is ns since 1970."""
+    """Return the text for the time since an object was created; `now` is ns since 1970.
+
+    Return `<unknown>` if the object has no creationTimestamp.
+    """
     return age(obj.get("metadata", {}).get("creationTimestamp"), now)
 
 
