@@ -72,11 +72,11 @@ def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Dele
 
 
 def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
-    if ORPHAN in finalizers:
-        return "Orphan"
-    if FOREGROUND in finalizers:
-        return "Foreground"
-    return strategy.garbage_collection
+    """Return the policy of the first finalizer of a policy, or else the policy of the kind."""
+    # upstream: store.go:shouldOrphanDependents, shouldDeleteDependents
+    policies = {finalizer: policy for policy, finalizer in _FINALIZERS.items()}
+    own = (policies[name] for name in finalizers if name in policies)
+    return next(own, strategy.garbage_collection)
 
 
 def marked_for_deletion(

@@ -134,6 +134,16 @@ def test_a_deletion_leaves_only_the_finalizer_of_its_policy(store, now, policy, 
     assert last["metadata"]["finalizers"] == expected
 
 
+@pytest.mark.parametrize(
+    "finalizers", [["orphan", "foregroundDeletion"], ["foregroundDeletion", "orphan"]]
+)
+def test_without_a_policy_the_first_finalizer_decides(store, now, finalizers):
+    meta = {"name": "n", "finalizers": finalizers}
+    store.put_as_is({"apiVersion": "v1", "kind": "Node", "metadata": meta}, now)
+    last = store.delete(NODE, "", "n", now, Deletion())
+    assert last["metadata"]["finalizers"] == finalizers[:1]
+
+
 @pytest.mark.parametrize("finalizers", [["orphan", "x.io/a"], ["x.io/a", "orphan"]])
 def test_a_deletion_keeps_the_order_of_unchanged_finalizers(store, now, finalizers):
     meta = {"name": "n", "finalizers": finalizers}
