@@ -81,10 +81,7 @@ class DeferredStorage(Storage):
         return super().remove(kind, namespace, name)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Load objects into an empty storage; each value is built when it is first read.
-
-        `version` becomes the version of the storage.
-        """
+        """Add objects; each value is built when it is first read. See `Storage.restore`."""
         for kind, some in groupby(objects, key=attrgetter("kind")):
             kept: dict[Key, Any] = self._of(kind)
             kept.update((one.key, one) for one in some)
@@ -130,10 +127,9 @@ class DeferredStorage(Storage):
         return True
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
-        """Add similar objects that are not in the storage yet.
+        """Add similar objects; each value is built when it is first read.
 
-        The value of each object is built when it is first read. `version` becomes the version of
-        the storage.
+        The objects are not in the storage yet. See `Storage.restore`.
         """
         kept: dict[Key, Any] = self._of(objects.kind)
         kept.update(zip(objects.storage_keys, objects.rows, strict=True))

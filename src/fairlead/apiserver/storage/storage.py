@@ -375,10 +375,11 @@ class Storage:
         return last
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Load objects that already have versions into an empty storage.
+        """Add or replace objects that already have versions. Listeners are not called.
 
-        `version` is the newest of their versions. Earlier changes are not in the log, so watches
-        can only start at this version. Listeners are not called.
+        `version` is the newest of their versions; it becomes the version of the storage, unless the
+        storage already has a higher version. The log becomes empty, so watches can only start at
+        the version of the storage.
         """
         for kind, obj in objects:
             meta = obj["metadata"]
@@ -389,15 +390,15 @@ class Storage:
         self._log.clear()
 
     def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
-        """Load objects from JSON texts; `version` is their newest version (see `restore`)."""
+        """Add objects from JSON texts; `version` is their newest version (see `restore`)."""
         self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
-        """Load objects; a subclass may build their values later. See `restore`."""
+        """Add objects; a subclass may build their values later. See `restore`."""
         self.restore(((one.kind, one.value) for one in objects), version)
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
-        """Load similar objects; a subclass may build their values later. See `restore`."""
+        """Add similar objects; a subclass may build their values later. See `restore`."""
         self.restore_deferred((objects.object_at(index) for _, index in objects.rows), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
