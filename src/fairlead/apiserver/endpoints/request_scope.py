@@ -119,7 +119,8 @@ class RequestScope(Struct, frozen=True):
     def manager(self, options: WriteOptions) -> str:
         """Return the field manager in `options`.
 
-        If there is none, return the User-Agent header up to the first slash, or "unknown".
+        If there is none, return the printable characters of the User-Agent header up to the first
+        slash, cut to MANAGER_BYTES_MAX bytes; if there are none either, return "unknown".
         """
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]

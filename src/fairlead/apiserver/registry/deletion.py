@@ -72,7 +72,7 @@ def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Dele
 
 
 def _default_policy(strategy: ResourceStrategy, finalizers: list[str]) -> str:
-    """Return the policy of the first finalizer of a policy, or else the policy of the kind."""
+    """Return the policy whose finalizer comes first in `finalizers`, or else the kind's default."""
     # upstream: store.go:shouldOrphanDependents, shouldDeleteDependents
     policies = {finalizer: policy for policy, finalizer in _FINALIZERS.items()}
     own = (policies[name] for name in finalizers if name in policies)
