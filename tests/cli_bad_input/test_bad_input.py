@@ -479,6 +479,29 @@ CASES = [
     snapshot("a quota with a scope of a wrong type", documents(
         NODE, POD, QUOTA + "{scopeSelector: {matchExpressions: [3]}}\n"),
         "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0]: Expected `object`"),
+    snapshot("a quota with an unknown scope", documents(
+        NODE, POD, QUOTA + "{hard: {pods: 1}, scopes: [Terminated]}\n"),
+        'ResourceQuota shop/q: spec.scopes: Invalid value: ["Terminated"]: unsupported scope'),
+    snapshot("a quota that selects an unknown scope", documents(
+        NODE, POD, QUOTA + "{scopeSelector: {matchExpressions: [{scopeName: Best}]}}\n"),
+        "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0].scopeName: Invalid"),
+    snapshot("a quota with an unknown operator", documents(NODE, POD, QUOTA +
+        "{scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: Is}]}}\n"),
+        "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0].operator: Invalid"),
+    snapshot("a limit of an unknown type", documents(
+        NODE, POD, RANGE + "{limits: [{type: container, max: {cpu: 1}}]}\n"),
+        'LimitRange shop/l: spec.limits[0].type: Invalid value: "container"'),
+    snapshot("a volume with an unknown reclaim policy", documents(
+        NODE, VOLUME.replace("spec: {", "spec: {persistentVolumeReclaimPolicy: Baz, ") % "1Gi"),
+        'PersistentVolume v: spec.persistentVolumeReclaimPolicy: Unsupported value: "Baz"'),
+    snapshot("a CronJob whose Jobs have an unknown completion mode", documents(
+        NODE, "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: c}\nspec: {schedule: "
+        "'* * * * *', jobTemplate: {spec: {completionMode: Bar, template: {spec: {containers: "
+        "[{name: c}], restartPolicy: Never}}}}}\n"),
+        'CronJob default/c: spec.jobTemplate.spec.completionMode: Unsupported value: "Bar"'),
+    snapshot("a budget with a malformed time", documents(NODE, BUDGET.replace("Near", "In") +
+        "status: {disruptedPods: {web: yesterday}}\n"),
+        "PodDisruptionBudget shop/b: status.disruptedPods[web]: Invalid value", "RFC 3339"),
     snapshot("a namespace with a status of a wrong type", documents(
         NODE, CORE + "Namespace\nmetadata: {name: shop}\nstatus: gone\n"),
         "Namespace shop: status: Expected `object`, got `str`"),

@@ -54,7 +54,7 @@ from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
 from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_labels
-from fairlead.apiserver.validation.simulation import check_stored
+from fairlead.apiserver.validation.simulation import check_simulated
 
 Part = TypeVar("Part")
 
@@ -137,7 +137,7 @@ class StoredForm:
         return (
             is_complete
             and self._has_metadata(kind, view.metadata)
-            and not any(check_stored({}, view))
+            and not any(check_simulated({}, view))
         )
 
     def has_replica(self, pod: Pod) -> bool:

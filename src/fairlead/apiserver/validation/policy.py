@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.objects import IntOrString, PodDisruptionBudget
 from fairlead.api.text.integer import capped_integer
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.validation.meta.change_text import internal_of
 from fairlead.apiserver.validation.meta.field import Causes, invalid, non_negative
 from fairlead.apiserver.validation.meta.field_facts import check_fields
@@ -41,6 +42,18 @@ def check_disruption_budget(manifest: Json, budget: PodDisruptionBudget) -> Caus
     yield from check_label_selector("spec.selector", spec.selector)
     kind, name = "policy.v1.PodDisruptionBudgetSpec", "unhealthyPodEvictionPolicy"
     yield from check_fields("spec", kind, manifest.get("spec", {}), name)
+
+
+def check_disrupted_pods(budget: PodDisruptionBudget) -> Causes:
+    """Yield an error for each time in status.disruptedPods that does not parse.
+
+    An API server refuses such times when it decodes the object; a view keeps them as text.
+    """
+    for name, text in budget.status.disrupted_pods.items():
+        try:
+            parse_timestamp(text)
+        except ValueError as problem:
+            yield invalid(f"status.disruptedPods[{name}]", text, str(problem))
 
 
 def _check_amount(field: str, amount: IntOrString) -> Causes:

@@ -68,12 +68,13 @@ from fairlead.apiserver.validation.meta.format import IMMUTABLE
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_pod_group,
 )
-from fairlead.apiserver.validation.policy import check_disruption_budget
+from fairlead.apiserver.validation.policy import check_disrupted_pods, check_disruption_budget
 from fairlead.apiserver.validation.scheduling import (
     check_pod_group,
     check_priority_class,
     check_queue,
 )
+from fairlead.apiserver.validation.view_facts import check_view_facts
 
 _FIXED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     DAEMON_SET.resource: ("selector",),
@@ -96,6 +97,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_scheduled_node(view)
         case PodDisruptionBudget():
             yield from check_disruption_budget(obj, view)
+            yield from check_disrupted_pods(view)
         case PriorityClass():
             yield from check_priority_class(view)
         case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
@@ -123,6 +125,20 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_rare(obj, view)
         case _:
             return
+
+
+def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """Check the rules of `check_stored`, and the facts about the fields that decisions read.
+
+    An API server checks these facts when an object is created, so it need not repeat the checks for
+    the stored object. A simulation must, because a dump may have been edited. Yield the errors.
+    """
+    is_valid = True
+    for cause in check_stored(obj, view):
+        is_valid = False
+        yield cause
+    if is_valid and not isinstance(view, Pod | Node):  # `check_stored` checks the facts about these
+        yield from check_view_facts(view)
 
 
 def _check_resized_amounts(status: PodStatus) -> Iterator[Cause]:

@@ -170,7 +170,7 @@ class SimulationValidator:
         """Refuse an invalid new object. `obj` already has its defaults. Raises ApiError."""
         view = _decoded(kind, obj, decode)
         causes = [*bounded(_stored_metadata(rules, view))]
-        causes += bounded(simulation.check_stored(obj, view))
+        causes += bounded(simulation.check_simulated(obj, view))
         causes += [*bounded(simulation.check_new(view)), *_custom(kind, obj, None)]
         _refuse(kind, obj, causes)
 
@@ -182,7 +182,7 @@ class SimulationValidator:
         view = _decoded(kind, new, decode)
         checked = _shares(_METADATA_CHECKED, old["metadata"], new["metadata"])
         meta = [] if checked else list(_stored_metadata(rules, view))
-        causes = [*bounded(simulation.check_stored(new, view)), *_custom(kind, new, old)]
+        causes = [*bounded(simulation.check_simulated(new, view)), *_custom(kind, new, old)]
         new_errors = list(_new_object_errors(view))
         if new_errors:
             old_errors = set(_new_object_errors(_decoded(kind, old, decode)))
@@ -241,7 +241,7 @@ def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Ca
     The object already has its defaults; `view` is its typed view.
     """
     yield from _stored_metadata(rules, view)
-    yield from simulation.check_stored(obj, view)
+    yield from simulation.check_simulated(obj, view)
 
 
 def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.api.facts import values_of
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.registry.strategy import ResourceStrategy
@@ -30,7 +31,7 @@ from fairlead.apiserver.validation.status import check_autoscaler_status
 
 # --- validation ----------------------------------------------------------------------------------
 
-METRICS: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
+METRICS: Final = values_of("autoscaling.v2.MetricSpec", "type")
 _SPEC: Final = "autoscaling.v2.HorizontalPodAutoscalerSpec"
 TARGETS: Final = ("Utilization", "Value", "AverageValue")
 WINDOW_MAX_S: Final = 3600

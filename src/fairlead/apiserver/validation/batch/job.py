@@ -6,6 +6,7 @@ upstream: pkg/apis/batch/validation/validation.go
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Final
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
@@ -43,6 +44,7 @@ from fairlead.apiserver.validation.meta.format import (
     dns_label_problems,
     label_selector,
 )
+from fairlead.apiserver.validation.view_facts import check_view_facts
 
 _CRON_JOB: Final = "batch.v1.CronJobSpec"
 REPLACEMENTS: Final = values_of("batch.v1.JobSpec", "podReplacementPolicy")
@@ -92,7 +94,7 @@ def _check_scheduled_job_template(template: Json) -> Causes:
     except DecodeError as cause:
         yield Cause("FieldValueInvalid", cause.problem, f"{field}.{cause.field}")
         return
-    for wrong in check_scheduled_job(job):
+    for wrong in chain(check_scheduled_job(job), check_view_facts(job)):
         yield Cause(wrong.reason, wrong.message, f"{field}.{wrong.field}")
 
 

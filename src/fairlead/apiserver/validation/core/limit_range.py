@@ -29,15 +29,20 @@ def check_limit_range(obj: Json) -> Causes:
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
         field = f"spec.limits[{index}]"
         type_ = item.get("type", "")
-        problems = list(check_qualified_name(f"{field}.type", type_))
-        yield from problems
-        if type_ not in TYPES and "/" not in type_ and not problems:
-            why = "must be a standard limit type or fully qualified"
-            yield invalid(f"{field}.type", type_, why)
+        yield from check_limit_type(f"{field}.type", type_)
         if type_ in seen:
             yield duplicate(f"{field}.type", type_)
         seen[type_] = None
         yield from _check_item(field, type_, item)
+
+
+def check_limit_type(field: str, name: str) -> Causes:
+    """Yield the errors of `name`, the type of a limit."""
+    # upstream: validation.go:validateLimitRangeTypeName
+    problems = list(check_qualified_name(field, name))
+    yield from problems
+    if name not in TYPES and "/" not in name and not problems:
+        yield invalid(field, name, "must be a standard limit type or fully qualified")
 
 
 def _check_item(field: str, type_: str, item: Json) -> Causes:

@@ -33,6 +33,9 @@ _COUNTED: Final = (
     "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
 )  # fmt: skip
+OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+UNSUPPORTED: Final = "unsupported scope"
+UNKNOWN_OPERATOR: Final = "not a valid selector operator"
 _CLASSED: Final = ".storageclass.storage.k8s.io/"
 _NO_VALUES: Final = (
     "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
@@ -103,7 +106,7 @@ def _check_scopes(spec: Json) -> Causes:
     field = "spec.scopes"
     for scope in scopes:
         if scope not in SCOPES:
-            yield invalid(field, scopes, "unsupported scope")
+            yield invalid(field, scopes, UNSUPPORTED)
         for _ in _beyond(scope, spec):
             yield invalid(field, scopes, "unsupported scope applied to resource")
     for pair in _OPPOSITES:
@@ -136,7 +139,7 @@ def _check_selector(spec: Json) -> Causes:
         scope, operator = one.get("scopeName", ""), one.get("operator", "")
         values = one.get("values") or ()
         if scope not in SCOPES:
-            yield invalid(f"{field}.scopeName", scope, "unsupported scope")
+            yield invalid(f"{field}.scopeName", scope, UNSUPPORTED)
         for _ in _beyond(scope, spec):
             shown = internal_of("core.v1.ScopeSelector", selector)
             yield invalid(field, shown, "unsupported scope applied to resource")
@@ -149,4 +152,4 @@ def _check_selector(spec: Json) -> Causes:
             if values:
                 yield invalid(f"{field}.values", list(values), _VALUES)
         else:
-            yield invalid(f"{field}.operator", operator, "not a valid selector operator")
+            yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)

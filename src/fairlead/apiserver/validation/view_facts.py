@@ -1,0 +1,120 @@
+"""view_facts: finds unknown enum values and numbers out of bounds in the views of objects.
+
+A view contains the fields that decisions read. If one of these fields had a value that no rule
+knows, a rule would silently treat the value as another one: a StatefulSet with the
+podManagementPolicy "parallel" would be processed in order. The values and bounds of a field are
+facts (`api/facts.py`), found through the schema of the kind.
+
+Empty strings and zeros are not checked, because in a view they may stand for absent fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from msgspec import Struct, inspect
+
+from fairlead.api.codec import VIEWS
+from fairlead.api.facts import FieldFacts, facts_of
+from fairlead.api.objects import ApiObject
+from fairlead.apiserver.schema.model import Schema, Type, schema_of
+from fairlead.apiserver.validation.meta.field import Causes
+from fairlead.apiserver.validation.meta.field_facts import check_field
+
+_SCALARS: Final = (Type.STRING, Type.INT32, Type.INT64)
+_KEYWORDS: Final = ("enum", "minimum", "maximum")
+
+
+class _Member(Struct, frozen=True):
+    """A member of a view that is checked or contains checked members.
+
+    `name` is its name in Python, `field` its name in JSON. `facts` are the facts to check; if they
+    are None, `members` are the members of the member, or of each of its items.
+    """
+
+    name: str
+    field: str
+    facts: FieldFacts | None = None
+    members: tuple[_Member, ...] = ()
+
+
+def check_view_facts(view: ApiObject) -> Causes:
+    """Yield an error for each enum of `view` with an unknown value, and each number out of bounds.
+
+    Views of several kinds, such as PodGroup, and of kinds without a schema are not checked.
+    """
+    members = _members_of_view(type(view))
+    if members:
+        yield from _wrong("", members, view)
+
+
+def _wrong(path: str, members: tuple[_Member, ...], part: Struct) -> Causes:
+    for member in members:
+        value: Any = getattr(part, member.name)
+        if not value:
+            continue
+        field = f"{path}.{member.field}" if path else member.field
+        if member.facts is not None:
+            yield from check_field(field, member.facts, value)
+        elif isinstance(value, Struct):
+            yield from _wrong(field, member.members, value)
+        else:
+            for index, item in enumerate(value):
+                yield from _wrong(f"{field}[{index}]", member.members, item)
+
+
+@cache
+def _members_of_view(view: type[ApiObject]) -> tuple[_Member, ...]:
+    """Return the members of `view` that are checked or contain checked members."""
+    schema = _schemas().get(view)
+    kind = inspect.type_info(view)
+    if schema is None or not isinstance(kind, inspect.StructType):
+        return ()
+    return tuple(_members(kind, schema))
+
+
+@cache
+def _schemas() -> dict[type[ApiObject], Schema]:
+    """Return the schema of each view that belongs to only one kind."""
+    views: Final = list(VIEWS.values())
+    schemas = ((view, schema_of(*key)) for key, view in VIEWS.items() if views.count(view) == 1)
+    return {view: schema for view, schema in schemas if schema is not None}
+
+
+def _members(kind: inspect.StructType, schema: Schema) -> Iterator[_Member]:
+    facts = facts_of(schema.long_name).fields
+    for one in kind.fields:
+        described = schema.fields.get(one.encode_name)
+        if described is None:
+            continue
+        if described.schema.type in _SCALARS:
+            keywords = _checked_keywords(facts.get(one.encode_name))
+            if keywords:
+                yield _Member(one.name, one.encode_name, facts=FieldFacts(keywords=keywords))
+            continue
+        part, items = _part(one.type), described.schema.items
+        of_part = described.schema if items is None else items
+        if part is not None and of_part.type is Type.OBJECT:
+            members = tuple(_members(part, of_part))
+            if members:
+                yield _Member(one.name, one.encode_name, members=members)
+
+
+def _checked_keywords(facts: FieldFacts | None) -> dict[str, Any]:
+    """Return the keywords about values; decisions do not depend on the others."""
+    keywords = {} if facts is None else facts.keywords
+    return {word: keywords[word] for word in _KEYWORDS if word in keywords}
+
+
+def _part(kind: inspect.Type) -> inspect.StructType | None:
+    """Return the struct that a member of type `kind` contains, alone or as items."""
+    match kind:
+        case inspect.StructType():
+            return kind
+        case inspect.UnionType(types=types):
+            return next(filter(None, map(_part, types)), None)
+        case inspect.VarTupleType(item_type=item):
+            return _part(item)
+    return None
