@@ -41,6 +41,8 @@ from fairlead.engine.kubelet.pod_status import is_readiness_current
 
 GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 GRACE_MIN: Final[DurationNs] = seconds(1)
+# The time in which a kubelet observes that its mirror pod is being deleted, and removes it.
+MIRROR_REMOVAL: Final[DurationNs] = seconds(1)
 STARTABLE_PHASES: Final = ("", "Pending")
 _ANNOTATIONS_READ: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))
 
@@ -185,12 +187,14 @@ def reads_to_the_end(pod: Pod) -> bool:
 def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
-    `terminating_at` is the time at which the deletion request was observed. Three kinds of pods are
-    removed immediately: finished pods, pods with grace period 0, and mirror pods of static pods,
-    whose containers continue to run.
+    `terminating_at` is the time at which the deletion request was observed. Finished pods and pods
+    with grace period 0 are removed immediately. Mirror pods of static pods, whose containers
+    continue to run, are removed after MIRROR_REMOVAL.
     """
-    if is_terminal(pod) or is_static(pod):
+    if is_terminal(pod):
         return terminating_at
+    if is_static(pod):
+        return terminating_at + MIRROR_REMOVAL
     grace = grace_period(pod)
     if grace == 0:
         return terminating_at

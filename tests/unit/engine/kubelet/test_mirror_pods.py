@@ -9,6 +9,7 @@ from fairlead.apiserver.registry.deletion import Deletion
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.controller import Kubelets
+from fairlead.engine.kubelet.pod_lifecycle import MIRROR_REMOVAL
 from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -66,6 +67,18 @@ def test_a_deleted_mirror_pod_is_created_again(world):
     assert after["status"]["phase"] == "Running"
 
 
+def test_the_removal_of_a_mirror_pod_takes_time(world):
+    """Otherwise time would stop if the new mirror pod is deleted whenever it is created."""
+    world.at(START + seconds(5), delete)
+    world.run(START + seconds(5))
+    before = found(world)
+    assert "deletionTimestamp" in before["metadata"]
+    world.run(START + seconds(5) + MIRROR_REMOVAL)
+    after = found(world)
+    assert "deletionTimestamp" not in after["metadata"]
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+
+
 def test_a_mirror_pod_of_a_stopped_node_is_created_after_the_recovery(world):
     """The mirror pod was deleted by force during the outage."""
     world.at(START + seconds(5), steer("stopped"))
@@ -96,7 +109,7 @@ def test_a_static_pod_of_a_deleted_node_is_not_created_again(world):
 
 def test_a_new_mirror_pod_tolerates_all_no_execute_taints(world):
     """Otherwise a taint would evict it endlessly."""
-    for after in (5, 6):
+    for after in (5, 8):
         world.at(START + seconds(after), delete)
     world.run(START + seconds(10))
     tolerations = found(world)["spec"]["tolerations"]

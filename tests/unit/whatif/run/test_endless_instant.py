@@ -123,6 +123,16 @@ def test_attempts_at_other_instants_are_not_counted(failed):
             limit.report(failed("a", second))
 
 
+def test_a_static_pod_that_is_preempted_again_and_again_does_not_stop_time(snapshot, make):
+    """Its kubelet creates the mirror pod again, so the preemptor never fits."""
+    static = make.pod("static", node_name="n", cpu="3")
+    static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "abc"}
+    urgent = make.pod("urgent", cpu="2", priority=1000)
+    cluster = snapshot(make.node("n", cpu="4"), static, urgent)
+    answer = what_if(cluster, ClusterChange(), Conditions(horizon=seconds(60)))
+    assert [one.key for one in answer.changed.pending()] == ["default/urgent"]
+
+
 def test_pods_that_a_plugin_rejects_after_their_node_was_chosen_do_not_stop_time(
     snapshot, make, tmp_path, monkeypatch
 ):
