@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from fairlead.api.json import Json
-from fairlead.api.quantity import canonical
+from fairlead.api.quantity import QuantityError, canonical
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
 from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, amounts_without_overhead
 from fairlead.apiserver.error import forbidden
@@ -40,21 +40,30 @@ class LimitRanger:
         """Return the object; a new pod gets the default resources of its namespace's LimitRanges.
 
         Raises ApiError 403 if the resources of a new pod, a resized pod or a claim are out of
-        range.
+        range. An object with a malformed amount is returned as it is: validation, which follows,
+        reports the amount with its field.
         """
-        kind, obj = attributes.kind, attributes.obj
         if not _is_limited(attributes):
-            return obj
-        namespace = obj["metadata"].get("namespace", "")
-        ranges = list(storage.items(LIMIT_RANGE, namespace))
-        if kind is POD and attributes.is_new:
-            obj = with_default_resources(obj, ranges)
-        for limits in map(_items, ranges):
-            problems = list(dict.fromkeys(_problems(kind, obj, limits)))
-            if problems:
-                reason = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
-                raise forbidden(kind, namespace, obj["metadata"]["name"], reason)
-        return obj
+            return attributes.obj
+        try:
+            return _limited(attributes, storage)
+        except QuantityError:
+            return attributes.obj
+
+
+def _limited(attributes: AdmissionAttributes, storage: Storage) -> Json:
+    """Apply the LimitRanges of the object's namespace; see `LimitRanger.admit`."""
+    kind, obj = attributes.kind, attributes.obj
+    namespace = obj["metadata"].get("namespace", "")
+    ranges = list(storage.items(LIMIT_RANGE, namespace))
+    if kind is POD and attributes.is_new:
+        obj = with_default_resources(obj, ranges)
+    for limits in map(_items, ranges):
+        problems = list(dict.fromkeys(_problems(kind, obj, limits)))
+        if problems:
+            reason = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+            raise forbidden(kind, namespace, obj["metadata"]["name"], reason)
+    return obj
 
 
 def _is_limited(attributes: AdmissionAttributes) -> bool:

@@ -25,6 +25,13 @@ def test_containers_get_missing_requests_and_limits_and_an_annotation(limited, p
     )
 
 
+def test_a_malformed_amount_is_left_to_validation(limited, pod):
+    """Simulations decode no quantities before admission."""
+    found = limited(type="Container", max={"cpu": "2"}, default={"memory": "1Gi"})
+    said = pod({"cpu": "NaN"}, None)
+    assert found.admits(said) == said
+
+
 def test_a_container_with_all_resources_is_not_changed(limited, pod):
     found = limited(type="Container", default={"cpu": "500m"})
     said = pod({"cpu": "1"}, {"cpu": "1"})
