@@ -3,9 +3,9 @@
 uvicorn closes idle connections. This protocol also closes a connection if
 
     it is opened while CONNECTIONS_MAX are open                              (status 503)
-    its request head is complete and longer than HEAD_BYTES_MAX              (status 431)
+    its request head is longer than HEAD_BYTES_MAX                           (status 431)
     its request has no Host header, or several                               (status 400)
-    its request head is incomplete after HEAD_SECONDS_MAX or HEAD_BYTES_MAX
+    its request head is incomplete after HEAD_SECONDS_MAX
     its client does not read the response for READING_SECONDS_MAX
     its client has not read for UNREAD_SECONDS_MIN, while more than UNREAD_MAX clients do not read
     its client keeps sending a body after the request was refused
@@ -33,6 +33,11 @@ UNREAD_MAX: Final = 400
 CONNECTIONS_MAX: Final = 4_096
 LINGER_SECONDS_MAX: Final = 1.0  # so that a refusal arrives before the connection is aborted
 IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep idle connections
+_LONG_HEAD: Final = "431 Request Header Fields Too Large"
+_LONG_HEAD_RESPONSE: Final = (
+    f"HTTP/1.1 {_LONG_HEAD}\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    f"Content-Length: {len(_LONG_HEAD)}\r\n\r\n{_LONG_HEAD}"
+).encode()
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
@@ -74,6 +79,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._reading = _Deadline()
         self._linger = _Deadline()
         self._head_bytes = 0
+        self._discards = False
         self._unread: dict[TimeoutHttpProtocol, float] = self.app_state.setdefault(_UNREAD, {})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -90,8 +96,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def data_received(self, data: bytes) -> None:
-        """Receive data; abort the connection if the request head is too long."""
-        if self.transport.is_closing():
+        """Receive data; refuse the request if its head is too long."""
+        if self.transport.is_closing() or self._discards:
             return
         is_idle = self.cycle is None or self.cycle.response_complete
         if is_idle and not self._head.is_set:
@@ -99,7 +105,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         self._head_bytes += len(data)
         super().data_received(data)
         if self._head.is_set and self._head_bytes > HEAD_BYTES_MAX:
-            self.transport.abort()
+            self._refuse_long_head()
 
     def on_message_begin(self) -> None:
         """Start the head timeout of a request."""
@@ -155,13 +161,31 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """Return the status line that refuses an invalid request head; "" if the head is valid."""
         size = sum(len(name) + len(value) for name, value in self.headers)
         if size + _LINE_BYTES * len(self.headers) + len(self.url) > HEAD_BYTES_MAX:
-            return "431 Request Header Fields Too Large"
+            return _LONG_HEAD
         hosts = sum(name == b"host" for name, _ in self.headers)
         if hosts > 1:
             return "400 Bad Request: too many Host headers"
         if not hosts and self.parser.get_http_version() == "1.1":
             return "400 Bad Request: missing required Host header"
         return ""
+
+    def _refuse_long_head(self) -> None:
+        """Refuse a request whose head is too long and not complete yet.
+
+        The rest of the head is discarded until the client closes the connection, or until
+        LINGER_SECONDS_MAX. If the connection were closed while data arrives, the client would get
+        a reset instead of the refusal. If the response to an earlier request is not complete, the
+        connection is aborted.
+        """
+        # upstream: Go's net/http/server.go:closeWriteAndWait
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if self.transport.is_closing() or not is_idle:
+            self.transport.abort()
+            return
+        self._head.clear()
+        self._discards = True
+        self.transport.write(_LONG_HEAD_RESPONSE)
+        self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def _expect_head(self) -> None:
         self._head_bytes = 0

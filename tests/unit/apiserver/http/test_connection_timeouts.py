@@ -144,6 +144,30 @@ def test_a_request_head_is_refused_as_by_a_go_server(head, status_line):
         assert (end == "closed") == (status_line != b"served" or b"HTTP/1.0" in head)
 
 
+@pytest.mark.parametrize("before", [b"", b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"])
+def test_a_head_without_an_end_is_refused_and_the_rest_is_discarded(monkeypatch, before):
+    """If the connection were closed at once, the client would get a reset, not the refusal."""
+    monkeypatch.setattr(connection_timeouts, "LINGER_SECONDS_MAX", 0.01)
+
+    async def answers():
+        protocol, wire = Connections(_serving).open()
+        protocol.data_received(before)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        protocol.data_received(b"GET /" + b"x" * 70_000)
+        protocol.data_received(b"x" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n")
+        ends = [wire.end]
+        await asyncio.sleep(0.05)
+        ends.append(wire.end)
+        protocol.connection_lost(None)
+        return wire.written, ends
+
+    written, ends = asyncio.run(answers())
+    assert written.count(b"HTTP/1.1 431 Request Header Fields Too Large\r\n") == 1
+    assert written.count(b"served") == bool(before)
+    assert ends == ["", "aborted"]
+
+
 async def _serving(_, __, send):
     headers = [(b"content-length", b"6")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
