@@ -796,6 +796,8 @@ CASES = [
              "s.yaml: line 4: load[0].cpu.hourly: unknown field"),
     scenario("an unknown autoscaler", SCENARIO + "settings:\n  autoscale: karpentr",
              "s.yaml: line 3: settings.autoscale"),
+    scenario("zones without end", "cluster: {generated: {nodes: 2, zones: 9223372036854775807}}\n",
+             "s.yaml: line 1: cluster.generated.zones: 9223372036854775807 zones are more than"),
     scenario("bad duration", SCENARIO + "duration: 5 parsecs",
              "s.yaml: line 2: duration: '5 parsecs'"),
     scenario("negative instant", SCENARIO + "events: [{at: -1m, drain: node-0}]",

@@ -136,6 +136,9 @@ def _refuse_counts(generated: GeneratedNodes, source: str) -> None:
     for field, count in counts.items():
         if count < 0:
             raise InputError(source, f"{count} is negative", field=f"cluster.generated.{field}")
+    if counts.get("zones", 0) > NODES_MAX:
+        problem = f"{generated.zones} zones are more than {NODES_MAX}"
+        raise InputError(source, problem, field="cluster.generated.zones")
     total = generated.nodes + sum(group.nodes for group in generated.groups)
     if total > NODES_MAX:
         raise InputError(
