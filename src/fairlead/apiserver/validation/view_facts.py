@@ -1,9 +1,10 @@
-"""view_facts: finds unknown enum values and numbers out of bounds in the views of objects.
+"""view_facts: finds unknown enum values, numbers out of bounds and malformed times in views.
 
 A view contains the fields that decisions read. If one of these fields had a value that no rule
 knows, a rule would silently treat the value as another one: a StatefulSet with the
 podManagementPolicy "parallel" would be processed in order. The values and bounds of a field are
-facts (`api/facts.py`), found through the schema of the kind.
+facts (`api/facts.py`), found through the schema of the kind. The schema also says which texts are
+times; an API server refuses malformed times when it decodes an object.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields.
 """
@@ -22,26 +23,29 @@ from fairlead.api.objects import ApiObject
 from fairlead.apiserver.schema.model import Schema, Type, schema_of
 from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.meta.field_facts import check_field
+from fairlead.apiserver.validation.meta.object_meta import check_timestamp
 
 _SCALARS: Final = (Type.STRING, Type.INT32, Type.INT64)
+_TIMES: Final = (Type.TIME, Type.MICRO_TIME)
 _KEYWORDS: Final = ("enum", "minimum", "maximum")
 
 
 class _Member(Struct, frozen=True):
     """A member of a view that is checked or contains checked members.
 
-    `name` is its name in Python, `field` its name in JSON. `facts` are the facts to check; if they
-    are None, `members` are the members of the member, or of each of its items.
+    `name` is its name in Python, `field` its name in JSON. Either `is_time` is set, or `facts` are
+    the facts to check, or `members` are the members of the member, or of each of its items.
     """
 
     name: str
     field: str
     facts: FieldFacts | None = None
+    is_time: bool = False
     members: tuple[_Member, ...] = ()
 
 
 def check_view_facts(view: ApiObject) -> Causes:
-    """Yield an error for each enum of `view` with an unknown value, and each number out of bounds.
+    """Yield an error for each unknown enum value, number out of bounds and malformed time.
 
     Views of several kinds, such as PodGroup, and of kinds without a schema are not checked.
     """
@@ -56,7 +60,9 @@ def _wrong(path: str, members: tuple[_Member, ...], part: Struct) -> Causes:
         if not value:
             continue
         field = f"{path}.{member.field}" if path else member.field
-        if member.facts is not None:
+        if member.is_time:
+            yield from check_timestamp(field, value)
+        elif member.facts is not None:
             yield from check_field(field, member.facts, value)
         elif isinstance(value, Struct):
             yield from _wrong(field, member.members, value)
@@ -72,7 +78,8 @@ def _members_of_view(view: type[ApiObject]) -> tuple[_Member, ...]:
     kind = inspect.type_info(view)
     if schema is None or not isinstance(kind, inspect.StructType):
         return ()
-    return tuple(_members(kind, schema))
+    # `check_metadata` checks the metadata.
+    return tuple(one for one in _members(kind, schema) if one.name != "metadata")
 
 
 @cache
@@ -88,6 +95,9 @@ def _members(kind: inspect.StructType, schema: Schema) -> Iterator[_Member]:
     for one in kind.fields:
         described = schema.fields.get(one.encode_name)
         if described is None:
+            continue
+        if described.schema.type in _TIMES:
+            yield _Member(one.name, one.encode_name, is_time=True)
             continue
         if described.schema.type in _SCALARS:
             keywords = _checked_keywords(facts.get(one.encode_name))

@@ -84,6 +84,21 @@ def test_a_number_out_of_bounds_is_refused(api_version, kind, path):
     assert "Invalid value: -5" in cause.message
 
 
+TIMES = [
+    ("batch/v1", "Job", "status.startTime"),
+    ("resource.k8s.io/v1", "ResourceClaim", "status.allocation.allocationTimestamp"),
+    ("coordination.k8s.io/v1", "Lease", "spec.renewTime"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("api_version", "kind", "path"), TIMES)
+def test_a_malformed_time_is_refused(api_version, kind, path):
+    assert not list(check_view_facts(view_of(api_version, kind, path, "2026-01-01T00:00:00Z")))
+    (cause,) = check_view_facts(view_of(api_version, kind, path, "yesterday"))
+    assert cause.field == path
+    assert "RFC 3339" in cause.message
+
+
 def test_absent_and_empty_enums_are_not_checked():
     """In a view, an empty string stands for an absent field."""
     spec = {"podManagementPolicy": "", "updateStrategy": {}}
