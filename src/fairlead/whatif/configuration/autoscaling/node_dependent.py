@@ -87,11 +87,15 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, the nodes; those in service come first)."""
+    """Return (dependents by node, the nodes; those in service come first).
+
+    Raises InputError for a dependent with a field of the wrong type.
+    """
     initial = list(initial)
-    known = dependents_of_nodes(
-        [one.value for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
-    )
+    dependents = [one for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
+    for one in dependents:
+        one.require_right_types()
+    known = dependents_of_nodes([one.value for one in dependents])
     if not known:
         return {}, []
     nodes = [one.node for one in initial if one.kind is NODE]
