@@ -6,7 +6,9 @@ podManagementPolicy "parallel" would be processed in order. The values and bound
 facts (`api/facts.py`), found through the schema of the kind. The schema also says which texts are
 times; an API server refuses malformed times when it decodes an object.
 
-Empty strings and zeros are not checked, because in a view they may stand for absent fields.
+Empty strings and zeros are not checked, because in a view they may stand for absent fields. The
+numbers in a status are not checked either: controllers compute them again, and the rules that read
+them handle all numbers.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from fairlead.apiserver.validation.meta.object_meta import check_timestamp
 _SCALARS: Final = (Type.STRING, Type.INT32, Type.INT64)
 _TIMES: Final = (Type.TIME, Type.MICRO_TIME)
 _KEYWORDS: Final = ("enum", "minimum", "maximum")
+_STATUS_KEYWORDS: Final = ("enum",)
 
 
 class _Member(Struct, frozen=True):
@@ -79,7 +82,7 @@ def _members_of_view(view: type[ApiObject]) -> tuple[_Member, ...]:
     if schema is None or not isinstance(kind, inspect.StructType):
         return ()
     # `check_metadata` checks the metadata.
-    return tuple(one for one in _members(kind, schema) if one.name != "metadata")
+    return tuple(one for one in _members(kind, schema, _KEYWORDS) if one.name != "metadata")
 
 
 @cache
@@ -90,7 +93,10 @@ def _schemas() -> dict[type[ApiObject], Schema]:
     return {view: schema for view, schema in schemas if schema is not None}
 
 
-def _members(kind: inspect.StructType, schema: Schema) -> Iterator[_Member]:
+def _members(
+    kind: inspect.StructType, schema: Schema, keywords: tuple[str, ...]
+) -> Iterator[_Member]:
+    """Yield the members of `kind`, a type with `schema`, to which one of `keywords` applies."""
     facts = facts_of(schema.long_name).fields
     for one in kind.fields:
         described = schema.fields.get(one.encode_name)
@@ -100,22 +106,23 @@ def _members(kind: inspect.StructType, schema: Schema) -> Iterator[_Member]:
             yield _Member(one.name, one.encode_name, is_time=True)
             continue
         if described.schema.type in _SCALARS:
-            keywords = _checked_keywords(facts.get(one.encode_name))
-            if keywords:
-                yield _Member(one.name, one.encode_name, facts=FieldFacts(keywords=keywords))
+            checked = _checked(facts.get(one.encode_name), keywords)
+            if checked:
+                yield _Member(one.name, one.encode_name, facts=FieldFacts(keywords=checked))
             continue
         part, items = _part(one.type), described.schema.items
         of_part = described.schema if items is None else items
         if part is not None and of_part.type is Type.OBJECT:
-            members = tuple(_members(part, of_part))
+            below = _STATUS_KEYWORDS if one.name == "status" else keywords
+            members = tuple(_members(part, of_part, below))
             if members:
                 yield _Member(one.name, one.encode_name, members=members)
 
 
-def _checked_keywords(facts: FieldFacts | None) -> dict[str, Any]:
-    """Return the keywords about values; decisions do not depend on the others."""
-    keywords = {} if facts is None else facts.keywords
-    return {word: keywords[word] for word in _KEYWORDS if word in keywords}
+def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> dict[str, Any]:
+    """Return those of the keywords `keywords` that the facts about a field have."""
+    stated = {} if facts is None else facts.keywords
+    return {word: stated[word] for word in keywords if word in stated}
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:

@@ -84,6 +84,14 @@ def test_a_number_out_of_bounds_is_refused(api_version, kind, path):
     assert "Invalid value: -5" in cause.message
 
 
+def test_a_number_in_a_status_is_not_checked():
+    """The Eviction API refuses evictions if disruptionsAllowed is negative."""
+    status = {"disruptionsAllowed": -1}
+    assert not list(
+        check_view_facts(decode(obj("policy/v1", "PodDisruptionBudget", status=status)))
+    )
+
+
 TIMES = [
     ("batch/v1", "Job", "status.startTime"),
     ("resource.k8s.io/v1", "ResourceClaim", "status.allocation.allocationTimestamp"),
