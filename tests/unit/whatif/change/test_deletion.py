@@ -25,7 +25,7 @@ def test_the_namespace_controller_deletes_the_objects_in_a_namespace(snapshot, m
 
 def test_deleting_a_pod_whose_owner_is_not_in_the_snapshot_is_refused(snapshot, make):
     cluster = snapshot(make.node("n"), SHOP, make.pod("web-1", "shop", owner="web"))
-    with pytest.raises(InputError, match="Pod shop/web-1: its ReplicaSet web is not in the snap"):
+    with pytest.raises(InputError, match="Pod shop/web-1: its ReplicaSet web is not in the dump"):
         deleted(cluster)
 
 

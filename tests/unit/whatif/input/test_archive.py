@@ -127,9 +127,7 @@ def test_an_archive_that_cannot_be_unpacked_is_refused_by_name(path, name, conte
 def test_a_file_that_expands_beyond_the_limit_is_refused(path):
     """The limit is set by --max-input, and applies to the expanded size."""
     bomb = path("bomb.json.gz", gzip.compress(b" " * (1 << 21)))
-    with pytest.raises(
-        InputError, match="expands to more than 1,048,576 bytes; for a snapshot, --"
-    ):
+    with pytest.raises(InputError, match="expands to more than 1,048,576 bytes; for a dump, --"):
         read_listings(bomb, bytes_max=1 << 20)
     with pytest.raises(InputError, match="expands to more than 1,048,576 bytes"):
         read_listings("-", io.BytesIO(Path(bomb).read_bytes()), bytes_max=1 << 20)
