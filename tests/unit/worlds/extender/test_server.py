@@ -190,7 +190,7 @@ def test_an_incomplete_second_request_is_closed_after_a_timeout(monkeypatch, cal
 def test_a_connection_with_endless_headers_is_closed(monkeypatch, call):
     monkeypatch.setattr(connection_timeouts, "LINGER_SECONDS_MAX", 0.05)
     call.sendall(HEAD)
-    assert is_hung_up_on(call, b"X-More: and more\r\n" * 1000, most=3000)
+    assert is_hung_up_on(call, b"X-More: and more\r\n" * 1000, most=1_000_000)
 
 
 def test_the_connection_of_a_client_that_does_not_read_is_closed(monkeypatch):
