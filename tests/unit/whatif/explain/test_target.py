@@ -103,6 +103,16 @@ def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make)
     assert (blocker["owner"], blocker["why"]) == ("node/a", why)
 
 
+def test_the_taint_out_of_service_lets_a_silent_node_be_drained(explained, make):
+    """The pod garbage collector deletes the terminating pods of such a node."""
+    silent = make.node("a")
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    taint = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    silent["spec"] = {"taints": [taint]}
+    answer = explained("node/a", silent, make.node("b"), replica(make, 1, "a"))
+    assert answer.verdict == "a can be drained: its 1 pod finds room on 1 other node."
+
+
 @pytest.mark.parametrize(
     ("minimum", "ready", "verdict"),
     [

@@ -27,7 +27,7 @@ from typing import Final, Self
 import numpy as np
 from msgspec import Struct, field
 
-from fairlead.api.objects import Pod, PodSpec
+from fairlead.api.objects import Node, Pod, PodSpec
 from fairlead.api.pods.facts import (
     foreign_finalizers,
     is_daemon_pod,
@@ -36,6 +36,7 @@ from fairlead.api.pods.facts import (
     is_terminal,
     is_terminating,
 )
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.engine.framework.interface import PostFilterResult
 from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
@@ -174,12 +175,12 @@ class DrainPlanner:
         """Return what prevents the evictions from `node`, wherever the new pods would go.
 
         Three things prevent evictions. First, a kubelet that does not answer, because evicted pods
-        stop only if their kubelet stops them. Second, terminating pods that a finalizer of another
-        program keeps, because a drain waits for them. Third, budgets that refuse an eviction
-        (`budget_blockers`).
+        stop only if their kubelet stops them; the taint out-of-service lifts this. Second,
+        terminating pods that a finalizer of another program keeps, because a drain waits for them.
+        Third, budgets that refuse an eviction (`budget_blockers`).
         """
-        silent = ready_status(self.model.node(node).node) == UNKNOWN and bool(self.evicted(node))
-        first = [_silent(node)] if silent else []
+        keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
+        first = [_silent(node)] if keeps_pods else []
         return [*first, *self._kept(node), *self.budget_blockers(node)]
 
     def _kept(self, node: str) -> Iterator[Blocker]:
@@ -475,6 +476,18 @@ def _wrong_order(node: str, unplaced: Unplaced, first: Sequence[str]) -> Blocker
     """
     why, edit = short_reason(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
+
+
+def _never_ends_pods(node: Node) -> bool:
+    """Return whether evicted pods of `node` stay terminating for ever.
+
+    They do if the kubelet does not answer, unless the pod garbage collector deletes them because
+    the node has the taint out-of-service.
+
+    upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
+    """
+    is_out = any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+    return ready_status(node) == UNKNOWN and not is_out
 
 
 def _silent(node: str) -> Blocker:
