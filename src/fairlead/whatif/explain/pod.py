@@ -50,7 +50,7 @@ from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import NewPods
-from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.refusal import (
     REMEDIES_MAX,
     NewNode,
@@ -214,9 +214,9 @@ def _remedies(
     refused = [
         (node, why)
         for name, why in sorted(evaluation.verdicts.items())
-        # The rules of extenders are unknown. On a node that is not Ready, the pod would not start.
+        # The rules of extenders are unknown. The pod would start only on nodes that take pods.
         if why is not None and why.plugin != REJECTOR
-        if (node := table.find(name)) is not None and is_ready(node.node)
+        if (node := table.find(name)) is not None and takes_pods(node.node)
     ]
     is_kept = kept_pods_of(pod)
     for node, why in refused[:REMEDIES_MAX]:

@@ -199,11 +199,12 @@ def _stuck_without_rules(
 
     The result maps each of these nodes to the blocker that `_choose` returns for its pods. Nodes
     whose `blockers` have the same causes are tried together, because `--ignore` removes a cause
-    from all nodes at once.
+    from all nodes at once. Nodes that no plan drains are not tried.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
-        by_node.setdefault(one.node, set()).add(one.cause)
+        if one.cause is not BlockCause.EXEMPT:
+            by_node.setdefault(one.node, set()).add(one.cause)
     groups: dict[frozenset[BlockCause], list[str]] = {}
     for name, causes in by_node.items():
         groups.setdefault(frozenset(causes), []).append(name)
@@ -253,13 +254,13 @@ def _rule_blockers(
     planner: DrainPlanner, rules: AutoscalerRules, jobs: JobRoom, name: str
 ) -> list[Blocker]:
     node = planner.model.node(name).node
+    if why := drain_exemption(node):  # without a drain, nothing else can block it
+        return [Blocker(name, "", BlockCause.EXEMPT, f"node/{name}", why)]
     on_node = rules.node_blocker(node)
     found = [] if on_node is None else [on_node]
     if is_control_plane(node):
         owner, why = f"node/{name}", "it runs the control plane"
         found.append(Blocker(name, "", BlockCause.CONTROL_PLANE, owner, why))
-    if why := drain_exemption(node):
-        found.append(Blocker(name, "", BlockCause.EXEMPT, f"node/{name}", why))
     failing = _job_blocker(planner, jobs, name)
     found += [] if failing is None else [failing]
     for pod in planner.evicted(name):

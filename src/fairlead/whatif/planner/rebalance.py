@@ -42,7 +42,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, is_placed_anew
 from fairlead.whatif.planner.job_room import JobRoom
-from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
 from fairlead.whatif.planner.quota_room import QuotaRoom
@@ -125,9 +125,9 @@ class Rebalancer:
         self._jobs = JobRoom(planner.model.current_objects(), planner.model.now)
         self._quotas = QuotaRoom(planner.model)
         table = planner.model.table
-        self._ready = np.zeros(len(table.alive), np.bool_)  # by row
+        self._takes_pods = np.zeros(len(table.alive), np.bool_)  # by row
         for info in table.nodes():
-            self._ready[info.row] = is_ready(info.node)
+            self._takes_pods[info.row] = takes_pods(info.node)
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
@@ -169,11 +169,13 @@ class Rebalancer:
     def _open_rows(self) -> npt.NDArray[np.bool_]:
         """Return, for each row of the table, whether the node counts in the balance.
 
-        The nodes that count are schedulable and ready, and have allocatable cpu and memory.
+        The nodes that count are schedulable and take pods, and have allocatable cpu and memory.
         """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
-        rows: npt.NDArray[np.bool_] = table.alive & ~table.unschedulable & self._ready & has_size
+        rows: npt.NDArray[np.bool_] = (
+            table.alive & ~table.unschedulable & self._takes_pods & has_size
+        )
         return rows
 
     def _balance(self) -> NodeBalance:

@@ -22,7 +22,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import copy_node, node_to_copy
-from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.snapshot.node_pool import node_traits
 
 # The maximum number of nodes for which a change is searched; each search takes milliseconds.
@@ -144,9 +144,9 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
 
     If no node takes the pod and `changes` is set, a change is searched for each reason: the
     smallest change that lets a node with this reason take the pod. Only the first `REMEDIES_MAX`
-    Ready nodes are tried, because the pod would not start on other nodes. If there is no such
-    change for any reason, one more node is tried (`find_new_node`). If all nodes are too small for
-    the pod, each `change` says so.
+    nodes that take pods are tried, because the pod would not start on other nodes. If there is no
+    such change for any reason, one more node is tried (`find_new_node`). If all nodes are too small
+    for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
@@ -157,7 +157,7 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     remedies: dict[tuple[str, str], list[tuple[int, str]]] = defaultdict(list)
     fits_nowhere = sum(nodes for _, nodes in diagnosis.counts()) == model.table.count
     if changes and fits_nowhere:
-        searched = [one for one in model.table.nodes() if is_ready(one.node)][:REMEDIES_MAX]
+        searched = [one for one in model.table.nodes() if takes_pods(one.node)][:REMEDIES_MAX]
         is_kept, selector = kept_pods_of(pod), model.runtime_class_selector(pod.pod)
         statuses = {node.name: diagnosis.status_of(node.row) for node in searched}
         for node in searched:

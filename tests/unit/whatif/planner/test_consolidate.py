@@ -73,6 +73,25 @@ def test_a_fargate_node_stays(planner, make):
     assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
 
 
+def test_nothing_else_blocks_a_virtual_node(planner, make):
+    """No plan drains it, so it does not matter that its pod fits no other node."""
+    virtual = make.node("a", type="virtual-kubelet")
+    pods = deployment(make, "web", ["a"], nodeSelector={"type": "virtual-kubelet"})
+    found = consolidated(planner(virtual, make.node("b"), *pods))
+    assert kept(found) == [("a", BlockCause.EXEMPT, "node/a")]
+    assert found.needed_anyway == []
+
+
+def test_no_advice_moves_a_pod_to_a_fargate_node(planner, make):
+    """A Fargate node runs only its own pod, although a toleration would make another pod fit."""
+    key, value = "eks.amazonaws.com/compute-type", "fargate"
+    fargate = make.node("a", **{key: value})
+    fargate["spec"] = {"taints": [{"key": key, "value": value, "effect": "NoSchedule"}]}
+    found = consolidated(planner(fargate, make.node("b"), *deployment(make, "web", ["b"])))
+    [blocker] = [one for one in found.blockers if one.node == "b"]
+    assert blocker.edit == ""
+
+
 @pytest.mark.parametrize(
     ("limit", "going", "blocked"),
     [

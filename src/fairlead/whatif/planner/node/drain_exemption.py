@@ -11,9 +11,11 @@ from typing import Final
 
 from fairlead.api.objects import Node
 
+_COMPUTE_TYPE: Final = "eks.amazonaws.com/compute-type"
+_FARGATE: Final = "fargate"
 _VIRTUAL: Final = {
     # https://docs.aws.amazon.com/eks/latest/userguide/fargate.html
-    "eks.amazonaws.com/compute-type": ("fargate", "a Fargate node ends with its pod"),
+    _COMPUTE_TYPE: (_FARGATE, "a Fargate node ends with its pod"),
     # upstream: virtual-kubelet node/nodeutil/controller.go
     "type": ("virtual-kubelet", "a virtual node has no machine of its own"),
 }
@@ -22,6 +24,11 @@ _VIRTUAL: Final = {
 def drain_exemption(node: Node) -> str:
     """Return why no plan drains `node`; "" if plans drain it."""
     return virtual_words(node) or deletion_words(node)
+
+
+def is_fargate(node: Node) -> bool:
+    """Return whether `node` is a Fargate node, which runs a single pod."""
+    return node.metadata.labels.get(_COMPUTE_TYPE) == _FARGATE
 
 
 def virtual_words(node: Node) -> str:

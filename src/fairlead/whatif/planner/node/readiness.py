@@ -1,4 +1,4 @@
-"""is_ready: whether a pod that the scheduler binds to a node would start there."""
+"""takes_pods: whether a pod that the scheduler binds to a node would start there."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Final
 from fairlead.api.objects import Node
 from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE
+from fairlead.whatif.planner.node.drain_exemption import deletion_words, is_fargate
 
 _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
 
 
-def is_ready(node: Node) -> bool:
-    """Return whether the Ready condition of `node` is True or missing and no taint contradicts it.
+def takes_pods(node: Node) -> bool:
+    """Return whether `node` is Ready, is not being deleted, and is no Fargate node.
 
-    The node lifecycle controller taints nodes whose Ready condition is not True as not-ready or
-    unreachable.
+    A node is Ready if its Ready condition is True or missing and no taint contradicts it: the node
+    lifecycle controller taints nodes whose Ready condition is not True as not-ready or unreachable.
+    A Fargate node runs only the pod for which it was created.
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
-    return ready_status(node) in (TRUE, "") and not is_tainted
+    is_ready = ready_status(node) in (TRUE, "") and not is_tainted
+    return is_ready and not is_fargate(node) and not deletion_words(node)

@@ -38,7 +38,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_placed_anew
 from fairlead.whatif.planner.node.node_copy import copy_node
-from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.planner.node.readiness import takes_pods
 from fairlead.whatif.planner.node_drain.drain_planner import (
     UNPLACED,
     Blocker,
@@ -142,9 +142,9 @@ class _Trials:
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
         """Return the changes that would let another node take `pod` now, the smallest first.
 
-        No change is searched for nodes that are cordoned or not Ready, because the pod would not
-        start there. No change deletes pods, or changes the pods of a Job, whose template is
-        immutable.
+        No change is searched for nodes that are cordoned or take no pods (`takes_pods`), because
+        the pod would not start there. No change deletes pods, or changes the pods of a Job, whose
+        template is immutable.
 
         upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
@@ -294,8 +294,8 @@ def _new_node(node: str) -> str:
 
 
 def _may_help(info: NodeInfo, node: str) -> bool:
-    """Return whether `info` is a node in service other than `node`."""
-    return info.name != node and not info.node.spec.unschedulable and is_ready(info.node)
+    """Return whether `info` is a node other than `node` on which new pods would start."""
+    return info.name != node and not info.node.spec.unschedulable and takes_pods(info.node)
 
 
 def _changes_pod(remedy: Remedy) -> bool:
