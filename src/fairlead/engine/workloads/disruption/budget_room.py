@@ -37,7 +37,8 @@ class BudgetLimit(Struct, frozen=True):
     `healthy` pods are ready and `desired` pods must be ready; `wanted` is the number of replicas.
     `rule` is the budget's limit in words. `problem` is the error text if the budget's status cannot
     be computed, else "". `owner` is the object that owns the budget, such as `Cluster db/pg`, else
-    "". The operator of this object writes the budget.
+    "". The operator of this object writes the budget. `has_scales` is False if pods have no
+    controller, or a controller without a known scale; then only a number in minAvailable works.
     """
 
     key: str
@@ -49,6 +50,7 @@ class BudgetLimit(Struct, frozen=True):
     wanted: int
     problem: str = ""
     owner: str = ""
+    has_scales: bool = True
 
     @property
     def is_permanent(self) -> bool:
@@ -177,7 +179,18 @@ class BudgetRoom:
             status.desired_healthy,
             wanted,
             owner=owner,
+            has_scales=budget.needs_scale or self._has_scales(state),
         )
+
+    def _has_scales(self, state: BudgetState) -> bool:
+        """Return whether maxUnavailable would work: each controller of the pods has a scale.
+
+        Controllers of custom resources count as controllers without a scale.
+
+        upstream: pkg/controller/disruption/disruption.go: getExpectedScale
+        """
+        namespace, owners = state.budget.view.metadata.namespace, state.budget.owners
+        return bool(owners) and all(self._scales.has_scale(namespace, one) for one in owners)
 
     def _scale(self, state: BudgetState) -> int:
         """Return the sum of the scales of the controllers of the budget's pods.

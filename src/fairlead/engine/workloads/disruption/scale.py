@@ -45,6 +45,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodState, pod_state
 
 Scalable = Deployment | ReplicaSet | ReplicationController | StatefulSet
 SCALABLE: Final = (Deployment, ReplicaSet, ReplicationController, StatefulSet)
+_KINDS: Final = frozenset(one.__name__ for one in SCALABLE)
 UNSCALABLE: Final = {"DaemonSet": "daemonsets.apps", "Job": "jobs.batch", "Node": "nodes"}
 DEPLOYMENT: Final = "Deployment"
 _NO_SCALE: Final = "{} does not implement the scale subresource"
@@ -163,6 +164,18 @@ class Scales(Struct):
             self._scaled_object(namespace, owner) is not None
             or self._custom(namespace, owner) is not None
         )
+
+    def has_scale(self, namespace: str, owner: OwnerReference) -> bool:
+        """Return whether `owner` is a controller with a scale, even if the object is missing.
+
+        Custom resources have a scale only if it is known.
+        """
+        if owner_kind(owner) in _KINDS:
+            return True
+        try:
+            return self._custom(namespace, owner) is not None
+        except BudgetError:
+            return False
 
     def _custom(self, namespace: str, owner: OwnerReference) -> int | None:
         """Return the scale of the custom resource `owner`; None if its kind is not known.

@@ -526,7 +526,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
     pods are ready even then, there is a second blocker.
 
-    For pods without a controller, the new rule is a number of ready pods, `spare` less than today.
+    For pods whose controllers have no scale, and for pods without a controller, the new rule is a
+    number of ready pods, `spare` less than today.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:
@@ -545,6 +546,9 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
             healthy += 1  # the new replica is ready, too
         elif limit.lacks_scale:
             needed = max(limit.healthy - spare, 0)
+            rule = f"minAvailable {needed}"
+        elif not limit.has_scales:
+            needed = max(limit.wanted - spare, 0)
             rule = f"minAvailable {needed}"
         else:
             rule, needed = _RELAXED_RULE, limit.wanted - 1
@@ -573,6 +577,8 @@ def _relaxed(limit: BudgetLimit, spare: int) -> str:
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
     if limit.lacks_scale:
         return _with_min_available(limit, limit.healthy - spare)
+    if not limit.has_scales:
+        return _with_min_available(limit, limit.wanted - spare)
     return _patched(limit, patch, _RELAXED_RULE)
 
 

@@ -941,6 +941,40 @@ def test_a_drain_is_not_safe_if_a_stateful_set_waits_for_an_unready_pod(planner,
     assert safe == {"a": "", "b": f"1 pod of sts/default/db is not created again ({why})"}
 
 
+@pytest.mark.parametrize(
+    ("owner", "rule"),
+    [
+        pytest.param(("batch/v1", "Job"), '"maxUnavailable":null,"minAvailable":1', id="a Job"),
+        pytest.param(
+            ("core.strimzi.io/v1beta2", "StrimziPodSet"),
+            '"maxUnavailable":null,"minAvailable":1',
+            id="a custom resource",
+        ),
+        pytest.param(None, '"maxUnavailable":null,"minAvailable":1', id="no controller"),
+        pytest.param(
+            ("apps/v1", "StatefulSet"),
+            '"minAvailable":null,"maxUnavailable":1',
+            id="a controller with a scale",
+        ),
+    ],
+)
+def test_advice_for_pods_without_a_scale_is_a_lower_number(planner, make, owner, rule):
+    """With maxUnavailable, such a budget never allows an eviction."""
+    pods = []
+    for number, node in enumerate(["a", "b"]):
+        pod = make.pod(f"web-{number}", node_name=node, owner="web" if owner else None)
+        pod["metadata"]["labels"] = {"app": "web"}
+        if owner:
+            api, kind = owner
+            pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": kind}
+        pod["status"]["conditions"] = READY
+        pods.append(pod)
+    made = planner(*map(make.node, NODES), *pods, budget("web", minAvailable=2))
+    [(cause, _, edit)] = blocked(made, "a")
+    assert cause is BlockCause.BUDGET_NEVER
+    assert edit == f"kubectl -n default patch pdb web --type merge -p '{{\"spec\":{{{rule}}}}}'"
+
+
 @pytest.mark.parametrize("controls", [True, False])
 def test_the_budget_of_an_operator_is_changed_in_its_owner(planner, make, controls):
     """The operator would revert a patch of the budget, and create a deleted budget again."""
