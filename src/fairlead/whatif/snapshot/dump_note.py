@@ -133,6 +133,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(one.ref.uid for one in some):
         yield from _missing(some)
         yield from _custom_owners(some)
+        yield from _custom_owners_of_budgets(some)
         yield from _custom_owners_of_jobs(some)
         yield from _owned_by_pods(some)
         if not snapshot.has_all_namespaces:
@@ -254,6 +255,28 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
         yield (
             f"Controllers of custom resources are not simulated ({_first_kinds(kinds)}): each of "
             "their pods that is deleted is replaced by an equal pod."
+        )
+
+
+def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if custom resources own budgets that allow no eviction now.
+
+    upstream: cloudnative-pg internal/controller/replicas.go: reconcileTargetPrimaryFromPods,
+    kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit
+    """
+    kinds: set[str] = set()
+    for one in manifests:
+        if one.kind is not POD_DISRUPTION_BUDGET:
+            continue
+        owners = one.value["metadata"].get("ownerReferences") or ()
+        if not (one.value.get("status") or {}).get("disruptionsAllowed"):
+            custom = (owner for owner in owners if is_custom(owner.get("apiVersion", "")))
+            kinds.update(owner.get("kind", "") for owner in custom)
+    if kinds:
+        yield (
+            f"Custom resources own budgets that allow no eviction now ({_first_kinds(kinds)}). "
+            "Their controllers may act when a node is cordoned or an eviction is refused, so that "
+            "a drain completes, as those of CloudNativePG and KubeVirt do; this is not simulated."
         )
 
 

@@ -130,6 +130,26 @@ def test_pods_with_devices_need_the_kinds_of_their_claims(make, snapshot, claim,
     assert expected in dump_notes(snapshot(node_object, pod, *COMPLETE))
 
 
+@pytest.mark.parametrize(
+    ("api", "allowed", "has_note"),
+    [
+        pytest.param("postgresql.cnpg.io/v1", 0, True, id="a custom resource, no eviction allowed"),
+        pytest.param("postgresql.cnpg.io/v1", 1, False, id="a custom resource, one allowed"),
+        pytest.param("apps/v1", 0, False, id="a built-in kind"),
+    ],
+)
+def test_budgets_of_custom_resources_that_block_have_a_note(notes, api, allowed, has_note):
+    """CloudNativePG moves the primary away from a cordoned node, so a drain completes there."""
+    owner = {"apiVersion": api, "kind": "Cluster", "name": "pg", "uid": "pg"}
+    owned = {
+        **BUDGET,
+        "metadata": {**BUDGET["metadata"], "ownerReferences": [owner]},
+        "status": {"disruptionsAllowed": allowed},
+    }
+    said = "Custom resources own budgets that allow no eviction now (Cluster). "
+    assert any(note.startswith(said) for note in notes(owned, QUOTA, LEASE)) == has_note
+
+
 def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
     """Their last heartbeat is unknown; the other nodes renew their leases."""
     node = make.node()
