@@ -64,7 +64,7 @@ from fairlead.engine.workloads.pod_control.controller_history import CONTROLLER_
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
 from fairlead.engine.workloads.pod_control.pod_template import missing_classes
-from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule
+from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule, is_unknown_owner
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 AT_ONCE: Final[Instant] = 0
@@ -229,6 +229,8 @@ class Workloads:
             case _ if is_owner(one):
                 return self._see_owner(one, now)
             case _:
+                if one.metadata.deletion_timestamp:
+                    self._stop_replacing(one)
                 return []
 
     def _forget(self, one: ApiObject, now: Instant) -> list[Command]:
@@ -248,6 +250,7 @@ class Workloads:
                 self._forget_owner(one)
                 return []
             case _:
+                self._stop_replacing(one)
                 return []
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
@@ -306,6 +309,16 @@ class Workloads:
         self._histories.forget_owner(key)
         self._pod_sets.set_rule(key, NoOpRule())
         self._rollouts.forget_replica_set(key)
+
+    def _stop_replacing(self, owner: ApiObject) -> None:
+        """Replace no more pods of `owner`, a custom resource that is deleted or being deleted.
+
+        The garbage collector deletes its pods. Replacements would be deleted, too, without end.
+        """
+        key = owner.metadata.uid
+        rule = self._pod_sets.rules.get(key)
+        if rule is not None and is_unknown_owner(rule):
+            self._pod_sets.set_rule(key, NoOpRule())
 
     # --- a snapshot ----------------------------------------------------------------------------
 

@@ -29,6 +29,21 @@ def test_deleting_a_pod_whose_owner_is_not_in_the_snapshot_is_refused(snapshot, 
         deleted(cluster)
 
 
+def test_pods_of_a_deleted_custom_resource_are_not_created_again(snapshot, make):
+    """The garbage collector would delete each replacement, and the cluster would never settle."""
+    api = "apps.kruise.io/v1alpha1"
+    meta = {"name": "web", "namespace": "shop", "uid": "web-uid"}
+    owner = {"apiVersion": api, "kind": "CloneSet", "metadata": meta, "spec": {"replicas": 1}}
+    pod = make.pod("web-1", "shop", node_name="n", owner="web")
+    pod["metadata"]["ownerReferences"][0] |= {
+        "apiVersion": api, "kind": "CloneSet", "uid": "web-uid",
+    }  # fmt: skip
+    cluster = snapshot(make.node("n"), SHOP, owner, pod)
+    answer = what_if(cluster, ClusterChange(delete=("cloneset/shop/web",)))
+    assert answer.changed.settled
+    assert not answer.changed.pods
+
+
 def test_a_namespace_with_a_pod_on_a_failed_node_stays_terminating(snapshot, make):
     """The kubelet cannot confirm that the pod stopped; the namespace waits for its pods."""
     dead, pods = make.node("n"), [make.pod("solo", "shop", node_name="n")]
