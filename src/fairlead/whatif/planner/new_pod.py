@@ -190,6 +190,7 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
     """Return a template for pods of the workload, or for copies of the pod, in `manifest`.
 
+    The pods of a custom resource, such as a CloneSet, are like one of its pods in `inventory`.
     `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods
     and for an invalid workload.
     """
@@ -202,7 +203,10 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     if manifest.kind not in _WORKLOADS:
         if hint := owned_hint(manifest, inventory):
             raise InputError(source, f"pods of a {ref.kind} cannot be counted{hint}")
-        raise InputError(source, f"{manifest.title} has no pods")
+        sample = _pod_of(manifest, inventory)
+        if sample is None:
+            raise InputError(source, f"{manifest.title} has no pods")
+        return NewPods(source, title, ref.namespace, ref.name, sample.value, sample.controller)
     template = _template(manifest)
     if manifest.kind is DEPLOYMENT:
         newest = _newest_replica_set(manifest, inventory)
@@ -219,6 +223,16 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     return NewPods(
         source, title, ref.namespace, ref.name, template, _reference(manifest), view, first
     )
+
+
+def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return a pod that `owner` controls, the newest by creation and name; None without pods."""
+    pods = [one for one in inventory.of_kind(POD) if one.is_controlled_by(owner)]
+    return max(pods, key=_creation, default=None)
+
+
+def _creation(pod: Manifest) -> tuple[str, str]:
+    return str(pod.value["metadata"].get("creationTimestamp") or ""), pod.ref.name
 
 
 def _replicas(found: Manifest) -> int | None:

@@ -372,6 +372,20 @@ def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make, cpu, c
     assert [one["change"] for one in found["refusals"]] == [change]
 
 
+def test_pods_of_a_custom_resource_are_like_one_of_its_pods(snapshot, make):
+    """A CloneSet has no template that Fairlead reads; the node has room for two more pods."""
+    api = "apps.kruise.io/v1alpha1"
+    meta = {"name": "web", "namespace": "default", "uid": "web-uid"}
+    owner = {"apiVersion": api, "kind": "CloneSet", "metadata": meta}
+    pod = make.pod("web-1", cpu="1", node_name="n", owner="web")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": "CloneSet"}
+    read = snapshot(make.node("n", cpu="3"), owner, pod)
+    source = pod_source(None, "cloneset/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["verdict"] == "2 more pods of cloneset/default/web fit, on 1 node."
+
+
 @pytest.mark.parametrize(
     ("like", "problem"),
     [
