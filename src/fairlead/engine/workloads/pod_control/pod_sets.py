@@ -104,9 +104,9 @@ class PodSets(Struct):
         a replacement must have the same name.
         """
         pods, rule = self.sets[key], self.rules[key]
-        if isinstance(rule, UnknownOwnerRule) and not rule.keeps_names:
-            return
         for pod in pods.pods.values() if pods.terminating else ():
+            if isinstance(rule, UnknownOwnerRule) and not rule.keeps_name(pod):
+                continue
             if pod_state(pod) is PodState.TERMINATING and rule.needs_replacement(
                 pod, PodState.TERMINATING
             ):

@@ -1,8 +1,9 @@
 """Rules for the pods of owners that the cluster state lacks (unknown owners).
 
 A dump of nodes and pods lacks the owners of its pods. If a pod of an unknown owner is deleted, it
-gets one replacement with the same specification. Pods of unknown DaemonSets belong to their node
-and are not replaced.
+gets one replacement with the same specification. If the replacement keeps the name of the pod, it
+is created when the pod is gone. Pods of unknown DaemonSets belong to their node and are not
+replaced.
 """
 
 from __future__ import annotations
@@ -36,21 +37,29 @@ class UnknownOwnerRule(Struct, frozen=True):
 
     kind: str
 
-    @property
-    def keeps_names(self) -> bool:
-        """Whether a replacement gets the name of the pod that it replaces."""
-        return self.kind == NAME_KEEPING_KIND
+    def keeps_name(self, pod: Pod) -> bool:
+        """Return whether the replacement of `pod` gets the name of `pod`.
+
+        It does if the owner is a StatefulSet, or if the name is the pod's hostname: operators such
+        as Strimzi and CloudNativePG give their pods names that last.
+        """
+        # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
+        # cloudnative-pg pkg/specs/pods.go: NewInstance
+        return self.kind == NAME_KEEPING_KIND or pod.spec.hostname == pod.metadata.name
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the pod's name if the owner is a StatefulSet, otherwise "".
+        """Return the pod's name if its replacement keeps the name, otherwise "".
 
         A pod whose slot is "" can be replaced by a pod of any name.
         """
-        return pod.metadata.name if self.keeps_names else ""
+        return pod.metadata.name if self.keeps_name(pod) else ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the slot of each of `replicas`."""
-        return replicas.names if self.keeps_names else [""] * len(replicas)
+        """Return the slot of each of `replicas`, which have one hostname."""
+        if self.kind == NAME_KEEPING_KIND:
+            return replicas.names
+        hostname = replicas[0].spec.hostname
+        return [name if name == hostname else "" for name in replicas.names]
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether the owner replaces `pod`, whose state is now `after` (None: removed).

@@ -106,6 +106,23 @@ def test_a_stateful_set_pod_is_replaced_after_its_name_is_free(world, build):
     assert world.replaces() == {"db-0": "db-0"}
 
 
+def test_a_pod_of_an_operator_whose_hostname_is_its_name_keeps_its_name(world, build):
+    """Strimzi and CloudNativePG create the pod again only when the old one is gone."""
+    owner = ("StrimziPodSet", "kafka", "uid")
+    world.load(
+        build.pod("kafka-0", owner, hostname="kafka-0"),
+        build.pod("kafka-1", owner, hostname="kafka-1"),
+        build.pod("other", owner, hostname="static"),
+    )
+    world.delete("Pod", "kafka-0")
+    assert set(world.pods()) == {"kafka-1", "other"}
+    world.delete("Pod", "kafka-0", grace=0)
+    assert world.replaces() == {"kafka-0": "kafka-0"}
+    world.delete("Pod", "other")
+    [name] = [new for new, old in world.replaces().items() if old == "other"]
+    assert name != "other"
+
+
 @pytest.mark.parametrize("kind", ["Rollout", "Workflow", "Job", "ReplicationController"])
 def test_pods_of_owners_of_any_kind_are_replaced(world, build, kind):
     world.load(build.pod("a", (kind, "x", "uid")))
