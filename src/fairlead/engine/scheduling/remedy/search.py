@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fairlead.api.objects import Pod
-from fairlead.api.well_known_label import OS
+from fairlead.api.well_known_label import ARCH, OS
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.remedy.affinity import required_terms
@@ -38,14 +38,14 @@ def find_remedy(
     No change deletes a pod for which `keeps` returns True. By default, any pod may be deleted. No
     change drops an entry of `kept_selector` from the pod's nodeSelector.
 
-    If the node has a different operating system than the pod requires, the result is None, because
-    the pod would not run there.
+    If the node has a different operating system or architecture than the pod requires, the result
+    is None, because the pod would not run there.
 
     The result is a single change if one is enough. Otherwise the first change that satisfies the
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
     search finds no remedy.
     """
-    if not _has_os_of(pod.pod, node):
+    if not _could_run(pod.pod, node):
         return None
     search = _Search(framework, pod, node.name, keeps, kept_selector)
     chain: list[RemedyChange] = []
@@ -102,13 +102,24 @@ class _Search(NamedTuple):
         return change.pod is None or kept <= change.pod.spec.node_selector.items()
 
 
-def _has_os_of(pod: Pod, node: NodeInfo) -> bool:
-    """Return whether `node` has the operating system that `pod` requires, by default Linux."""
-    stated = [pod.spec.node_selector[OS]] if OS in pod.spec.node_selector else []
+def _could_run(pod: Pod, node: NodeInfo) -> bool:
+    """Return whether `node` has an operating system and an architecture that `pod` requires.
+
+    Pods that state no operating system require Linux; pods that state no architecture run on all.
+    """
+    arch = node.labels.get(ARCH)
+    allowed = _stated(pod, ARCH)
+    has_arch = arch is None or not allowed or arch in allowed
+    return has_arch and node.labels.get(OS, _LINUX) in (_stated(pod, OS) or [_LINUX])
+
+
+def _stated(pod: Pod, label: str) -> list[str]:
+    """Return the values of the node label `label` that `pod` requires; [] if it requires none."""
+    stated = [pod.spec.node_selector[label]] if label in pod.spec.node_selector else []
     for term in required_terms(pod):
         for one in term.match_expressions:
-            stated += one.values if (one.key, one.operator) == (OS, "In") else ()
-    return node.labels.get(OS, _LINUX) in (stated or [_LINUX])
+            stated += one.values if (one.key, one.operator) == (label, "In") else ()
+    return stated
 
 
 def _is_progress(before: Status, after: Status) -> bool:

@@ -189,11 +189,11 @@ CASES = {
         {"nodes": [node()], "pods": [], "pending": pod(nodeSelector={ZONE: "z2"})},
         f"label node n1 {ZONE}=z2",
     ),
-    "another architecture in a term: drop the affinity": (
+    "another zone in a term: drop the affinity": (
         {
-            "nodes": [node(labels={ARCH: "arm64"})],
+            "nodes": [node(labels={ZONE: "z1"})],
             "pods": [],
-            "pending": pod(affinity=on_nodes({"key": ARCH, "operator": "In", "values": ["amd64"]})),
+            "pending": pod(affinity=on_nodes({"key": ZONE, "operator": "In", "values": ["z2"]})),
         },
         "drop the pod's node affinity",
     ),
@@ -474,6 +474,25 @@ OS_TAINT = {"key": "node.kubernetes.io/os", "value": "windows", "effect": "NoSch
 )
 def test_only_a_pod_for_windows_is_advised_to_use_a_windows_node(spec, what):
     nodes = [node(labels=WINDOWS, taints=[OS_TAINT])]
+    found = remedy({"nodes": nodes, "pending": pod(**spec)})
+    assert (found and found.what) == what
+
+
+ARM_TAINT = {"key": "arch", "value": "arm64", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({}, "tolerate taint arch=arm64:NoSchedule"),
+        ({"nodeSelector": {ARCH: "arm64"}}, "tolerate taint arch=arm64:NoSchedule"),
+        ({"nodeSelector": {ARCH: "amd64"}}, None),
+        ({"affinity": on_nodes({"key": ARCH, "operator": "In", "values": ["amd64"]})}, None),
+    ],
+)
+def test_a_pod_that_requires_an_architecture_is_not_advised_to_use_another(spec, what):
+    """Its images may not exist for the other architecture."""
+    nodes = [node(labels={ARCH: "arm64"}, taints=[ARM_TAINT])]
     found = remedy({"nodes": nodes, "pending": pod(**spec)})
     assert (found and found.what) == what
 
