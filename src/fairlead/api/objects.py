@@ -402,9 +402,16 @@ class ContainerTermination(_View, frozen=True):
     finished_at: str = ""
 
 
-class ContainerState(_View, frozen=True):
-    """The field status.containerStatuses[].state; only `terminated` is read."""
+class ContainerWaiting(_View, frozen=True):
+    """The field state.waiting of a container; `reason` is such as ContainerCreating."""
 
+    reason: str = ""
+
+
+class ContainerState(_View, frozen=True):
+    """The field status.containerStatuses[].state, without `running`."""
+
+    waiting: ContainerWaiting | None = None
     terminated: ContainerTermination | None = None
 
 

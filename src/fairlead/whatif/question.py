@@ -12,6 +12,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, controller_of, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD
+from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -155,6 +156,8 @@ def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
 
 
 def _has_unready_containers(pod: Pod) -> bool:
+    if pod.status.phase == "Pending":
+        return fails_to_start(pod)
     found = condition(pod, "ContainersReady")
     return pod.status.phase == "Running" and found is not None and found.status == "False"
 

@@ -76,6 +76,19 @@ def test_new_pods_that_a_kubelet_refuses_are_named(ask, make, names, expected):
     assert expected in ask([make.node("a")], new).changed.notes
 
 
+def test_a_pod_without_an_image_is_assumed_to_become_ready_only_elsewhere(ask, make):
+    """It stays Pending on its node, as in the dump, but its replacement may find the image."""
+    pod = make.pod("web-1", node_name="a", owner="web")
+    waiting = {"name": "c", "state": {"waiting": {"reason": "ImagePullBackOff"}}}
+    pod["status"] = {"phase": "Pending", "containerStatuses": [waiting]}
+    nodes = [make.node("a"), make.node("b")]
+    assert ask([*nodes, pod], cordon=("b",)).changed.pods["default/web-1"].started_at is None
+    answer = ask([*nodes, pod], drain=("a",))
+    assert answer.changed.pods["default/web-1"].started_at is not None
+    words = "1 pod that is not ready in the dump is assumed to become ready when created again: "
+    assert f"{words}default/web-1." in answer.changed.notes
+
+
 @pytest.mark.parametrize("status", ["True", "False"])
 def test_pods_that_are_not_ready_are_assumed_to_become_ready_elsewhere(ask, make, status):
     """A dump does not show whether a new pod of a crashing workload would become ready."""

@@ -9,7 +9,8 @@ If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and report
 observed a changed specification (OBSERVE). A pod becomes ready some time after its start (READY).
 If another controller marks the pod not ready, the kubelet marks it ready again. After the pod's
 machine was down, the pod's containers start again (RESTART, `pod_workers`). A pod that is not
-admitted fails instead of starting (REJECT, `pod_admission`).
+admitted fails instead of starting (REJECT, `pod_admission`). A pod whose containers failed to start
+when it was loaded stays Pending.
 
 Each pod waits for at most one act at a time. The functions of this module compute the act and its
 time from the pod; they have no state. Containers that have ended by themselves are not restarted:
@@ -44,6 +45,9 @@ GRACE_MIN: Final[DurationNs] = seconds(1)
 # The time in which a kubelet observes that its mirror pod is being deleted, and removes it.
 MIRROR_REMOVAL: Final[DurationNs] = seconds(1)
 STARTABLE_PHASES: Final = ("", "Pending")
+# Reasons of waiting containers that start as usual.
+# upstream: pkg/kubelet/kubelet_pods.go: ContainerCreating, PodInitializing
+_STARTING: Final = frozenset(("", "ContainerCreating", "PodInitializing"))
 _ANNOTATIONS_READ: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))
 
 
@@ -92,6 +96,8 @@ def next_act(
     if pod.status.phase in STARTABLE_PHASES:
         if config.accepts_pods and not pod.status.start_time:
             return Due(Act.ACCEPT, bound_at)
+        if fails_to_start(pod):
+            return deadline_due(pod, bound_at, config)
         start = Due(Act.START, bound_at + start_delay_of(pod, config))
         return earlier(start, deadline_due(pod, bound_at, config))
     if pod.status.phase != "Running":
@@ -100,6 +106,20 @@ def next_act(
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
         return earlier(due, Due(Act.OBSERVE, started_at))
     return due
+
+
+def fails_to_start(pod: Pod) -> bool:
+    """Return whether a container of `pod` waits because a start failed, such as ImagePullBackOff.
+
+    The cause lasts, as far as a simulation can know.
+
+    upstream: pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime/kuberuntime_container.go
+    """
+    status = pod.status
+    return any(
+        one.state.waiting is not None and one.state.waiting.reason not in _STARTING
+        for one in (*status.init_container_statuses, *status.container_statuses)
+    )
 
 
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:

@@ -125,6 +125,25 @@ def test_the_removal_of_a_terminating_pod(case, one, config, expected_s):
     assert removal_due(one, NOW, config) == NOW + seconds(expected_s), case
 
 
+@pytest.mark.parametrize(
+    ("field", "reason", "starts"),
+    [
+        ("containerStatuses", "ContainerCreating", True),
+        ("containerStatuses", "PodInitializing", True),
+        ("containerStatuses", "ImagePullBackOff", False),
+        ("containerStatuses", "CreateContainerConfigError", False),
+        ("initContainerStatuses", "CrashLoopBackOff", False),
+    ],
+)
+def test_a_pod_whose_containers_failed_to_start_stays_pending(field, reason, starts):
+    """Otherwise a stuck rollout would complete in a simulation."""
+    waiting = {"name": "c", "state": {"waiting": {"reason": reason}}}
+    one = decode_as(
+        Pod, {"metadata": {"name": "p"}, "status": {"phase": "Pending", field: [waiting]}}
+    )
+    assert (act_of(one) is not None) == starts
+
+
 def test_the_deletion_time_is_derived_from_a_loaded_pod():
     """deletionTimestamp is the end of the grace period."""
     assert deletion_requested_at(pod(terminating=True, grace=20)) == NOW - seconds(20)
