@@ -262,6 +262,29 @@ def test_a_workload_that_keeps_its_pods_is_named(ask, make, kind, spec, note):
     assert (f"{kind} default/web{note}" in answer.changed.notes) == bool(note)
 
 
+@pytest.mark.parametrize(
+    ("policy", "unready", "is_held"),
+    [("OrderedReady", 0, True), ("OrderedReady", 1, True), ("OrderedReady", None, False),
+     ("Parallel", 0, False)],
+)  # fmt: skip
+def test_a_stateful_set_that_waits_for_an_unready_pod_is_named(ask, make, policy, unready, is_held):
+    """It replaces its pods in order, and only while all of them are ready."""
+    pods = []
+    for number in range(2):
+        pod = make.pod(f"web-{number}", node_name="a", owner="web")
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+        pod["metadata"]["labels"] = {"app": "web"}
+        status = "False" if number == unready else "True"
+        pod["status"]["conditions"] = [{"type": "Ready", "status": status}]
+        pods.append(pod)
+    workload = held(make, "StatefulSet", 2, podManagementPolicy=policy)
+    workload["metadata"]["uid"] = pods[0]["metadata"]["ownerReferences"][0]["uid"]
+    answer = ask([make.node("a"), workload, *pods], set_resources=("sts/web=cpu=200m",))
+    note = f"StatefulSet default/web replaces no pods until its pod web-{unready} is ready."
+    assert (note in answer.changed.notes) == is_held
+    assert bool(answer.difference.updated) != is_held
+
+
 def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
     answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
     assert not answer.changed.pods

@@ -469,7 +469,7 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
     changed = replace(existing, content=result, source=source)
     changed.require_right_types()
     refuse_invalid_annotations(changed)
-    note = held_rollout(existing, result)
+    note = held_rollout(existing, result, collected.inventory)
     if note and note not in collected.notes:
         collected.notes.append(note)
     collected.written[changed.ref] = changed

@@ -2,10 +2,12 @@
 
 A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
-OnDelete, ReplicaSets, and ReplicationControllers. An answer about such a change is often "nothing
+OnDelete, ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady
+replaces no pods while one of its pods is not ready. An answer about such a change is often "nothing
 changes", and must state the reason.
 
-upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment
+upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
+pkg/controller/statefulset/stateful_set_control.go: processReplica
 """
 
 from __future__ import annotations
@@ -13,13 +15,18 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
+    POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
+from fairlead.engine.nodelifecycle.well_known import TRUE
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -27,10 +34,11 @@ _KEEPING: Final = (REPLICA_SET, REPLICATION_CONTROLLER)
 _UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
 
 
-def held_rollout(before: Manifest, after: Json) -> str:
+def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` keeps its pods when it changes to `after`.
 
-    The result is "" if its template does not change, or if the change replaces pods.
+    `inventory` has its pods. The result is "" if its template does not change, or if the change
+    replaces pods.
     """
     spec = after.get("spec") or {}
     if spec.get("template") == (before.value.get("spec") or {}).get("template"):
@@ -42,7 +50,23 @@ def held_rollout(before: Manifest, after: Json) -> str:
         return f"{before.title} has the update strategy OnDelete, so it replaces only deleted pods."
     if before.kind in _KEEPING:
         return f"{before.title} applies its new template only to pods that it creates later."
+    if before.kind is STATEFUL_SET and spec.get("podManagementPolicy") != "Parallel":
+        unready = _unready_pod(before, inventory)
+        if unready:
+            return f"{before.title} replaces no pods until its pod {unready} is ready."
     return ""
+
+
+def _unready_pod(owner: Manifest, inventory: Inventory) -> str:
+    """Return the name of a pod of `owner` that is not ready and stays so; "" if there is none."""
+    pods = (one.pod for one in inventory.of_kind(POD) if one.is_controlled_by(owner))
+    return min((pod.metadata.name for pod in pods if _stays_unready(pod)), default="")
+
+
+def _stays_unready(pod: Pod) -> bool:
+    ready = condition(pod, "Ready")
+    is_unready = pod.status.phase == "Running" and ready is not None and ready.status != TRUE
+    return is_unready or (pod.status.phase == "Pending" and fails_to_start(pod))
 
 
 def held_scaling(workload: Manifest, inventory: Inventory) -> str:
