@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import CronJob
-from fairlead.api.pods.facts import condition, controller_of, is_terminating
+from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
@@ -216,12 +216,19 @@ def _findings(
     if len(revisions) > 1:
         parts = [f"{count:,} of {revision}" for revision, count in revisions.most_common()]
         yield f"Its pods are of {len(revisions)} revisions: {listed(parts)}."
+    if unready := [one.pod.key for one in pods if one.pod.spec.node_name and _is_unready(one)]:
+        be = "is" if len(unready) == 1 else "are"
+        yield f"{counted(len(unready), 'pod')} on a node {be} not ready: {listed(unready)}."
     took = startup_times(snapshot.manifests).by_workload.get(ref)
     if took is not None and to_seconds(took) > 1:
         yield f"Its pods took {for_readers(took)} from being scheduled until they were ready."
     priorities = sorted({pod.priority for pod in pods})
     if priorities and priorities != [0]:
         yield f"Its pods have priority {', '.join(f'{one:,}' for one in priorities)}."
+
+
+def _is_unready(pod: PodInfo) -> bool:
+    return not is_ready(pod.pod) and not is_terminal(pod.pod)
 
 
 def _one_more(

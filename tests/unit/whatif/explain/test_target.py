@@ -49,6 +49,14 @@ def rows(answer, name):
     return [dict(row) for table in answer.tables if table.name == name for row in table.rows]
 
 
+def test_a_workload_names_its_pods_that_are_not_ready(explained, make):
+    """The verdict says that both wanted pods are ready; the third pod is of a stuck rollout."""
+    pods = [replica(make, number, "a", ready=number < 2) for number in range(3)]
+    answer = explained("rs/web", make.node("a"), replica_set(make, 2), *pods)
+    assert answer.verdict == "All 2 wanted pods of rs/default/web are ready."
+    assert "1 pod on a node is not ready: default/web-2." in answer.findings
+
+
 def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explained, make):
     bare = make.pod("bare", node_name="a")
     huge = make.pod("huge", node_name="a", owner="rs", cpu="3")
