@@ -76,6 +76,21 @@ def test_new_pods_that_a_kubelet_refuses_are_named(ask, make, names, expected):
     assert expected in ask([make.node("a")], new).changed.notes
 
 
+@pytest.mark.parametrize(("kind", "hostname"), [("StatefulSet", ""), ("StrimziPodSet", "db-0")])
+def test_a_missing_owner_wants_a_pod_that_cannot_stop(ask, make, kind, hostname):
+    """It creates the pod again when the old one is gone, so the pod is down to the end."""
+    pods = []
+    for number, node in enumerate("ab"):
+        pod = make.pod(f"db-{number}", node_name=node, owner="db")
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "x.io/v1", "kind": kind}
+        pod["spec"]["hostname"] = f"db-{number}" if hostname else ""
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    answer = ask([make.node("a"), make.node("b"), *pods], failures=Failures(fail_node=("a",)))
+    [effect] = [one for one in answer.effect.workloads if one.workload.name == "db"]
+    assert (effect.readiness.wanted, effect.readiness.lowest) == (2, 1)
+
+
 def test_a_pod_without_an_image_is_assumed_to_become_ready_only_elsewhere(ask, make):
     """It stays Pending on its node, as in the dump, but its replacement may find the image."""
     pod = make.pod("web-1", node_name="a", owner="web")

@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     JOB,
@@ -17,6 +17,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.workloads.daemon_set.rule import target_node
+from fairlead.engine.workloads.pod_control.unknown_owner import keeps_name
 from fairlead.whatif.outcome.workload import ROLLOUT, WorkloadRef, workload_of
 
 SCALED: Final = {kind.kind: kind for kind in (*SCALABLE, JOB)}
@@ -31,7 +32,8 @@ def wanted_pods(
 
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted, except finished and
-    terminating pods. The pods of DaemonSets are counted, because a simulation does not update the
+    terminating pods. A terminating pod counts if its owner waits for its end to create it again
+    with the same name. The pods of DaemonSets are counted, because a simulation does not update the
     status of DaemonSets. During an update, a node may have two pods of a DaemonSet (`maxSurge`);
     they count as one.
     """
@@ -44,13 +46,18 @@ def wanted_pods(
         if (
             pod.metadata.namespace in namespaces
             and not is_terminal(pod)
-            and not is_terminating(pod)
+            and (not is_terminating(pod) or _is_created_again(pod))
             and (ref := workload_of(pod)) in counted
         ):
             place = ref, node or target_node(pod)
             existing[ref] += ref.kind != DAEMON_SET.kind or place not in nodes
             nodes.add(place)
     return {ref: existing[ref] if number is None else number for ref, number in wanted.items()}
+
+
+def _is_created_again(pod: Pod) -> bool:
+    owner = controller_of(pod.metadata)
+    return owner is not None and keeps_name(owner.kind, pod)
 
 
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:

@@ -30,6 +30,17 @@ _DISRUPTION_TARGET: Final = "DisruptionTarget"
 _BY_POD_GC: Final = "DeletionByPodGC"  # a reason of _DISRUPTION_TARGET
 
 
+def keeps_name(kind: str, pod: Pod) -> bool:
+    """Return whether an owner of `kind` gives the replacement of `pod` the name of `pod`.
+
+    It does if it is a StatefulSet, or if the name is the pod's hostname: operators such as Strimzi
+    and CloudNativePG give their pods names that last.
+    """
+    # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
+    # cloudnative-pg pkg/specs/pods.go: NewInstance
+    return kind == NAME_KEEPING_KIND or pod.spec.hostname == pod.metadata.name
+
+
 class UnknownOwnerRule(Struct, frozen=True):
     """Replaces the pods of an unknown owner; `kind` is the kind of the owner."""
 
@@ -38,14 +49,8 @@ class UnknownOwnerRule(Struct, frozen=True):
     kind: str
 
     def keeps_name(self, pod: Pod) -> bool:
-        """Return whether the replacement of `pod` gets the name of `pod`.
-
-        It does if the owner is a StatefulSet, or if the name is the pod's hostname: operators such
-        as Strimzi and CloudNativePG give their pods names that last.
-        """
-        # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
-        # cloudnative-pg pkg/specs/pods.go: NewInstance
-        return self.kind == NAME_KEEPING_KIND or pod.spec.hostname == pod.metadata.name
+        """Return whether the replacement of `pod` gets the name of `pod`."""
+        return keeps_name(self.kind, pod)
 
     def slot_of(self, pod: Pod) -> str:
         """Return the pod's name if its replacement keeps the name, otherwise "".
