@@ -269,7 +269,7 @@ def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
         if one.kind is not POD_DISRUPTION_BUDGET:
             continue
         owners = one.value["metadata"].get("ownerReferences") or ()
-        if not (one.value.get("status") or {}).get("disruptionsAllowed"):
+        if not _at(one, "status").get("disruptionsAllowed"):
             custom = (owner for owner in owners if is_custom(owner.get("apiVersion", "")))
             kinds.update(owner.get("kind", "") for owner in custom)
     if kinds:
