@@ -488,10 +488,12 @@ def test_karpenter_waits_for_a_failed_zone_that_pods_need(tmp_path: Path) -> Non
         failures=Failures(fail_zone=("z-a",)), lasts="4m", scale=("deploy/web=3",)
     )
     found = ask(tmp_path, objects, change)
-    [came] = [one for one in found.changed.autoscaling.transitions if one.came]
+    autoscaling = found.changed.autoscaling
+    assert autoscaling is not None
+    [came] = [one for one in autoscaling.transitions if one.came]
     after = to_seconds(came.at - found.changed.started_at)
     assert 4 * 60 < after < (4 + 3) * 60 + 20
-    assert found.changed.autoscaling.undelivered == {"default": 2}
+    assert autoscaling.undelivered == {"default": 2}
     assert zone_of_new_nodes(found) == {"z-a"}
 
 

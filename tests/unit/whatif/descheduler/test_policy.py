@@ -61,8 +61,11 @@ def test_a_wrong_policy_is_refused(run, name, args, evictor, point, problem) -> 
 
 def test_a_deviation_below_the_average_may_exceed_the_deviation_above_it(run) -> None:
     """upstream: nodeutilization/validation.go: validateLowNodeUtilizationThresholds."""
-    args = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 10}}
-    args["useDeviationThresholds"] = True
+    args = {
+        "thresholds": {"cpu": 30},
+        "targetThresholds": {"cpu": 10},
+        "useDeviationThresholds": True,
+    }
     objects = [node("one"), node("two"), pod("a", "one", cpu="3"), pod("b", "one", cpu="500m")]
     assert names(run(objects, "LowNodeUtilization", args, point="balance")) == ["a"]
 
