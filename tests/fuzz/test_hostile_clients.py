@@ -94,12 +94,12 @@ def test_a_head_that_is_sent_byte_by_byte_is_disconnected_after_the_timeout(call
 
 def test_an_endless_head_is_refused(call):
     call.sendall(b"GET /api HTTP/1.1\r\n")
-    assert is_hung_up_on(call, b"X-More: " + b"y" * 8_000 + b"\r\n", 1_000)
+    assert is_hung_up_on(call, b"X-More: " + b"y" * 8_000 + b"\r\n", 1_000_000)
 
 
 def test_an_endless_path_is_refused(call):
     call.sendall(b"GET /")
-    assert is_hung_up_on(call, b"y" * 8_000, 1_000)
+    assert is_hung_up_on(call, b"y" * 8_000, 1_000_000)
 
 
 def test_an_incomplete_body_is_disconnected_after_the_timeout(server, call):

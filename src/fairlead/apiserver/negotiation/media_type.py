@@ -60,7 +60,7 @@ class Clause(Struct, frozen=True):
 
     @property
     def requests_view(self) -> bool:
-        """Whether the clause requests a view of the object; this view may be unknown."""
+        """Whether the clause requests a view of the object, even one that is not supported."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 

@@ -1,4 +1,4 @@
-"""Table rows of nodes, namespaces, events, and the core kinds that configure pods.
+"""Table rows of nodes, namespaces, events, and other kinds without a module of their own.
 
 upstream: pkg/printers/internalversion/printers.go:printNode, printEvent, ...
 """

@@ -32,7 +32,7 @@ def size(
         Names,
         repeatable(
             "FAILURE",
-            "Choose so many nodes that all pods can still run after a failure of any one zone "
+            "Choose enough nodes that all pods can still run after a failure of any one zone "
             "(zone), any one node (node), or any N nodes (nodes=N).",
         ),
     ] = (),
@@ -54,8 +54,8 @@ def size(
         int,
         Parameter(
             help="Limit of the last step of the search, which replaces nodes by cheaper ones. This "
-            "step simulates at most N scheduling cycles for each pod (100 × N cycles if there are "
-            "fewer than 100 pods). A larger N takes more time, and never gives a more expensive "
+            "step simulates at most N × P scheduling cycles in all, where P is the number of pods, "
+            "but at least 100. A larger N takes more time, and never gives a more expensive "
             "answer.",
             metavar="N",
             converter=integer,
@@ -71,9 +71,9 @@ def size(
     SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
     json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search
-    places every pod by the scheduler's rules. The answer also contains a lower bound: a cost for
-    which it is proven that no set of nodes is cheaper. The answer names the resources that
-    determine this bound, such as memory.
+    places every pod by the scheduler's rules. The answer also contains a lower bound: provably, no
+    set of nodes costs less. The answer names the resources that determine this bound, such as
+    memory.
 
     Try:
 

@@ -23,8 +23,8 @@ def snapshot(
         str | None,
         Parameter(
             name="--from",
-            help="Read this file (a dump or the output of kubectl) instead of a cluster. With "
-            "--reveal, the file can contain any text.",
+            help="Read this file (a snapshot file or the output of kubectl) instead of a cluster. "
+            "With --reveal, the file can contain any text.",
             metavar="SNAPSHOT",
             show_default=False,
             allow_leading_hyphen=True,
@@ -65,10 +65,10 @@ def snapshot(
 
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
     and reads no Secrets, ConfigMaps or Events. If you are not allowed to read a resource, the
-    command prints the resource and the effect on later answers. All commands and scenarios that
-    read the output of kubectl also read this file. The file is smaller than the output of kubectl:
-    pods that differ only in strings, such as names and times, are written as one pod and a list of
-    these strings. With --list, all objects are written in full.
+    command prints the name of the resource and the effect on later answers. All commands and
+    scenarios that read the output of kubectl also read this file. The file is smaller than the
+    output of kubectl: pods that differ only in strings, such as names and times, are written as one
+    pod and a list of these strings. With --list, all objects are written in full.
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Commands give

@@ -95,7 +95,7 @@ class NodeFlags:
         str,
         named(
             "DURATION",
-            "When a node has not been ready for this time, its pods are deleted (default: 5m). "
+            "The pods of a node are deleted when it has been unready for this time (default: 5m). "
             "Needs either --enable-taint-manager false, or both --behave-like 1.16 and "
             "--feature-gates TaintBasedEvictions=false.",
         ),

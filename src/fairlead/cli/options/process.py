@@ -19,7 +19,7 @@ class ProcessOptions:
         str | None,
         named(
             "URL",
-            "Ask a running `fairlead run` about the pod, instead of reading a dump. URL is its "
+            "Ask a process of `fairlead run` about the pod, instead of reading a dump. URL is its "
             "address, such as https://localhost:10259 (through kubectl port-forward).",
         ),
     ] = None

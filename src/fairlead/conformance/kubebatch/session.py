@@ -67,10 +67,11 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch between the recording and a session with Fairlead's defaults.
 
-    Only projections are compared, because a corrected defect may change other parts of the outcome
-    in any case, such as resources that are held without being used. Returns None if the
-    projections agree. If a case depends on a corrected defect, return a remark instead: a case
-    depends on a defect if the correction of the defect in kube-batch changed a projection.
+    Only projections are compared: a corrected defect may change other parts of the outcome, such as
+    resources that are held without being used, even in cases that do not depend on the defect.
+    Returns None if the projections agree. If a case depends on a corrected defect, return a remark
+    instead: a case depends on a defect if the correction of the defect in kube-batch changed a
+    projection.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

@@ -49,7 +49,10 @@ def begin_scenario(world: NodeWorld, form: Json) -> None:
 
 
 class NodeScenario(Struct):
-    """Creates objects and schedules actions in `world`, at the recorder's times in milliseconds."""
+    """Creates the scenario's objects in `world`, and schedules its actions.
+
+    The times of actions are milliseconds from the start of the recording.
+    """
 
     world: NodeWorld
     form: Json

@@ -1,6 +1,6 @@
 """PreparingPods: placed pods whose PreBind commands are still in progress.
 
-    commands sent ──all succeeded──▶ polled every interval ──prepared──▶ the pod may be bound
+    commands sent ──all succeeded──▶ plugin asked at intervals ──prepared──▶ the pod may be bound
           │ one failed, or preempted     │ rejected, timed out, or preempted
           └──────────────────────────────┴──▶ the placement fails
 

@@ -222,7 +222,7 @@ class Monitor:
         return UNKNOWN if found.observed is None else found.observed
 
     def _plan(self, name: str, record: NodeRecord, node: Node, found: Examination) -> None:
-        """Schedule the node's next examination for the case that nothing changes before."""
+        """Schedule the node's next examination; a change may cause an earlier one."""
         examinations, passes, health = self._shared.examinations, self._shared.passes, found.health
         if health.lease is None and record.renewals is not None:
             examinations.add(name, examinations.last_pass)

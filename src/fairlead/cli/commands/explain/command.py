@@ -49,9 +49,9 @@ def explain(
         Names,
         repeatable(
             "FILE",
-            "Explain the placement of a new pod. FILE contains a Pod, or a workload; then one pod "
-            "of the workload is explained. If the batch scheduler would schedule the pod, the pod's"
-            " PodGroup is explained, which FILE can also contain.",
+            "Explain the placement of a new pod. FILE contains a Pod or a workload. For a "
+            "workload, one of its pods is explained. If the batch scheduler would schedule the "
+            "pod, the pod's PodGroup is explained, which FILE can also contain.",
         ),
     ] = (),
     seeds: Annotated[
@@ -59,8 +59,9 @@ def explain(
         Parameter(
             help="Estimate when a pending pod, workload or pod group starts, in N simulations with "
             "different seeds. In each simulation, the run times of the running pods are chosen at "
-            "random from --runtimes, or from the completed pods in the dump "
-            "(docs/start-times.md). With 1 and without --runtimes, no start is estimated.",
+            "random from --runtimes, or from the completed pods in the dump (docs/start-times.md). "
+            "With 1 (the default) and without --runtimes, no start is estimated.",
+            show_default=False,
             metavar="N",
             converter=integer,
         ),
@@ -108,7 +109,8 @@ def explain(
       missing on each node, an estimate of the group's start, and a change with which the group
       could start now.
 
-    With --process, a running `fairlead run` answers, and OBJECT must be a pending pod. The answer
+    With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pending
+    pod. The answer
     contains the pod's position in the scheduling queue, its attempts and backoff, and the result
     for each node in the scheduler's cache.
 

@@ -142,7 +142,7 @@ class Karpenter:
         return self.history.unconsolidatable | self._disruption.undisruptable(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
-        """Return the nodes whose disruption a budget forbids, and the next change of a budget.
+        """Return the nodes that a NodePool's budget protects, and when such a budget next changes.
 
         See `DisruptionController.awaited_budgets`.
         """

@@ -19,12 +19,13 @@ _BOTH_ZERO: Final = "cannot be zero at the same time as minCandidateNodesAbsolut
 class DefaultPreemptionArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """The plugin arguments of DefaultPreemption: the number of candidates that end a search.
+    """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
-    If neither field is set, every node is evaluated and the best candidate is used. Upstream always
-    ends the search early to save time: the number of candidates after which it may stop is
-    `min_candidate_nodes_percentage` percent of the number of potential nodes, but at least
-    `min_candidate_nodes_absolute`.
+    If neither field is set, every node is evaluated, and the best candidate is used. If a field is
+    set, the search may stop after as many candidates as in upstream: after
+    `min_candidate_nodes_percentage` percent of the potential nodes, but not before
+    `min_candidate_nodes_absolute`. A field that is not set then has upstream's default. Upstream
+    has these limits even if neither field is set.
     """
 
     min_candidate_nodes_percentage: int | None = None

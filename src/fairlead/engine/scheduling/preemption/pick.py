@@ -31,10 +31,10 @@ class Pick(Struct, frozen=True):
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
 
-    If several candidates are equally good, `columns` stores these candidates, and the next search
-    compares only them and the rows that have changed since. If a single candidate is best, the next
-    search compares all costs again: the name of the rule that decides (`Pick.rule`) depends on all
-    of them.
+    If several candidates tie for best, `columns` stores them, and the next search compares only
+    them and the rows that have changed since. If a single candidate is best, nothing is stored: to
+    name the rule that decides (`Pick.rule`), the next search must compare the costs of all
+    candidates again.
     """
     best = columns.best_of(potential)
     if len(best) > 1:

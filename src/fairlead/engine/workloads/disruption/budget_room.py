@@ -122,7 +122,7 @@ class BudgetRoom:
 
         If there are several, the eviction API refuses the eviction. Returns [] for a pod that is
         evicted without a check: a pending, finished or terminating pod, a pod without labels, or an
-        unready pod whose budget permits its eviction.
+        unready pod that its only budget does not protect (unhealthyPodEvictionPolicy).
         """
         if (
             not pod.metadata.labels

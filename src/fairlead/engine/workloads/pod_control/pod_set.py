@@ -144,9 +144,11 @@ class PodSet:
     if the rule does not use it. `restarts` maps each unfinished pod to the restarts of its
     containers; it leaves out pods without restarts, and is None if the rule does not use it.
     `ready` maps each ready active pod to the time at which it became ready. `succeeded` and
-    `failed` also count pods that no longer exist. `proven` is set if the last creation succeeded;
-    until then only one pod is created at a time (slow start). `retry_at` is set while the owner is
-    in backoff after a failure. `refusal` is the last error message, until a creation succeeds.
+    `failed` also count pods that no longer exist. `proven` is set after a successful
+    creation, and cleared when a backoff starts; while it is not set, only one pod is created at a
+    time (instead of upstream's slow start). `retry_at` is set while the owner is in backoff after a
+    failure. `refusal` is the error message of the last refused creation, "" after a successful
+    creation and when no pod is missing.
     """
 
     key: str

@@ -22,7 +22,7 @@ class BatchOptions(Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InputError for a text in a field that takes several texts."""
+        """Raise InputError if a field that takes a tuple of texts is a single text."""
         refuse_single_texts(self)
 
 

@@ -6,8 +6,8 @@ loaded once, and the drains at each pace run in a forked copy of the process. If
 be forked (extenders, threads), the cluster is loaded for each pace.
 
 A drain begins when the cluster is at rest. For comparison, the cluster is also simulated without
-drains. Pods that stay pending there, and evictions against budgets there, are not counted as
-effects of the drains.
+drains. What happens there, too, is not an effect of the drains: pods that stay pending, and pods
+that are displaced against a budget, for example by preemption.
 """
 
 from __future__ import annotations

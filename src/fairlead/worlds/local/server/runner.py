@@ -1,9 +1,9 @@
 """Runner: runs a local cluster's control plane in an event loop, between requests.
 
-The engine handles the changes of a request in the next iteration of the loop, and also runs when
-work is due. Long work is split into slices, so that requests are answered between slices. A request
-takes several iterations of the loop (reading, handling, answering, watch events). So the loop runs
-several iterations before each slice; otherwise a request would have to wait for several slices.
+The engine runs after a request has changed objects, and when work is due. Its work is split into
+slices, so that requests are answered between slices. The loop runs several iterations before each
+slice, because a request needs several (reading, handling, answering, watch events); otherwise a
+request would have to wait for several slices.
 While the disk is full, the control plane is paused.
 """
 
