@@ -47,8 +47,8 @@ class _CapacityRecorder(Struct):
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
         """Record the nodes in `stimulus`, which arrives at `now`."""
         match stimulus:
-            case ObjectsLoaded(objects=objects):
-                changed = [self._update(one) for one in objects]
+            case ObjectsLoaded(others=others):  # without pods, so that no pod is made for this
+                changed = [self._update(one) for one in others]
             case ObjectChanged(object=found):
                 changed = [self._update(found)]
             case ObjectDeleted(object=Node() as node):

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fairlead.api.objects import NodeCondition, OwnerReference, Pod
-from fairlead.api.pods.replicas import Replicas
+from fairlead.api.pods.replicas import LoadedObjects, Replicas
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.run.recorders.job_recorder import JobRecorder
 from fairlead.whatif.run.recorders.recorder import Recorder
 
 NAMES = ("web-1", "web-2", "web-3", "web-4", "web-5")
@@ -127,3 +129,18 @@ def test_replicas_are_recorded_as_if_every_pod_were_loaded_alone(first, pods, th
     objects = [*{one.metadata.name: one for one in first}.values(), *pods]
     together = recorded(ObjectsLoaded(objects), then, keeps=keeps)
     assert together == recorded(each_alone(objects), then, keeps=keeps)
+
+
+class UnreadReplicas(Replicas):
+    """Replicas whose pods must not be made."""
+
+    def __iter__(self):
+        raise AssertionError("pods are made")
+
+
+def test_the_capacity_is_recorded_without_making_the_pods():
+    """Making the pods of a large dump would take seconds and a gigabyte."""
+    loaded = LoadedObjects([make_node("a")], [UnreadReplicas([make_pod("p")])])
+    recorder = JobRecorder(SilentReporter())
+    recorder.capacity.observe(ObjectsLoaded(loaded), 0)
+    assert [one.at for one in recorder.capacity.changes] == [0]
