@@ -264,24 +264,28 @@ def test_a_workload_that_keeps_its_pods_is_named(ask, make, kind, spec, note):
 
 @pytest.mark.parametrize(
     ("policy", "unready", "is_held"),
-    [("OrderedReady", 0, True), ("OrderedReady", 1, True), ("OrderedReady", None, False),
-     ("Parallel", 0, False)],
+    [("OrderedReady", (0,), True), ("OrderedReady", (1,), True), ("OrderedReady", (), False),
+     ("OrderedReady", (2, 10), True), ("OrderedReady", (11,), False), ("Parallel", (0,), False)],
 )  # fmt: skip
 def test_a_stateful_set_that_waits_for_an_unready_pod_is_named(ask, make, policy, unready, is_held):
-    """It replaces its pods in order, and only while all of them are ready."""
+    """It replaces its 11 pods in order, and only while all of them are ready; the 12th is deleted.
+
+    The first unready pod is named: 2 before 10.
+    """
     pods = []
-    for number in range(2):
+    for number in range(12):
         pod = make.pod(f"web-{number}", node_name="a", owner="web")
         pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "apps/v1", "kind": "StatefulSet"}
         pod["metadata"]["labels"] = {"app": "web"}
-        status = "False" if number == unready else "True"
+        status = "False" if number in unready else "True"
         pod["status"]["conditions"] = [{"type": "Ready", "status": status}]
         pods.append(pod)
-    workload = held(make, "StatefulSet", 2, podManagementPolicy=policy)
+    workload = held(make, "StatefulSet", 11, podManagementPolicy=policy)
     workload["metadata"]["uid"] = pods[0]["metadata"]["ownerReferences"][0]["uid"]
-    answer = ask([make.node("a"), workload, *pods], set_resources=("sts/web=cpu=200m",))
-    note = f"StatefulSet default/web replaces no pods until its pod web-{unready} is ready."
-    assert (note in answer.changed.notes) == is_held
+    answer = ask([make.node("a", cpu="64"), workload, *pods], set_resources=("sts/web=cpu=200m",))
+    waits = "The rollout of StatefulSet default/web waits until its pod web-{} is ready.".format
+    notes = [one for one in answer.changed.notes if one.startswith("The rollout")]
+    assert notes == [waits(number) for number in unready[:1] if is_held]
     assert bool(answer.difference.updated) != is_held
 
 

@@ -2,9 +2,9 @@
 
 A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
-OnDelete, ReplicaSets, and ReplicationControllers. A StatefulSet with the policy OrderedReady
-replaces no pods while one of its pods is not ready. An answer about such a change is often "nothing
-changes", and must state the reason.
+OnDelete, ReplicaSets, and ReplicationControllers. The rollout of a StatefulSet with the policy
+OrderedReady waits while one of its pods is not ready. An answer about such a change is often
+"nothing changes", and must state the reason.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica
@@ -14,19 +14,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition
+from fairlead.api.objects import Pod, StatefulSet
+from fairlead.api.pods.facts import condition, is_terminating
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
-    POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
 from fairlead.engine.nodelifecycle.well_known import TRUE
+from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.stateful_set.rule import ordinals_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
@@ -37,8 +39,8 @@ _UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` keeps its pods when it changes to `after`.
 
-    `inventory` has its pods. The result is "" if its template does not change, or if the change
-    replaces pods.
+    Also return why the rollout of a StatefulSet waits. `inventory` has the pods. The result is ""
+    if the template does not change, or if the rollout replaces pods at once.
     """
     spec = after.get("spec") or {}
     if spec.get("template") == (before.value.get("spec") or {}).get("template"):
@@ -51,19 +53,31 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     if before.kind in _KEEPING:
         return f"{before.title} applies its new template only to pods that it creates later."
     if before.kind is STATEFUL_SET and spec.get("podManagementPolicy") != "Parallel":
-        unready = _unready_pod(before, inventory)
+        ordinals = ordinals_of(decode_as(StatefulSet, after))
+        unready = _first_unready(before, ordinals, inventory)
         if unready:
-            return f"{before.title} replaces no pods until its pod {unready} is ready."
+            return f"The rollout of {before.title} waits until its pod {unready} is ready."
     return ""
 
 
-def _unready_pod(owner: Manifest, inventory: Inventory) -> str:
-    """Return the name of a pod of `owner` that is not ready and stays so; "" if there is none."""
-    pods = (one.pod for one in inventory.of_kind(POD) if one.is_controlled_by(owner))
-    return min((pod.metadata.name for pod in pods if _stays_unready(pod)), default="")
+def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
+    """Return the name of the first pod of `owner` that is not ready and stays so.
+
+    Only pods with one of `ordinals` count, because the others are deleted. Returns "" if there is
+    no such pod.
+    """
+    # upstream: stateful_set_control.go:processReplica, which is called in the order of ordinals
+    unready: dict[int, str] = {}
+    for pod in inventory.pods_of(owner):
+        ordinal = ordinal_of(owner.ref.name, pod.metadata.name)
+        if ordinal is not None and ordinal in ordinals and _stays_unready(pod):
+            unready[ordinal] = pod.metadata.name
+    return unready[min(unready)] if unready else ""
 
 
 def _stays_unready(pod: Pod) -> bool:
+    if is_terminating(pod):
+        return False  # it is replaced
     ready = condition(pod, "Ready")
     is_unready = pod.status.phase == "Running" and ready is not None and ready.status != TRUE
     return is_unready or (pod.status.phase == "Pending" and fails_to_start(pod))

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind
 from fairlead.whatif.input.error import InputError, known_names
@@ -108,6 +109,20 @@ class Inventory:
                 yield from (entry.replicas[index] for index, node in on_nodes if node in nodes)
             elif (pod := entry.pod).spec.node_name in nodes:
                 yield pod
+
+    def pods_of(self, owner: Manifest) -> Iterator[Pod]:
+        """Yield the pods that `owner` controls. Uids are not compared, as in `is_controlled_by`.
+
+        Only one pod of neighbouring replicas is compared, because replicas have the same owner.
+        Raises InputError for a pod that is not valid.
+        """
+        filed = self._by_resource.get(POD.resource, {}).values()
+        for entry in (*filed, *self._pods):
+            pods = entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,)
+            meta, ref = pods[0].metadata, owner.ref
+            reference = controller_of(meta) if meta.namespace == ref.namespace else None
+            if reference is not None and (reference.kind, reference.name) == (ref.kind, ref.name):
+                yield from pods
 
     def absence(self, kind: Kind) -> str:
         """Return why there are no objects of `kind`: "the cluster has no Deployment"."""

@@ -86,8 +86,7 @@ class StatefulSetRule:
     @property
     def ordinals(self) -> range:
         """Ordinals of the pods that should exist."""
-        start = self.owner.spec.ordinals.start
-        return range(start, start + self.owner.spec.replicas)
+        return ordinals_of(self.owner)
 
     @property
     def is_ordered(self) -> bool:
@@ -295,3 +294,9 @@ def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims
     ]
     return own + [volume for volume in described if volume.get("name") not in claims]
+
+
+def ordinals_of(owner: StatefulSet) -> range:
+    """Return the ordinals of the pods that `owner` should have."""
+    start = owner.spec.ordinals.start
+    return range(start, start + owner.spec.replicas)
