@@ -191,7 +191,7 @@ class EndedJobPods(Struct):
         changed=(Job, Pod), deleted=(Job, Pod), succeeded=(), failed=(), readiness=False
     )
 
-    _patient: dict[str, None] = field(default_factory=dict)  # uids of Jobs that await pods' ends
+    _awaiting_ends: dict[str, None] = field(default_factory=dict)  # uids of Jobs that await pods' ends
     _waiting: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -231,16 +231,16 @@ class EndedJobPods(Struct):
         uid = job.metadata.uid
         if job.metadata.deletion_timestamp or is_finished(job) or not replaces_failed_only(job):
             return self._release_waiting(uid)
-        self._patient[uid] = None
+        self._awaiting_ends[uid] = None
         return []
 
     def _release_waiting(self, job: str) -> list[Command]:
-        self._patient.pop(job, None)
+        self._awaiting_ends.pop(job, None)
         return [released(pod) for pod in self._waiting.pop(job, {}).values()]
 
     def _end(self, pod: Pod) -> list[Command]:
         owner = controller_of(pod.metadata)
-        if owner is None or owner.uid not in self._patient or is_terminal(pod):
+        if owner is None or owner.uid not in self._awaiting_ends or is_terminal(pod):
             self._forget(pod)
             return [released(pod)]
         self._waiting.setdefault(owner.uid, {})[pod.metadata.uid] = pod
