@@ -412,8 +412,10 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
     if len(names) > 1 and not _fits_scores(console, found, names[:rows_max], plugins):
         same = [name for name in plugins if len(set(_scores(found, names[:rows_max], name))) == 1]
         plugins = [name for name in plugins if name not in same]
+    numbers: tuple[str, ...] = ("total",)
     if _fits_scores(console, found, names[:rows_max], plugins):
         columns = ("node", "total", *(_heading(found, plugin) for plugin in plugins), " ")
+        numbers = columns[1:-1]
         scores = [_scores(found, names, plugin) for plugin in plugins]
     else:
         columns = ("node", "total", "score of each plugin x its weight", " ")
@@ -421,7 +423,6 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
     totals = [str(found.totals.get(name, "")) for name in names]
     equals = ["equal" if name in found.best and len(found.best) > 1 else "" for name in names]
     rows = list(zip(names, totals, *scores, equals, strict=True))
-    numbers = columns[1 : 2 + len(plugins)] if len(scores) == len(plugins) else ("total",)
     print_table(console, title, columns, rows, numbers=numbers, rows_max=rows_max)
     if same:
         words = _score_words(found, names[0], same)

@@ -17,9 +17,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.cli.output.console.terminal import GAP
 from fairlead.whatif.input.error import one_line
 
-GAP: Final = 2
 NAME_MIN: Final = 16  # A shortened name keeps at least this many characters.
 WORDS_MIN: Final = 24
 WORDS_LEAST: Final = 10  # No line of text is narrower, even if the table is then too wide.

@@ -191,7 +191,8 @@ class EndedJobPods(Struct):
         changed=(Job, Pod), deleted=(Job, Pod), succeeded=(), failed=(), readiness=False
     )
 
-    _awaiting_ends: dict[str, None] = field(default_factory=dict)  # uids of Jobs that await pods' ends
+    # The uids of the Jobs that count a pod only when it has ended.
+    _awaiting_ends: dict[str, None] = field(default_factory=dict)
     _waiting: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
