@@ -74,6 +74,47 @@ STATUSES = [
     ("HorizontalPodAutoscaler", "autoscaling/v2", "{currentReplicas: a}", "status.currentReplicas"),
     ("PodDisruptionBudget", "policy/v1", "{conditions: [3]}", "status.conditions[0]"),
 ]  # fmt: skip
+OWNED_BUDGET = """\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: b, namespace: shop, uid: b, ownerReferences: %s}
+spec: {minAvailable: 1, selector: {matchLabels: {a: b}}}
+"""
+OWNED_JOB = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: j
+  namespace: shop
+  uid: j
+  ownerReferences: [{apiVersion: x.io/v1, kind: Set, name: s, uid: s, controller: true}]
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+status: %s
+"""
+OWNED_SET = DEPLOYMENT.replace("Deployment", "StatefulSet").replace(
+    "namespace: shop", "namespace: shop, uid: s, ownerReferences: [x]"
+)
+# (id, object, its field in the error) of objects that the notes about a dump read
+READ_BY_NOTES = [
+    ("a budget whose owner is a text", OWNED_BUDGET % "[x]",
+     "PodDisruptionBudget shop/b: metadata.ownerReferences[0]"),
+    ("a budget whose owners are an object", OWNED_BUDGET % "{a: 1}",
+     "PodDisruptionBudget shop/b: metadata.ownerReferences"),
+    ("a budget whose owner has a number as version",
+     OWNED_BUDGET % "[{apiVersion: 5, kind: K, name: o, uid: o}]",
+     "PodDisruptionBudget shop/b: metadata.ownerReferences[0].apiVersion"),
+    ("a budget whose owner has a number as kind", OWNED_BUDGET % (
+        "[{apiVersion: x.io/v1, kind: s, name: o, uid: o},"
+        " {apiVersion: x.io/v1, kind: 5, name: o, uid: o}]"),
+     "PodDisruptionBudget shop/b: metadata.ownerReferences[1].kind"),
+    ("an owned Job whose status is a text", OWNED_JOB % "x", "Job shop/j: status"),
+    ("an owned Job whose condition is a text", OWNED_JOB % "{conditions: [x]}",
+     "Job shop/j: status.conditions[0]"),
+    ("an owned Job whose conditions are a number", OWNED_JOB % "{conditions: 5}",
+     "Job shop/j: status.conditions"),
+    ("a StatefulSet whose owner is a text", OWNED_SET,
+     "StatefulSet shop/web: metadata.ownerReferences[0]"),
+]  # fmt: skip
 QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
 GROUP = VOLCANO + "PodGroup\nmetadata: {name: g, namespace: shop}\nspec: "
 NATIVE_GROUP = """\
@@ -408,6 +449,9 @@ CASES = [
              f"kind: {kind}\nmetadata: {{name: w, namespace: shop}}\nstatus: {status}\n"),
              f"{kind} shop/w: {field}: ")
       for kind, group, status, field in STATUSES),
+    *(snapshot(name, documents(NODE.replace("name: n1,", "name: n1, uid: n1,"), value),
+               f"{field}: Expected")
+      for name, value, field in READ_BY_NOTES),
     snapshot("endless workload", documents(NODE, DEPLOYMENT.replace("s: 1", "s: 1e18")),
              "Deployment shop/web: spec.replicas"),
     snapshot("bad taint", NODE + "spec: {taints: [{key: a, effect: Nope}]}\n",

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Job, Pod, PodDisruptionBudget, StatefulSet
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.name_list import listed
@@ -49,6 +49,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.engine.nodelifecycle.well_known import READY, TRUE
+from fairlead.engine.workloads.job.rule import is_finished
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
     ReplicaManifests,
@@ -247,7 +248,7 @@ def _missing_namespaces(manifests: Iterable[Manifest]) -> Iterator[str]:
 def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if custom resources control unfinished pods."""
     kinds: set[str] = set()
-    for pod in filter(None, map(_pod, manifests)):
+    for pod in _views(Pod, POD, manifests):
         owner = controller_of(pod.metadata)
         if owner is not None and is_custom(owner.api_version) and not is_terminal(pod):
             kinds.add(owner.kind)
@@ -265,13 +266,10 @@ def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
     kubevirt pkg/virt-api/webhooks/validating-webhook/admitters/pod-eviction-admitter.go: Admit
     """
     kinds: set[str] = set()
-    for one in manifests:
-        if one.kind is not POD_DISRUPTION_BUDGET:
-            continue
-        owners = one.value["metadata"].get("ownerReferences") or ()
-        if not _at(one, "status").get("disruptionsAllowed"):
-            custom = (owner for owner in owners if is_custom(owner.get("apiVersion", "")))
-            kinds.update(owner.get("kind", "") for owner in custom)
+    for budget in _views(PodDisruptionBudget, POD_DISRUPTION_BUDGET, manifests):
+        if not budget.status.disruptions_allowed:
+            owners = budget.metadata.owner_references
+            kinds.update(owner.kind for owner in owners if is_custom(owner.api_version))
     if kinds:
         yield (
             f"Custom resources own budgets that allow no eviction now ({_first_kinds(kinds)}). "
@@ -286,10 +284,10 @@ def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
     upstream: sigs.k8s.io/jobset pkg/controllers/failure_policy.go: executeFailurePolicy
     """
     kinds: set[str] = set()
-    for one in manifests:
-        owner = one.controller if one.kind is JOB else None
-        if owner is not None and is_custom(owner.get("apiVersion", "")) and not _is_ended_job(one):
-            kinds.add(owner.get("kind", ""))
+    for job in _views(Job, JOB, manifests):
+        owner = controller_of(job.metadata)
+        if owner is not None and is_custom(owner.api_version) and not is_finished(job):
+            kinds.add(owner.kind)
     if kinds:
         yield (
             f"Controllers of custom resources that control Jobs are not simulated "
@@ -304,24 +302,17 @@ def _first_kinds(kinds: Iterable[str]) -> str:
     return f"{', '.join(found[:_NAMED_MAX])}{more}"
 
 
-def _is_ended_job(job: Manifest) -> bool:
-    conditions = (job.value.get("status") or {}).get("conditions") or ()
-    return any(
-        one.get("type") in ("Complete", "Failed") and one.get("status") == TRUE
-        for one in conditions
-    )
-
-
 def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if pods own StatefulSets, as the leaders of a LeaderWorkerSet do.
 
     upstream: sigs.k8s.io/lws pkg/controllers/pod_controller.go: Reconcile
     """
-    owned = [
-        one
+    controllers = (
+        (one, controller_of(view.metadata))
         for one in manifests
-        if one.kind is STATEFUL_SET and (one.controller or {}).get("kind") == POD.kind
-    ]
+        if (view := _view(StatefulSet, STATEFUL_SET, one)) is not None
+    )
+    owned = [one for one, owner in controllers if owner is not None and owner.kind == POD.kind]
     if owned:
         first = owned[0].title
         more = f" and {len(owned) - 1:,} more" if len(owned) > 1 else ""
@@ -342,7 +333,7 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
     """Yield the kinds to which pods refer, with repetitions."""
     has_claims = False
     for manifest in manifests:
-        pod = _pod(manifest)
+        pod = _view(Pod, POD, manifest)
         if pod is None:
             continue
         owner = controller_of(pod.metadata)
@@ -383,18 +374,23 @@ def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
             yield wanted
 
 
-def _pod(manifest: Manifest) -> Pod | None:
-    """Return the view of a pod; None for other kinds and invalid pods.
+def _views(view: type[View], kind: Kind, manifests: Iterable[Manifest]) -> Iterator[View]:
+    """Yield the views of the valid objects of `kind`, which has the view `view`."""
+    return filter(None, (_view(view, kind, one) for one in manifests))
 
-    Invalid pods are reported later.
+
+def _view(view: type[View], kind: Kind, manifest: Manifest) -> View | None:
+    """Return the view of an object of `kind`; None for other kinds and invalid objects.
+
+    Invalid objects are reported when they are loaded.
     """
-    if manifest.kind is not POD:
+    if manifest.kind is not kind:
         return None
-    view = manifest.view
-    if isinstance(view, Pod):
-        return view
+    known = manifest.view
+    if isinstance(known, view):
+        return known
     try:
-        return decode_as(Pod, manifest.value)
+        return decode_as(view, manifest.value)
     except DecodeError:
         return None
 
