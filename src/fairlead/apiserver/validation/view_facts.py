@@ -6,9 +6,10 @@ podManagementPolicy "parallel" would be processed in order. The values and bound
 facts (`api/facts.py`), found through the schema of the kind. The schema also says which texts are
 times; an API server refuses malformed times when it decodes an object.
 
-Empty strings and zeros are not checked, because in a view they may stand for absent fields. The
-numbers in a status are not checked either: controllers compute them again, and the rules that read
-them handle all numbers.
+Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
+status, only times are checked: controllers compute the numbers again, and the rules that read them
+handle all numbers; a newer Kubernetes release may report values that are unknown here, which the
+rules treat as none of the known values.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from fairlead.apiserver.validation.meta.object_meta import check_timestamp
 _SCALARS: Final = (Type.STRING, Type.INT32, Type.INT64)
 _TIMES: Final = (Type.TIME, Type.MICRO_TIME)
 _KEYWORDS: Final = ("enum", "minimum", "maximum")
-_STATUS_KEYWORDS: Final = ("enum",)
 
 
 class _Member(Struct, frozen=True):
@@ -113,7 +113,7 @@ def _members(
         part, items = _part(one.type), described.schema.items
         of_part = described.schema if items is None else items
         if part is not None and of_part.type is Type.OBJECT:
-            below = _STATUS_KEYWORDS if one.name == "status" else keywords
+            below = () if one.name == "status" else keywords
             members = tuple(_members(part, of_part, below))
             if members:
                 yield _Member(one.name, one.encode_name, members=members)
