@@ -523,18 +523,9 @@ CASES = [
     snapshot("a quota with a scope of a wrong type", documents(
         NODE, POD, QUOTA + "{scopeSelector: {matchExpressions: [3]}}\n"),
         "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0]: Expected `object`"),
-    snapshot("a quota with an unknown scope", documents(
-        NODE, POD, QUOTA + "{hard: {pods: 1}, scopes: [Terminated]}\n"),
-        'ResourceQuota shop/q: spec.scopes: Invalid value: ["Terminated"]: unsupported scope'),
-    snapshot("a quota that selects an unknown scope", documents(
-        NODE, POD, QUOTA + "{scopeSelector: {matchExpressions: [{scopeName: Best}]}}\n"),
-        "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0].scopeName: Invalid"),
     snapshot("a quota with an unknown operator", documents(NODE, POD, QUOTA +
         "{scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: Is}]}}\n"),
         "ResourceQuota shop/q: spec.scopeSelector.matchExpressions[0].operator: Invalid"),
-    snapshot("a limit of an unknown type", documents(
-        NODE, POD, RANGE + "{limits: [{type: container, max: {cpu: 1}}]}\n"),
-        'LimitRange shop/l: spec.limits[0].type: Invalid value: "container"'),
     snapshot("a volume with an unknown reclaim policy", documents(
         NODE, VOLUME.replace("spec: {", "spec: {persistentVolumeReclaimPolicy: Baz, ") % "1Gi"),
         'PersistentVolume v: spec.persistentVolumeReclaimPolicy: Unsupported value: "Baz"'),

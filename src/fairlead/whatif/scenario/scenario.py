@@ -102,6 +102,7 @@ from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, start_of_time
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
+from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes
 
 _FAILED: Final = {"phase": "Failed"}
 
@@ -208,6 +209,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             *unknown_annotations([*initial, *created, *patched]),
             *unknown_field_notes(initial),
             *unknown_kind_notes(initial),
+            *unknown_limit_notes(initial),
             *unsimulated_notes(_unless_run(created, settings)),
             *late,
         ),

@@ -60,6 +60,7 @@ from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.served_kind import is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
+from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes
 
 NEWEST: Final = (1, 36)
 # (version, rule of all older versions), newest first.
@@ -127,7 +128,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
     If all objects are hand-written, only some notes are possible: about pods on missing nodes,
-    nodes without resources, and unknown annotations, fields and kinds.
+    nodes without resources, and unknown annotations, fields, kinds, quota scopes and limit types.
     """
     manifests = snapshot.manifests
     some = samples(manifests)
@@ -145,6 +146,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     yield from unknown_annotations(some)
     yield from unknown_field_notes(some)
     yield from unknown_kind_notes(some)
+    yield from unknown_limit_notes(some)
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -299,6 +299,46 @@ def test_unknown_kinds_of_built_in_groups_are_named(notes, make):
     ]
 
 
+def limited(kind, name, **spec):
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def test_quotas_of_unknown_scopes_have_no_effect_and_a_note(make, snapshot):
+    """A newer release may have more scopes; no object matches a scope that is unknown."""
+    wanted = {"scopeName": "Newest", "operator": "Exists"}
+    quotas = [
+        limited("ResourceQuota", "a", hard={"pods": "0"}, scopes=["NotBestEffort", "Newer"]),
+        limited("ResourceQuota", "b", hard={"pods": "0"}, scopes=["Newer"]),
+        limited("ResourceQuota", "c", hard={"pods": "0"}, scopeSelector={
+            "matchExpressions": [wanted]}),
+        limited("ResourceQuota", "d", hard={"pods": "5"}, scopes=["NotBestEffort"]),
+    ]  # fmt: skip
+    rs = make.workload("ReplicaSet", "web", replicas=1)
+    rs["metadata"]["namespace"] = "shop"
+    found = what_if(snapshot(make.node("n0"), rs, *quotas), ClusterChange())
+    assert [one for one in found.changed.notes if "scope" in one] == [
+        'The quota scope "Newer" is unknown, so ResourceQuota shop/a and 1 more have no effect.',
+        'The quota scope "Newest" is unknown, so ResourceQuota shop/c has no effect.',
+    ]
+    change = ClusterChange(scale=("rs/shop/web=2",))
+    assert len(what_if(snapshot(make.node("n0"), rs, *quotas), change).difference.placed) == 1
+
+
+def test_limits_of_unknown_types_have_no_effect_and_a_note(make, snapshot):
+    """Kubernetes ignores types with a slash, which belong to other controllers, so no note."""
+    limits = [{"type": name, "max": {"cpu": "1m"}} for name in ("container", "x.io/disk")]
+    ranges = [limited("LimitRange", "a", limits=limits), limited("LimitRange", "b", limits=[])]
+    rs = make.workload("ReplicaSet", "web", replicas=1)
+    rs["metadata"]["namespace"] = "shop"
+    change = ClusterChange(scale=("rs/shop/web=2",))
+    found = what_if(snapshot(make.node("n0"), rs, *ranges), change)
+    assert [one for one in found.changed.notes if "limit type" in one] == [
+        'The limit type "container" is unknown, so its limits in LimitRange shop/a have no effect.'
+    ]
+    assert len(found.difference.placed) == 1
+
+
 def test_a_stateful_set_with_claims_needs_storage_classes(notes, make):
     """Without classes, new claims are assumed to get volumes; a class in the dump changes this."""
     sts = make.workload("StatefulSet", "db", replicas=0)

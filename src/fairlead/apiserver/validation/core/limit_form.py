@@ -1,8 +1,14 @@
 """Checks the fields of LimitRanges and ResourceQuotas that admission reads.
 
-These kinds have no typed view, so this module checks the types of fields, amounts, scopes and types
-of limits when a snapshot is loaded.
-An API server checks more (see `limit_range` and `resource_quota`).
+These kinds have no typed view, so this module checks the types of fields, amounts and operators
+when a snapshot is loaded. An API server checks more (see `limit_range` and `resource_quota`).
+
+Unknown scopes of quotas and unknown types of limits are accepted, because a newer Kubernetes
+release may have more of them. As in Kubernetes, no object matches an unknown scope, and limits of
+an unknown type apply to nothing.
+
+upstream: pkg/quota/v1/evaluator/core/pods.go:podMatchesScopeFunc,
+plugin/pkg/admission/limitranger/admission.go:PodValidateLimitFunc
 """
 
 from __future__ import annotations
@@ -15,14 +21,8 @@ from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ResourceList
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.core.limit_range import check_limit_type
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
-from fairlead.apiserver.validation.core.resource_quota import (
-    OPERATORS,
-    SCOPES,
-    UNKNOWN_OPERATOR,
-    UNSUPPORTED,
-)
+from fairlead.apiserver.validation.core.resource_quota import OPERATORS, UNKNOWN_OPERATOR
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 
 _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -80,42 +80,34 @@ class _Quota(_Form, frozen=True):
 
 
 def check_limit_range_form(obj: Json) -> Causes:
-    """Yield the errors of wrong types, malformed amounts and unknown limits in a LimitRange."""
+    """Yield the errors of wrong types and malformed amounts in a LimitRange."""
     problem = _wrong_type(obj, _Range)
     if problem is not None:
         yield problem
         return
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
-        yield from check_limit_type(f"spec.limits[{index}].type", item.get("type") or "")
         for key in _AMOUNTS:
             yield from _check_amounts(f"spec.limits[{index}].{key}", item.get(key) or {})
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield the errors of wrong types, malformed amounts and unknown scopes in a ResourceQuota."""
+    """Yield the errors of wrong types, malformed amounts and operators in a ResourceQuota."""
     problem = _wrong_type(obj, _Quota)
     if problem is not None:
         yield problem
         return
     spec = obj.get("spec") or {}
     yield from _check_amounts("spec.hard", spec.get("hard") or {})
-    yield from _check_scopes(spec)
+    yield from _check_operators(spec)
     status = obj.get("status") or {}
     for key in ("hard", "used"):
         yield from _check_amounts(f"status.{key}", status.get(key) or {})
 
 
-def _check_scopes(spec: Json) -> Causes:
-    """Yield the errors of unknown scopes and operators. With them, a quota would limit nothing."""
-    scopes = spec.get("scopes") or []
-    if not set(SCOPES).issuperset(scopes):
-        yield invalid("spec.scopes", scopes, UNSUPPORTED)
+def _check_operators(spec: Json) -> Causes:
+    """Yield the errors of unknown operators in the scope selector."""
     selector = spec.get("scopeSelector") or {}
     for index, one in enumerate(selector.get("matchExpressions") or ()):
-        scope = one.get("scopeName", "")
-        if scope not in SCOPES:
-            field = f"spec.scopeSelector.matchExpressions[{index}].scopeName"
-            yield invalid(field, scope, UNSUPPORTED)
         operator = one.get("operator", "")
         if operator not in OPERATORS:
             field = f"spec.scopeSelector.matchExpressions[{index}].operator"
