@@ -22,7 +22,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ResourceList
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
-from fairlead.apiserver.validation.core.resource_quota import OPERATORS, UNKNOWN_OPERATOR
+from fairlead.apiserver.validation.core.resource_quota import check_scope_operator
 from fairlead.apiserver.validation.meta.field import Causes, invalid
 
 _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
@@ -108,10 +108,8 @@ def _check_operators(spec: Json) -> Causes:
     """Yield the errors of unknown operators in the scope selector."""
     selector = spec.get("scopeSelector") or {}
     for index, one in enumerate(selector.get("matchExpressions") or ()):
-        operator = one.get("operator", "")
-        if operator not in OPERATORS:
-            field = f"spec.scopeSelector.matchExpressions[{index}].operator"
-            yield invalid(field, operator, UNKNOWN_OPERATOR)
+        field = f"spec.scopeSelector.matchExpressions[{index}].operator"
+        yield from check_scope_operator(field, one.get("operator", ""))
 
 
 def _wrong_type(obj: Json, form: type[_Form]) -> Cause | None:

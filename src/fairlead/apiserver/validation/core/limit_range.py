@@ -29,14 +29,14 @@ def check_limit_range(obj: Json) -> Causes:
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
         field = f"spec.limits[{index}]"
         type_ = item.get("type", "")
-        yield from check_limit_type(f"{field}.type", type_)
+        yield from _check_type(f"{field}.type", type_)
         if type_ in seen:
             yield duplicate(f"{field}.type", type_)
         seen[type_] = None
         yield from _check_item(field, type_, item)
 
 
-def check_limit_type(field: str, name: str) -> Causes:
+def _check_type(field: str, name: str) -> Causes:
     """Yield the errors of `name`, the type of a limit."""
     # upstream: validation.go:validateLimitRangeTypeName
     problems = list(check_qualified_name(field, name))

@@ -33,9 +33,9 @@ _COUNTED: Final = (
     "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
     "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
 )  # fmt: skip
-OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-UNSUPPORTED: Final = "unsupported scope"
-UNKNOWN_OPERATOR: Final = "not a valid selector operator"
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
+_UNSUPPORTED: Final = "unsupported scope"
+_UNKNOWN_OPERATOR: Final = "not a valid selector operator"
 _CLASSED: Final = ".storageclass.storage.k8s.io/"
 _NO_VALUES: Final = (
     "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
@@ -106,7 +106,7 @@ def _check_scopes(spec: Json) -> Causes:
     field = "spec.scopes"
     for scope in scopes:
         if scope not in SCOPES:
-            yield invalid(field, scopes, UNSUPPORTED)
+            yield invalid(field, scopes, _UNSUPPORTED)
         for _ in _beyond(scope, spec):
             yield invalid(field, scopes, "unsupported scope applied to resource")
     for pair in _OPPOSITES:
@@ -139,7 +139,7 @@ def _check_selector(spec: Json) -> Causes:
         scope, operator = one.get("scopeName", ""), one.get("operator", "")
         values = one.get("values") or ()
         if scope not in SCOPES:
-            yield invalid(f"{field}.scopeName", scope, UNSUPPORTED)
+            yield invalid(f"{field}.scopeName", scope, _UNSUPPORTED)
         for _ in _beyond(scope, spec):
             shown = internal_of("core.v1.ScopeSelector", selector)
             yield invalid(field, shown, "unsupported scope applied to resource")
@@ -148,8 +148,12 @@ def _check_selector(spec: Json) -> Causes:
         if operator in ("In", "NotIn"):
             if not values:
                 yield required(f"{field}.values", _NO_VALUES)
-        elif operator in ("Exists", "DoesNotExist"):
-            if values:
-                yield invalid(f"{field}.values", list(values), _VALUES)
-        else:
-            yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)
+        elif operator in ("Exists", "DoesNotExist") and values:
+            yield invalid(f"{field}.values", list(values), _VALUES)
+        yield from check_scope_operator(f"{field}.operator", operator)
+
+
+def check_scope_operator(field: str, operator: str) -> Causes:
+    """Yield an error if `operator`, the operator of a scope requirement, is unknown."""
+    if operator not in _OPERATORS:
+        yield invalid(field, operator, _UNKNOWN_OPERATOR)
