@@ -497,6 +497,38 @@ def test_karpenter_waits_for_a_failed_zone_that_pods_need(tmp_path: Path) -> Non
     assert zone_of_new_nodes(found) == {"z-a"}
 
 
+def test_pods_get_other_nodes_when_karpenter_gives_up_on_a_failed_zone(tmp_path: Path) -> None:
+    """Machines in z-a start when it fails; after 15 minutes, their NodeClaims are deleted.
+
+    The next pass, 10 s later, chooses the zone z-b.
+
+    upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
+    """
+    other = node("n2")
+    other["metadata"]["labels"]["topology.kubernetes.io/zone"] = "z-b"
+    keeping = pool(disruption={"consolidateAfter": "Never"})
+    failures = Failures(fail_zone=("z-a",), at="30s")
+    change = ClusterChange(failures=failures, scale=("deploy/web=8",))
+    found = ask(tmp_path, [keeping, node("n1"), other, web(4)], change)
+    autoscaling = found.changed.autoscaling
+    assert autoscaling is not None
+    gone = [one.reason for one in autoscaling.transitions if not one.came]
+    assert gone == ["registration_timeout"]
+    assert all(one.node for one in found.changed.pods.values())
+    assert zone_of_new_nodes(found) == {"z-b"}
+
+
+def test_a_run_ends_when_karpenter_gets_no_machine_in_any_zone(tmp_path: Path) -> None:
+    """Karpenter tries again every three minutes, but these attempts change nothing."""
+    failures = Failures(fail_zone=("z-a", "z-b"))
+    other = node("n2")
+    other["metadata"]["labels"]["topology.kubernetes.io/zone"] = "z-b"
+    objects = [pool(), node("n1"), other, web(4)]
+    found = ask(tmp_path, objects, ClusterChange(failures=failures, scale=("deploy/web=8",)))
+    assert found.changed.settled
+    assert to_seconds(found.changed.ended_at - found.changed.started_at) < 30 * 60
+
+
 @pytest.mark.parametrize("on_node", [True, False], ids=["node and claim", "only the claim"])
 def test_a_node_that_is_being_removed_in_the_dump_is_drained_and_removed(
     tmp_path: Path, on_node: bool

@@ -346,7 +346,12 @@ class Karpenter:
 
     def is_waiting(self) -> bool:
         """Return whether work in progress will change the cluster."""
-        return self._claims.is_waiting() or self._batcher.is_open or self._disruption.is_waiting()
+        # A pass that changes nothing schedules no further pass, so idle triggers do not count.
+        return (
+            self._claims.is_waiting()
+            or self._batcher.due() is not None
+            or self._disruption.is_waiting()
+        )
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do all work that is due at `now`.

@@ -38,11 +38,6 @@ class Batcher:
         """Whether triggers are left; upstream then repeats passes every 10 s."""
         return bool(self._triggers)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the window is open: new triggers are waiting for a pass."""
-        return self._window is not None
-
     def add(self, trigger: str, now: Instant) -> None:
         """Open or extend the window if `trigger` is new.
 
