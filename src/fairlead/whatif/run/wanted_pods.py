@@ -37,7 +37,12 @@ def wanted_pods(
     status of DaemonSets. During an update, a node may have two pods of a DaemonSet (`maxSurge`);
     they count as one.
     """
-    wanted = {ref: desired_pods(store, ref) for ref in workloads}
+    has_rollouts = any(ref.kind == ROLLOUT for ref in workloads)
+    of_rollouts = _pods_of_rollouts(store, None) if has_rollouts else {}
+    wanted = {
+        ref: of_rollouts.get(ref) if ref.kind == ROLLOUT else desired_pods(store, ref)
+        for ref in workloads
+    }
     counted = {ref for ref, number in wanted.items() if number is None}
     namespaces = {ref.namespace for ref in counted}  # to skip most pods quickly
     existing: Counter[WorkloadRef] = Counter()
@@ -68,19 +73,24 @@ def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
     number of pods.
     """
     if ref.kind == ROLLOUT:
-        owned = [one for one in store.list(REPLICA_SET, ref.namespace) if _is_controlled(one, ref)]
-        return sum(map(wanted_by, owned)) if owned else None
+        return _pods_of_rollouts(store, ref.namespace).get(ref)
     kind = SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
     return None if found is None else wanted_by(found)
 
 
-def _is_controlled(owned: Json, ref: WorkloadRef) -> bool:
-    owners = owned["metadata"].get("ownerReferences") or ()
-    return any(
-        one.get("controller") and (one["kind"], one["name"]) == (ref.kind, ref.name)
-        for one in owners
-    )
+def _pods_of_rollouts(store: Store, namespace: str | None) -> dict[WorkloadRef, int]:
+    """Return how many pods the ReplicaSets of each Rollout should have, in one pass.
+
+    If `namespace` is None, the ReplicaSets of all namespaces are read.
+    """
+    wanted: Counter[WorkloadRef] = Counter()
+    for one in store.list(REPLICA_SET, namespace):
+        meta = one["metadata"]
+        for owner in meta.get("ownerReferences") or ():
+            if owner.get("controller") and owner["kind"] == ROLLOUT:
+                wanted[WorkloadRef(ROLLOUT, meta["namespace"], owner["name"])] += wanted_by(one)
+    return wanted
 
 
 def wanted_by(owner: Json) -> int:

@@ -6,13 +6,16 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.outcome.workload import revision_of, workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
 from fairlead.whatif.question import what_if
+from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
+from fairlead.worlds.seeded_ids import SeededIds
 
 HASH = "rollouts-pod-template-hash"
 
@@ -40,9 +43,12 @@ def test_the_pods_of_a_rollout_have_revisions(make):
     assert revision_of(decode_as(Pod, pod)) == "1"
 
 
+ABOVE = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+
+
 def rollout(make, *nodes, stable=2, canary=1):
     """A Rollout with a stable and a canary ReplicaSet, whose pods are on `nodes`."""
-    above = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web", "uid": "u"}
+    above = {**ABOVE, "name": "web", "uid": "u"}
     objects = [{**above, "metadata": {"name": "web", "namespace": "default", "uid": "u"}}]
     places = iter(nodes)
     for digest, replicas in (("1", stable), ("2", canary)):
@@ -70,6 +76,23 @@ def test_an_answer_groups_all_replica_sets_of_a_rollout(make, snapshot):
     [found] = outcome.workloads.items()
     assert str(found[0]) == "rollout/default/web"
     assert (found[1].wanted, len(outcome.pending())) == (3, 1)
+
+
+def test_the_pods_of_many_rollouts_are_counted_in_one_pass(make, monkeypatch):
+    store = Store(SeededIds(0))
+    for number in range(6):
+        owned = make.workload("ReplicaSet", f"web-{number}", replicas=number)
+        owner = {**ABOVE, "name": f"web-{number // 2}", "uid": "u", "controller": True}
+        owned["metadata"]["ownerReferences"] = [owner]
+        store.create(owned, 0)
+    lists = []
+    listed = store.list
+    monkeypatch.setattr(store, "list", lambda *given: lists.append(given) or listed(*given))
+    refs = [WorkloadRef("Rollout", "default", f"web-{number}") for number in range(4)]
+    found = wanted_pods(store, [], refs)
+    assert [found[ref] for ref in refs] == [1, 5, 9, 0]
+    assert len(lists) == 1
+    assert [desired_pods(store, ref) for ref in refs] == [1, 5, 9, None]
 
 
 def test_an_explanation_names_the_replica_set_of_a_rollout(make, snapshot):
