@@ -38,7 +38,11 @@ from fairlead.engine.kubelet.annotation import (
     stop_duration,
 )
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
-from fairlead.engine.kubelet.pod_status import is_readiness_current
+from fairlead.engine.kubelet.pod_status import (
+    KILLED_EXIT_CODE,
+    TERMINATED_EXIT_CODE,
+    is_readiness_current,
+)
 
 GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 GRACE_MIN: Final[DurationNs] = seconds(1)
@@ -233,6 +237,15 @@ def is_killed(pod: Pod, config: KubeletConfig) -> bool:
     grace = grace_period(pod)
     own = None if config.removal_delays is None else config.removal_delays(pod)
     return (_stop_time(pod, grace, config) if own is None else own) >= grace
+
+
+def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
+    """Return the exit code of the containers of the terminating `pod`: 128 plus the last signal.
+
+    Containers that have not started yet are killed.
+    """
+    is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
+    return TERMINATED_EXIT_CODE if is_stopped else KILLED_EXIT_CODE
 
 
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:

@@ -62,7 +62,6 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     Due,
     earlier,
     grace_period,
-    is_killed,
     is_ready,
     is_settled,
     next_act,
@@ -70,6 +69,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     removal_due,
     start_delay_of,
     start_time,
+    stop_exit_code,
     stopping_time,
 )
 from fairlead.engine.kubelet.pod_resize import (
@@ -656,9 +656,7 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
         return []
     if timer.worker.is_lost:
         return [pod_status.lost(timer.worker.ref, pod)]
-    is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
-    code = pod_status.TERMINATED_EXIT_CODE if is_stopped else pod_status.KILLED_EXIT_CODE
-    return [pod_status.stopped(timer.worker.ref, pod, code)]
+    return [pod_status.stopped(timer.worker.ref, pod, stop_exit_code(pod, config))]
 
 
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:

@@ -59,6 +59,8 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.pod_lifecycle import stop_exit_code
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -70,6 +72,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.shape import Amounts
 from fairlead.engine.workloads.volumes.claim_creation import missing_storage
+from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import no_scheduler
 from fairlead.whatif.planner.owner_template import OwnerTemplates
 from fairlead.whatif.planner.pod_claim import (
@@ -81,6 +84,7 @@ from fairlead.whatif.planner.pod_claim import (
 )
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.manifest import contents_of
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -152,6 +156,7 @@ class ClusterModel:
         Raises InputError for objects that an API server would refuse.
         """
         self.now = snapshot.taken_at
+        self._manifests, self._seed = snapshot.manifests, seed
         self._world = SimulatedWorld(_NoEngine(), start=self.now, seed=seed, events_max=0)
         self.objects = self._load(snapshot)
         self.cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
@@ -358,6 +363,17 @@ class ClusterModel:
     def store(self) -> Store:
         """The store behind the model, with the objects of the snapshot."""
         return self._world.store
+
+    def stop_exit_code(self, pod: Pod) -> int:
+        """Return the exit code of the containers of the terminating `pod`, as in a simulation.
+
+        Raises InputError for a KWOK Stage that is not simulated.
+        """
+        return stop_exit_code(pod, self._kubelet)
+
+    @cached_property
+    def _kubelet(self) -> KubeletConfig:
+        return with_stages(KubeletConfig(), samples(self._manifests), self._seed)
 
     def runtime_class_selector(self, pod: Pod) -> dict[str, str]:
         """Return the nodeSelector that admission adds to `pod` because of its RuntimeClass."""

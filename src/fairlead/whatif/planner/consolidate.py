@@ -210,7 +210,9 @@ def _stuck_without_rules(
         groups.setdefault(frozenset(causes), []).append(name)
     found = dict[str, Blocker]()
     for names in groups.values():
-        found |= _choose(planner, names, JobRoom((), planner.model.now), progress)[1]
+        found |= _choose(
+            planner, names, JobRoom((), planner.model.now, planner.model.stop_exit_code), progress
+        )[1]
     return found
 
 
@@ -237,7 +239,8 @@ def _with_remedies(
 
 
 def _jobs(planner: DrainPlanner) -> JobRoom:
-    return JobRoom(planner.model.current_objects(), planner.model.now)
+    model = planner.model
+    return JobRoom(model.current_objects(), model.now, model.stop_exit_code)
 
 
 def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:

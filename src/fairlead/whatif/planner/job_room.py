@@ -8,7 +8,7 @@ upstream: pkg/controller/job/job_controller.go:syncJob
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import Final
 
@@ -25,22 +25,28 @@ from fairlead.api.objects import (
     PodCondition,
 )
 from fairlead.api.pods.facts import controller_of
-from fairlead.engine.core.instant import Instant
-from fairlead.engine.kubelet.pod_status import KILLED_EXIT_CODE
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.kubelet.pod_lifecycle import granted_grace
 from fairlead.engine.workloads.disruption.controller import DISRUPTION_TARGET
 from fairlead.engine.workloads.job.progress import JobProgress
 from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState
 
 _EVICTED: Final = PodCondition(DISRUPTION_TARGET, "True", "EvictionByEvictionAPI")
-_KILLED: Final = ContainerState(terminated=ContainerTermination(exit_code=KILLED_EXIT_CODE))
 
 
 class JobRoom:
     """Counts the failures of each Job in `objects`: the failed pods and the evicted pods."""
 
-    def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
-        """Read the Jobs and their pods."""
+    def __init__(
+        self, objects: Iterable[ApiObject], now: Instant, exit_code: Callable[[Pod], int]
+    ) -> None:
+        """Read the Jobs and their pods.
+
+        `exit_code` returns the exit code of the containers of a terminating pod.
+        """
         self._now = now
+        self._exit_code = exit_code
         known = list(objects)
         self._jobs = {one.metadata.uid: one for one in known if isinstance(one, Job)}
         owner = OwnerReference(kind="Job")
@@ -58,7 +64,7 @@ class JobRoom:
         Also return True if `objects` do not contain a Job of the pod.
         """
         uid = self._job_of(pod)
-        return not uid or self._progress[uid].replaces(_evicted(pod), self._jobs[uid])
+        return not uid or self._progress[uid].replaces(self._evicted(pod), self._jobs[uid])
 
     def first_not_replaced(self, pods: Sequence[Pod]) -> Pod | None:
         """Return the first of `pods` that is not replaced if they are evicted one after another.
@@ -79,7 +85,7 @@ class JobRoom:
     def evict(self, pod: Pod) -> None:
         """Count the eviction of `pod` as a failure of its Job, if it has one."""
         if uid := self._job_of(pod):
-            ended = EndedPod(_evicted(pod), PodState.FAILED, is_ours=False)
+            ended = EndedPod(self._evicted(pod), PodState.FAILED, is_ours=False)
             self._progress[uid].count_ended([ended], self._jobs[uid], self._now)
 
     def _job_of(self, pod: Pod) -> str:
@@ -87,18 +93,22 @@ class JobRoom:
         owner = controller_of(pod.metadata)
         return owner.uid if owner is not None and owner.uid in self._jobs else ""
 
-
-def _evicted(pod: Pod) -> Pod:
-    """Return `pod` as it ends after an eviction.
-
-    It has the condition DisruptionTarget. Its containers have ended after the grace period, as in a
-    simulation with the default settings.
-    """
-    conditions = (*pod.status.conditions, _EVICTED)
-    ended = {one.name: one for one in pod.status.container_statuses if one.state.terminated}
-    containers = tuple(
-        ended.get(one.name) or ContainerStatus(name=one.name, state=_KILLED)
-        for one in pod.spec.containers
-    )
-    status = replace(pod.status, conditions=conditions, container_statuses=containers)
-    return replace(pod, status=status)
+    def _evicted(self, pod: Pod) -> Pod:
+        """Return `pod` as it ends after an eviction, with the condition DisruptionTarget."""
+        grace = granted_grace(pod)
+        meta = replace(
+            pod.metadata,
+            deletion_timestamp=format_timestamp(self._now + grace),
+            deletion_grace_period_seconds=grace // seconds(1),
+        )
+        terminating = replace(pod, metadata=meta)
+        end = ContainerTermination(exit_code=self._exit_code(terminating))
+        ended = {one.name: one for one in pod.status.container_statuses if one.state.terminated}
+        containers = tuple(
+            ended.get(one.name)
+            or ContainerStatus(name=one.name, state=ContainerState(terminated=end))
+            for one in pod.spec.containers
+        )
+        conditions = (*pod.status.conditions, _EVICTED)
+        status = replace(pod.status, conditions=conditions, container_statuses=containers)
+        return replace(terminating, status=status)

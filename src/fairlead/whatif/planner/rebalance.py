@@ -122,7 +122,9 @@ class Rebalancer:
         self._planner = planner
         self._model = planner.model
         self._rules = rules
-        self._jobs = JobRoom(planner.model.current_objects(), planner.model.now)
+        self._jobs = JobRoom(
+            self._model.current_objects(), self._model.now, self._model.stop_exit_code
+        )
         self._quotas = QuotaRoom(planner.model)
         table = planner.model.table
         self._takes_pods = np.zeros(len(table.alive), np.bool_)  # by row

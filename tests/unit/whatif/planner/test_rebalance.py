@@ -174,6 +174,62 @@ FAILS_KILLED = {
 }
 
 
+def training(make, annotations=None, **limits):
+    """Two nodes, and a Job with four pods on the first one."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {"parallelism": 4, "completions": 4, "template": template, **limits},
+    }
+    pods = [
+        make.pod(f"train-{number}", node_name="a", owner="train", restartPolicy="Never")
+        for number in range(4)
+    ]
+    for pod in pods:
+        pod["metadata"]["annotations"] = annotations or {}
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    return [make.node("a"), make.node("b"), job, *pods]
+
+
+FAILS_137 = {
+    "rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [137]}}],
+}
+TERMINATES_SOON = {
+    "apiVersion": "kwok.x-k8s.io/v1alpha1",
+    "kind": "Stage",
+    "metadata": {"name": "delete"},
+    "spec": {
+        "resourceRef": {"apiGroup": "v1", "kind": "Pod"},
+        "selector": {
+            "matchExpressions": [{"key": ".metadata.deletionTimestamp", "operator": "Exists"}]
+        },
+        "delay": {"durationMilliseconds": 2000},
+        "next": {"delete": True},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "stages", "moves"),
+    [
+        pytest.param({}, (), 0, id="killed after the grace period"),
+        pytest.param({"fairlead.dev/stop-duration": "2s"}, (), 2, id="ends at SIGTERM"),
+        pytest.param({"fairlead.dev/stop-duration": "40s"}, (), 0, id="ends too late"),
+        pytest.param({}, (TERMINATES_SOON,), 2, id="a KWOK Stage ends it"),
+    ],
+)
+def test_the_exit_code_of_an_evicted_pod_is_that_of_the_simulation(
+    planner, make, annotations, stages, moves
+):
+    """SIGTERM and SIGKILL give the exit codes 143 and 137; the grace period is 30 s."""
+    plan = rebalanced(
+        planner(*training(make, podFailurePolicy=FAILS_137, annotations=annotations), *stages)
+    )
+    assert len(plan.moves) == moves
+
+
 @pytest.mark.parametrize(
     ("limits", "moves"),
     [
@@ -188,20 +244,7 @@ FAILS_KILLED = {
 )
 def test_no_move_fails_a_job(planner, make, limits, moves):
     """An evicted pod counts as failed; a failed Job does not replace it."""
-    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
-        "spec": {"parallelism": 4, "completions": 4, "template": template, **limits},
-    }
-    pods = [
-        make.pod(f"train-{number}", node_name="a", owner="train", restartPolicy="Never")
-        for number in range(4)
-    ]
-    for pod in pods:
-        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
-    plan = rebalanced(planner(make.node("a"), make.node("b"), job, *pods))
+    plan = rebalanced(planner(*training(make, **limits)))
     assert len(plan.moves) == moves
     findings = rebalance_answer(plan, "dump.yaml", ()).to_json()["findings"]
     kept = "4 pods stay where they are: their Jobs would not replace them."
