@@ -114,6 +114,23 @@ def test_karpenter_retries_when_offerings_are_available_again(tmp_path):
     assert finished.outcome.autoscaling.undelivered == {"default": 2}
 
 
+@pytest.mark.parametrize("lasts_min", [5, 10, 20])
+def test_a_run_without_a_duration_waits_for_the_end_of_an_outage(tmp_path, lasts_min):
+    event = {"at": "30s", "out-of-capacity": "type=small", "for": f"{lasts_min}m"}
+    finished = run(tmp_path, KARPENTER, event, duration=None)
+    _, after = new_node(finished)
+    assert 30 <= after - 60 * lasts_min < 30 + 180 + 20
+    assert not finished.outcome.pending()
+
+
+def test_a_run_without_a_duration_does_not_wait_for_an_endless_outage(tmp_path):
+    event = {"at": "30s", "out-of-capacity": "type=small"}
+    outcome = run(tmp_path, KARPENTER, event, duration=None).outcome
+    assert outcome.settled
+    assert len(outcome.pending()) == 1
+    assert to_seconds(outcome.ended_at - outcome.started_at) < 20 * 60
+
+
 def test_an_outage_without_an_end_lasts(tmp_path):
     event = {"at": "30s", "out-of-capacity": "group=default"}
     finished = run(tmp_path, KARPENTER, event, duration="30m")

@@ -345,12 +345,16 @@ class Karpenter:
         return min((one for one in due if one is not None), default=None)
 
     def is_waiting(self) -> bool:
-        """Return whether work in progress will change the cluster."""
+        """Return whether work in progress will change the cluster.
+
+        Pods that wait for an offering count if the outage of this offering ends.
+        """
         # A pass that changes nothing schedules no further pass, so idle triggers do not count.
         return (
             self._claims.is_waiting()
             or self._batcher.due() is not None
             or self._disruption.is_waiting()
+            or (self._batcher.has_triggers and self._context.offerings.has_temporary)
         )
 
     def handle_deadline(self, now: Instant) -> list[Command]:

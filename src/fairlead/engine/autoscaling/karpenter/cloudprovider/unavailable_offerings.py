@@ -37,6 +37,7 @@ class UnavailableOfferings:
         self._types = types
         self._well_known = well_known
         self._until: dict[OfferingKey, Instant] = {}
+        self._temporary: set[OfferingKey] = set()
         self.table = InstanceTypeTable(types, well_known)
         # A cache of tables, because the same set of offerings is often unavailable again. The most
         # recently used table comes last.
@@ -47,9 +48,29 @@ class UnavailableOfferings:
         """The number of cached tables, one for each set of unavailable offerings."""
         return len(self._tables)
 
-    def mark(self, instance_type: InstanceType, offering: Offering, now: Instant) -> None:
-        """Mark an offering as unavailable for three minutes; `table` shows it after `publish`."""
-        self._until[_key(instance_type, offering)] = now + UNAVAILABLE_NS
+    @property
+    def has_temporary(self) -> bool:
+        """Whether the provider will deliver an unavailable offering again."""
+        return bool(self._temporary)
+
+    def mark(
+        self,
+        instance_type: InstanceType,
+        offering: Offering,
+        now: Instant,
+        *,
+        is_temporary: bool = False,
+    ) -> None:
+        """Mark an offering as unavailable for three minutes; `table` shows it after `publish`.
+
+        `is_temporary` says that the provider will deliver it at some time, maybe later than that.
+        """
+        key = _key(instance_type, offering)
+        self._until[key] = now + UNAVAILABLE_NS
+        if is_temporary:
+            self._temporary.add(key)
+        else:
+            self._temporary.discard(key)
 
     def next_expiry(self) -> Instant | None:
         """Return the time at which the next offering becomes available again.
@@ -66,6 +87,7 @@ class UnavailableOfferings:
         over = [key for key, until in self._until.items() if until <= now]
         for key in over:
             del self._until[key]
+        self._temporary.difference_update(over)
         if over:
             self.publish()
         return bool(over)

@@ -128,11 +128,13 @@ class Machines:
         pool = claim.node_pool
         for instance_type, offering in launches:
             launched = _launched(claim, instance_type, offering, now)
-            if not any(one.affects(pool, launched.metadata.labels) for one in active):
+            refusing = [one for one in active if one.affects(pool, launched.metadata.labels)]
+            if not refusing:
                 usual = self._config.provision_time_of(pool)
                 self._due[claim.name] = now + registration_time(usual, self._seed, self._count)
                 return launched, instance_type, offering
-            self._offerings.mark(instance_type, offering, now)
+            ends = all(one.end is not None for one in refusing)
+            self._offerings.mark(instance_type, offering, now, is_temporary=ends)
         return None
 
     def _name(self, pool: str) -> str:
