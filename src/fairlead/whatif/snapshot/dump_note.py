@@ -60,7 +60,6 @@ from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.served_kind import is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
-from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes
 
 NEWEST: Final = (1, 36)
 # (version, rule of all older versions), newest first.
@@ -146,7 +145,12 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     yield from unknown_annotations(some)
     yield from unknown_field_notes(some)
     yield from unknown_kind_notes(some)
-    yield from unknown_limit_notes(some)
+    limits = [one for one in some if one.kind in (LIMIT_RANGE, RESOURCE_QUOTA)]
+    if limits:
+        # Imported only when needed, because the rules of quotas take time to import.
+        from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes  # noqa: PLC0415
+
+        yield from unknown_limit_notes(limits)
 
 
 def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
