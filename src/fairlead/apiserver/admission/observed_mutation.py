@@ -133,7 +133,7 @@ class ObservedMutations:
         Only pods that were loaded as replicas are compared.
         """
         owners = {one.metadata.uid: one for one in loaded.others if isinstance(one, _OWNERS)}
-        samples: dict[str, list[Pod]] = {}  # by uid of the owner: its pods, except replicas
+        samples: dict[str, list[Pod]] = {}  # by uid of the owner: a pod of each group
         for replicas in loaded.replicas:
             pod = replicas[0]
             reference = controller_of(pod.metadata)

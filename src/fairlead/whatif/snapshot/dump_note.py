@@ -22,7 +22,7 @@ import msgspec
 
 from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Job, Pod, PodDisruptionBudget, StatefulSet
+from fairlead.api.objects import ApiObject, Job, Pod, PodDisruptionBudget, StatefulSet
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.name_list import listed
@@ -253,11 +253,8 @@ def _missing_namespaces(manifests: Iterable[Manifest]) -> Iterator[str]:
 
 def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if custom resources control unfinished pods."""
-    kinds: set[str] = set()
-    for pod in _views(Pod, POD, manifests):
-        owner = controller_of(pod.metadata)
-        if owner is not None and is_custom(owner.api_version) and not is_terminal(pod):
-            kinds.add(owner.kind)
+    pods = (one for one in _views(Pod, POD, manifests) if not is_terminal(one))
+    kinds = _custom_controllers(pods)
     if kinds:
         yield (
             f"Controllers of custom resources are not simulated ({_first_kinds(kinds)}): each of "
@@ -289,17 +286,20 @@ def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
 
     upstream: sigs.k8s.io/jobset pkg/controllers/failure_policy.go: executeFailurePolicy
     """
-    kinds: set[str] = set()
-    for job in _views(Job, JOB, manifests):
-        owner = controller_of(job.metadata)
-        if owner is not None and is_custom(owner.api_version) and not is_finished(job):
-            kinds.add(owner.kind)
+    jobs = (one for one in _views(Job, JOB, manifests) if not is_finished(one))
+    kinds = _custom_controllers(jobs)
     if kinds:
         yield (
             f"Controllers of custom resources that control Jobs are not simulated "
             f"({_first_kinds(kinds)}): they may create Jobs again that fail in this answer, with "
             "all pods."
         )
+
+
+def _custom_controllers(objects: Iterable[ApiObject]) -> set[str]:
+    """Return the kinds of the custom resources that control one of `objects`."""
+    owners = (controller_of(one.metadata) for one in objects)
+    return {one.kind for one in owners if one is not None and is_custom(one.api_version)}
 
 
 def _first_kinds(kinds: Iterable[str]) -> str:

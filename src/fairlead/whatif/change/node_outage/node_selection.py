@@ -58,13 +58,13 @@ def labels_of_zone(nodes: Iterable[str], inventory: Inventory) -> dict[str, str]
     region, zone = _region_and_zone(found[0])
     in_zone = (one for one in inventory.of_kind(NODE) if _region_and_zone(one)[1] == zone)
     is_ambiguous = any(_region_and_zone(one)[0] != region for one in in_zone)
-    keys = ((ZONE, BETA_ZONE), (REGION, BETA_REGION)) if is_ambiguous else ((ZONE, BETA_ZONE),)
+    marks = [(zone, (ZONE, BETA_ZONE))]
+    if is_ambiguous:
+        marks.append((region, (REGION, BETA_REGION)))
+    labels = found[0].labels or {}
     # New nodes have the beta label only if the present nodes do not have the current label.
-    labels, values = found[0].labels or {}, (zone, region)
-    pairs = zip(keys, values, strict=False)
     chosen = {
-        next((one for one in known if labels.get(one) == value), ""): value
-        for known, value in pairs
+        next((key for key in keys if labels.get(key) == value), ""): value for value, keys in marks
     }
     return {key: value for key, value in chosen.items() if key}
 
