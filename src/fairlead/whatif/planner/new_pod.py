@@ -227,12 +227,14 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
 
 def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
     """Return a pod that `owner` controls, the newest by creation and name; None without pods."""
-    pods = [one for one in inventory.of_kind(POD) if one.is_controlled_by(owner)]
-    return max(pods, key=_creation, default=None)
+    found = max(inventory.pods_of(owner), key=_creation, default=None)
+    if found is None:
+        return None
+    return inventory.get(POD, found.metadata.namespace, found.metadata.name)
 
 
-def _creation(pod: Manifest) -> tuple[str, str]:
-    return str(pod.value["metadata"].get("creationTimestamp") or ""), pod.ref.name
+def _creation(pod: Pod) -> tuple[str, str]:
+    return pod.metadata.creation_timestamp, pod.metadata.name
 
 
 def _replicas(found: Manifest) -> int | None:
