@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 from tests.live.cluster_client import PODS_PATH, Direct, all_bound, node_of, pod, requested
-from tests.live.fault_proxy import FaultProxy
+from tests.live.fault_proxy import FaultProxy, run_until_closed
 from tests.up_process import up
 
 from fairlead.api.quantity import milli_value
@@ -91,7 +91,7 @@ def run(connection, number, seed, seconds, nodes=NODES):
         found = await direct.eventually(all_bound, seconds)
         assert all(sum_ <= room for sum_ in requested(found).values())
 
-    return asyncio.run(scheduled(connection, seed, story))
+    return run_until_closed(scheduled(connection, seed, story))
 
 
 def check(proxy):
@@ -122,7 +122,7 @@ def test_preemption_succeeds_under_faults(connection):
         found = await direct.eventually(high_bound, 60)
         assert all(sum_ <= room for sum_ in requested(found).values())
 
-    asyncio.run(scheduled(connection, 2, story))
+    run_until_closed(scheduled(connection, 2, story))
 
 
 @pytest.mark.long

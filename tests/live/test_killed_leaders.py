@@ -18,6 +18,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.live.cluster_client import Direct, pod, requested
+from tests.live.fault_proxy import run_until_closed
 from tests.up_process import up
 
 from fairlead.client.error import RequestError
@@ -210,7 +211,7 @@ def test_no_pod_is_lost_while_leaders_are_killed(tmp_path):
     """One replica remains in the end: every pod is bound once, and no node is over-committed."""
     with kubeconfig(tmp_path) as path:
         connection = Kubeconfig((path,)).connection("")
-        killed, bindings, pods = asyncio.run(story(connection, Replicas(path, tmp_path)))
+        killed, bindings, pods = run_until_closed(story(connection, Replicas(path, tmp_path)))
     assert killed >= 8
     assert len(pods) == BATCHES * BATCH
     assert not bindings.deleted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -13,6 +12,7 @@ from threading import Thread
 
 import pytest
 from tests.live.cluster_client import Direct, pod
+from tests.live.fault_proxy import run_until_closed
 from tests.up_process import up
 
 from fairlead.cli.commands.run.otlp_exporter import OtlpExporter
@@ -129,7 +129,7 @@ def test_a_binding_is_a_child_of_its_cycle(collector, tmp_path):
     with up("--nodes", "2", "--without", "scheduler", "--kubeconfig", path, paused=False):
         env = {**os.environ, "OTEL_BSP_SCHEDULE_DELAY": "200"}
         with subprocess.Popen(command, env=env) as process:
-            asyncio.run(bind_a_pod(path))
+            run_until_closed(bind_a_pod(path))
             time.sleep(0.5)  # noqa: TID251 - the binding is answered in another process
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=20) == 0

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.live.authenticating_proxy import AuthenticatingProxy, server_context
 from tests.live.cluster_client import Direct, all_bound, pod
+from tests.live.fault_proxy import run_until_closed
 from tests.live.test_faults import cluster
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_client
@@ -129,7 +130,7 @@ def rotated(connection, folder, user, prepare, rotate, context):
         assert set(proxy.bound.values()) == {1}
         return proxy
 
-    proxy = asyncio.run(run())
+    proxy = run_until_closed(run())
     gc.collect()  # the transports, while the filter of this module's warnings is in effect
     return proxy
 
