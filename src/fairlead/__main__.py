@@ -1,7 +1,20 @@
-"""Lets `python -m fairlead` run the command `fairlead`."""
+"""The program `fairlead`; `python -m fairlead` runs it too."""
 
 from __future__ import annotations
 
-from fairlead.cli.main import main
+import sys
 
-main()
+from fairlead.cli import exit_code
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    try:
+        from fairlead.cli.main import main as run_process  # noqa: PLC0415 - takes 0.1 s
+    except KeyboardInterrupt:  # the modules are still being loaded
+        sys.exit(exit_code.INTERRUPTED)
+    run_process()
+
+
+if __name__ == "__main__":
+    main()

@@ -260,6 +260,17 @@ def test_an_interrupt_has_exit_code_130_and_no_message(fairlead, monkeypatch):
     assert fairlead("whatif") == (130, "", "")
 
 
+def test_an_interrupt_during_the_start_has_exit_code_130_and_no_message(tmp_path):
+    (tmp_path / "cyclopts.py").write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlead", "--version"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'src'}"},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 @pytest.mark.parametrize(
     ("redirection", "error"),
     [("<&-", b"fairlead: stdin: is empty\n"), ("</dev/null 2>/dev/full", b"")],
