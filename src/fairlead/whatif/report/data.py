@@ -135,7 +135,10 @@ class PlacementRow(TypedDict):
 
 
 class NodeStatusRow(TypedDict):
-    """The state of `node` since an instant; `serving` means Ready, with a running kubelet."""
+    """The state of `node` from `t_s` until its next row.
+
+    `serving` means that the node is Ready and its kubelet runs.
+    """
 
     t_s: float
     node: str

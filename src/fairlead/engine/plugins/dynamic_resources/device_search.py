@@ -99,7 +99,7 @@ class DeviceSearch:
         ledger: DeviceLedger,
         selectors: DeviceSelectors,
     ) -> None:
-        """Prepare a search for `claims` on `node`, which can use the devices of `pools`."""
+        """Prepare to search `pools`, which `node` can use, for devices that satisfy `claims`."""
         self._claims = claims
         self._pools = pools
         self._node = node

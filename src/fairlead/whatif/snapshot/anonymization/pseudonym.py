@@ -1,15 +1,18 @@
 """Pseudonyms: replaces names by others with the same structure and sort order, reversibly.
 
-A name is split into segments at `-`, `.` and `/`. A segment is replaced by a letter code and a
-number of fixed width; the numbers follow the sort order of the segments. The ordinal of a
-StatefulSet's pod is kept. For example, a snapshot with three names:
+A name is split into segments at `-`, `.` and `/`. For example, a snapshot with three names:
 
     shop/web-6f7c    eu/web-0    web        ->        q2/x3-00    e1/x3-0    x3
 
-So names that share segments (a ReplicaSet and its pods) share pseudonyms of segments, and two
-pseudonyms sort like the original names. The segments of Kubernetes' own names (KEPT) are not
-replaced. The letter code of any other segment sorts between the same two segments of KEPT as the
-segment itself.
+Each segment is replaced by a code (`q`) and a number (2). The numbers count the segments of the
+snapshot in their sort order: `6f7c` is 0, `eu` 1, `shop` 2 and `web` 3. All numbers have the same
+width. A segment has the same replacement in every name. The ordinal of a StatefulSet's pod, such as
+the 0 in `eu/web-0`, is kept.
+
+The pseudonyms sort in the same order as the original names. A code is therefore a digit for a
+segment that begins with a digit, and letters otherwise. The segments of Kubernetes' own names
+(KEPT) are not replaced. The code of a segment that lies between two segments of KEPT also lies
+between these two: `shop` lies between `public` and `system`, and so does its code `q`.
 """
 
 from __future__ import annotations
