@@ -19,7 +19,10 @@ _SHOWN_MAX: Final = 300
 
 
 class Mismatch(Struct, frozen=True):
-    """The first mismatch of a case; `path` is a text such as `filter.n1.reasons[0]`."""
+    """The first mismatch of a case; `path` is a text such as `filter.n1.reasons[0]`.
+
+    If only one side has a value, the other value is ABSENT.
+    """
 
     path: str
     expected: object
@@ -27,19 +30,16 @@ class Mismatch(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The found value, shortened to a readable length."""
+        """The found value as JSON, cut to 300 characters."""
         return _shown(self.found)
 
     def __str__(self) -> str:
-        """Return `path: expected …, found …`; each value is cut to a readable length."""
+        """Return `path: expected …, found …`; each value is cut to 300 characters."""
         return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case.
-
-    The case counts neither as an agreement nor as a difference. It is counted under `verdict`.
-    """
+    """A note on a case that neither agrees nor differs; the case is counted under `verdict`."""
 
     text: str
     verdict: str = "corrected"
@@ -55,7 +55,10 @@ def _shown(value: object) -> str:
 
 
 def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch | None:
-    """Return the first mismatch in the order of the sorted keys; None if the values are equal."""
+    """Return the first mismatch in the order of the sorted keys; None if the values are equal.
+
+    `path` is the path of both values in the case.
+    """
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in sorted({*expected, *found}):
             inner = first_mismatch(
@@ -75,14 +78,18 @@ def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch 
 
 
 class CaseFileError(ValueError):
-    """The file is not a case file; the message contains the line number and the problem."""
+    """The file is not a case file, or a case in it is of another kind or cannot be replayed.
+
+    The message contains the file, the number of the line or the name of the case if there is one,
+    and the problem.
+    """
 
 
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
-    """Yield the lines of a case file, which may be gzipped.
+    """Yield the JSON objects in the lines of a case file, which may be gzipped.
 
-    Raises CaseFileError for a line that is not an object or whose `fields` are not objects. Raises
-    OSError if the file cannot be read.
+    Empty lines are skipped. Raises CaseFileError if the file is not UTF-8 text, or if a line is not
+    an object whose members `fields` are objects. Raises OSError if the file cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
@@ -102,6 +109,6 @@ def _case(path: Path, number: int, line: str, fields: Sequence[str]) -> Json:
     except (json.JSONDecodeError, RecursionError) as cause:
         raise CaseFileError(f"{path}: line {number}: not JSON: {cause}") from None
     if not isinstance(found, dict) or not all(isinstance(found.get(f), dict) for f in fields):
-        problem = f"expected an object with {' and '.join(fields)}"
-        raise CaseFileError(f"{path}: line {number}: {problem}")
+        members = f" whose members {' and '.join(fields)} are objects" if fields else ""
+        raise CaseFileError(f"{path}: line {number}: expected an object{members}")
     return found

@@ -73,8 +73,11 @@ def compare_file(
         name = replayed.name_of(line) or f"case {number}"
         if not fnmatchcase(name, only):
             continue
-        result.cases += not line.get("setup")  # Setup lines are not cases.
-        match _judge(replayed, path, name, line):
+        found = _judge(replayed, path, name, line)
+        if line.get("setup") and found is None:
+            continue  # A setup line is not a case, but its failure is reported.
+        result.cases += 1
+        match found:
             case Mismatch() as difference:
                 result.differences.append((name, difference))
             case Remark() as remark:
@@ -100,7 +103,7 @@ def _kinds_of(line: Json) -> list[str]:
     return [
         name
         for name, kind in KINDS.items()
-        if all(field in line for field in kind.fields) and kind.recognizes(line)
+        if all(isinstance(line.get(field), dict) for field in kind.fields) and kind.recognizes(line)
     ]
 
 
@@ -148,7 +151,8 @@ def run(  # noqa: PLR0913 - a command's options
         complain(f"fairlead conformance: {path}: cannot be read: {problem.strerror or problem}")
         return 2
     if not sum(result.cases for result in results):
-        complain(f"fairlead conformance: no case to replay{'' if only == '*' else f': {only}'}")
+        why = "no case to replay" if only == "*" else f"no case matches --only {only!r}"
+        complain(f"fairlead conformance: {why}")
         return 2
     say(f"total: {tally(results)}")
     return 1 if any(result.differences for result in results) else 0

@@ -64,6 +64,10 @@ KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "persistentVolumeClaims": ("PersistentVolumeClaim", "v1", "default"),
     "csiNodes": ("CSINode", "storage.k8s.io/v1", ""),
 }
+# (apiVersion, default namespace) of each kind.
+_API_VERSIONS: Final[Mapping[str, tuple[str, str]]] = {
+    kind: (version, namespace) for kind, version, namespace in KINDS.values()
+}
 _OWN_VIEWS: Final[Mapping[str, type[NodeClaim | NodePool | NodeOverlay]]] = {
     "NodeClaim": NodeClaim,
     "NodePool": NodePool,
@@ -92,10 +96,13 @@ def read_options(case: Json) -> KarpenterOptions:
 def read_object(kind: str, stated: Json) -> Any:
     """Return `stated`, the manifest of an object of `kind` in a case, as an object.
 
-    Fields that are missing have the defaults that the recorder applied.
+    Fields that are missing have the defaults that the recorder applied. Raises ValueError if cases
+    cannot contain objects of `kind`.
     """
     obj = without_nulls(stated)
-    _, api_version, namespace = next(one for one in KINDS.values() if one[0] == kind)
+    if kind not in _API_VERSIONS:
+        raise ValueError(f"unknown kind {kind!r}")
+    api_version, namespace = _API_VERSIONS[kind]
     meta = {**({"namespace": namespace} if namespace else {}), **obj.get("metadata", {})}
     meta.setdefault("uid", f"u-{meta['name']}")
     obj = {**obj, "apiVersion": api_version, "kind": kind, "metadata": meta}

@@ -1,0 +1,83 @@
+"""The complaints about case files, and the counts of cases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from fairlead.api.json import Json
+from fairlead.conformance.api.replay.api_cases import ApiCases
+from fairlead.conformance.case_kind import Finding
+from fairlead.conformance.comparison import Mismatch
+from fairlead.conformance.run import compare_file, run
+
+API_CASES = ApiCases(lambda _: ())
+KARPENTER = {
+    "kind": "timeline",
+    "now": "2026-01-01T00:00:00Z",
+    "instanceTypes": [],
+    "steps": [{"ops": [{"op": "apply", "kind": "Foo", "object": {}}], "run": []}],
+}
+
+
+def complaint(path: Path, line: object, kind: str, only: str = "*") -> str:
+    path.write_text(f"{json.dumps(line)}\n")
+    said: list[str] = []
+    judged_by = API_CASES if kind == "api" else None
+    assert run(kind, [path], said.append, said.append, only=only, judged_by=judged_by) == 2
+    return said[-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "problem"),
+    [
+        ("api", [1], "line 1: expected an object"),
+        (
+            "timelines",
+            {"scenario": 1, "expect": {}},
+            "line 1: expected an object whose members scenario and expect are objects",
+        ),
+        ("timelines", {"scenario": {}, "expect": {}, "case": 3}, "case 1: is of no known kind"),
+        (
+            "karpenter",
+            {"case": KARPENTER, "expect": {}},
+            "case 1: ValueError: unknown kind 'Foo'",
+        ),
+    ],
+)
+def test_a_line_that_is_no_case_is_refused(
+    kind: str, line: object, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "cases.jsonl"
+    assert complaint(path, line, kind) == f"fairlead conformance: {path}: {problem}"
+
+
+def test_a_pattern_that_matches_no_case_is_named(tmp_path: Path) -> None:
+    line: Json = {"scenario": {"initial": []}, "expect": {}}
+    said = complaint(tmp_path / "cases.jsonl", line, "timelines", only="rollout*")
+    assert said == "fairlead conformance: no case matches --only 'rollout*'"
+
+
+class _Judged(Struct, frozen=True):
+    """Cases that state their own result."""
+
+    fields: tuple[str, ...] = ()
+
+    def recognizes(self, line: Json) -> bool:
+        return True
+
+    def name_of(self, line: Json) -> str | None:
+        return None
+
+    def judge(self, line: Json) -> Finding:
+        return None if line["agrees"] else Mismatch("exit", 0, 1)
+
+
+def test_setup_lines_count_only_if_they_fail(tmp_path: Path) -> None:
+    lines = [{"agrees": True, "setup": True}, {"agrees": False, "setup": True}, {"agrees": True}]
+    path = tmp_path / "cases.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert str(compare_file(_Judged(), path)) == "cases.jsonl: 2 cases, 1 agree, 1 differ"
