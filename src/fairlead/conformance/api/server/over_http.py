@@ -1,4 +1,8 @@
-"""OverHttp: sends recorded requests to a server at a URL, without additional headers."""
+"""OverHttp: sends recorded requests to a server at a URL.
+
+A request has the recorded headers, and only the additional headers Host, Authorization and
+Content-Length.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,19 @@ _QUIET_S: Final = 0.3
 
 
 class NoAnswerError(ValueError):
-    """The server is unreachable or closed the connection."""
+    """The server is unreachable or closed the connection, or the CA certificate is unusable."""
 
 
 @dataclass(slots=True)
 class OverHttp:
-    """A server at `url`; the requests of users without a token contain an invalid token.
+    """A server at `url`.
 
-    `patience_s` limits the wait for each event of a watch. `on_reach` is called with the time since
-    the start of the case (ms), for servers with a controllable clock.
+    `tokens` contains the tokens by user name. The requests of a user without a token contain an
+    invalid token. `ca_file` is the path of the server's CA certificate; None means the CA
+    certificates of this machine. The wait for the next event of a watch is limited to 2 s more than
+    the watch's `timeoutSeconds` (1 s if the request has none) or `patience_s`, whichever is less.
+    `on_reach`, for servers with a controllable clock, is called with the time since the start of
+    the case in ms.
     """
 
     url: str
@@ -52,9 +60,9 @@ class OverHttp:
         """Do nothing, because the server has its own clock."""
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
-        """Send a request and return its response, on the previous connection if it is still open.
+        """Send a request and return its response; reuse the previous connection if it is open.
 
-        Raises NoAnswerError if the server does not respond.
+        Raises NoAnswerError if the server does not respond or the CA certificate is unusable.
         """
         kept = self._kept
         self._kept = None
@@ -68,7 +76,7 @@ class OverHttp:
     def watch(self, request: ReplayRequest) -> HttpWatching:
         """Open a watch on a new connection.
 
-        Raises NoAnswerError if the server does not respond.
+        Raises NoAnswerError if the server does not respond or the CA certificate is unusable.
         """
         connection = self._connection()
         response = self._response(connection, request)
@@ -99,7 +107,10 @@ class OverHttp:
         parts = urlsplit(self.url)
         if parts.scheme == "http":
             return HTTPConnection(parts.netloc, timeout=_TIMEOUT_S)
-        context = ssl.create_default_context(cafile=self.ca_file)
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+        except OSError as cause:  # SSLError is an OSError
+            raise NoAnswerError(f"{self.ca_file}: not a CA certificate: {cause}") from cause
         return HTTPSConnection(parts.netloc, timeout=_TIMEOUT_S, context=context)
 
     def _response(self, connection: HTTPConnection, request: ReplayRequest) -> HTTPResponse:
@@ -135,10 +146,11 @@ class HttpWatching(Struct):
     _lines: list[bytes] = msgspec.field(default_factory=list)
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events of the watch.
+        """Return all events of the watch, and close its connection.
 
-        If `until_end` is set, wait until the server ends the watch. Otherwise end it after
-        `events` events and a short time without further events.
+        If `until_end` is set, wait until the server ends the watch. Otherwise wait for `events`
+        events, and then until no event has arrived for 0.3 s. In both cases, stop if no event
+        arrives within the limit that OverHttp describes.
         """
         headers, status = _lower(self._response), self._response.status
         if status != 200:

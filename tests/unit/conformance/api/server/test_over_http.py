@@ -45,6 +45,13 @@ def test_tokens_identify_users(server, user, status):
     assert server.ask(asking("GET", "/api/v1/nodes", user=user)).status == status
 
 
+def test_a_file_without_a_ca_certificate_is_named(tmp_path):
+    file = tmp_path / "ca.crt"
+    file.write_text("text")
+    with pytest.raises(NoAnswerError, match=f"^{file}: not a CA certificate: "):
+        OverHttp("https://127.0.0.1:1", {}, str(file)).ask(asking("GET", "/"))
+
+
 def test_an_unreachable_server_is_reported(tmp_path):
     with pytest.raises(NoAnswerError, match="ConnectionRefused"):
         OverHttp("http://127.0.0.1:1", {}).ask(asking("GET", "/"))
