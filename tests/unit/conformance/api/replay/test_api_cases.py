@@ -37,6 +37,13 @@ def test_a_case_agrees_if_the_answer_of_one_server_agrees(statuses, agrees, echo
         assert "status: expected [201, null], found [200, null]" in str(found)
 
 
+def test_all_mismatches_of_a_case_are_counted(echo):
+    found = ApiCases(lambda _: (echo(case(201, 200, 202)),), every=True).judge(case(201, 201, 201))
+    first, second, last = str(found).split("\n    ")
+    assert (first[:8], second[:8]) == ("steps[1]", "steps[2]")
+    assert last == "number of mismatches: expected 0, found 2"
+
+
 def test_servers_that_are_not_needed_get_no_requests(echo):
     servers = [echo(case(201, 201)) for _ in range(2)]
     assert ApiCases(lambda _: servers).judge(case(201, 201)) is None
