@@ -15,10 +15,10 @@ from fairlead.conformance.api.replay.kubectl_session import KubectlSession
 from fairlead.conformance.api.server.in_process import InProcess
 from fairlead.conformance.api.server.over_http import OverHttp
 from fairlead.conformance.api.server.own_cluster import OwnCluster
-from fairlead.conformance.api.server.own_server import OwnServer
+from fairlead.conformance.api.server.own_server import USERS, OwnServer, token_of
 from fairlead.conformance.comparison import Mismatch
 
-# Themes and cases recorded with controllers.
+# Themes, and prefixes of the ids of cases, that were recorded with controllers.
 _LIVING: Final = ("02-tables", "07-clients")
 _LIVING_CASES: Final = (
     "auth.",
@@ -33,9 +33,11 @@ _LIVING_CASES: Final = (
     "quota.",
     "sched.",
 )
-# The factors of controller delays to try, in this order. In the recordings, controllers had made
-# more or less progress when the next request arrived.
+# The factors by which the recorded delays of the server are multiplied, in the order in which they
+# are tried. In the recordings, controllers had made more or less progress when the next request
+# arrived.
 _SLOWNESS: Final = (1, 3, 10)
+# The cases of each of these themes share one server, except those recorded with controllers.
 _SHARED: Final = ("01-discovery", "03-crud")
 
 
@@ -43,10 +45,17 @@ _SHARED: Final = ("01-discovery", "03-crud")
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
     """Yield an ApiCases, which replays cases at the URL `server`.
 
-    If `server` is "", the cases are replayed on new servers in this process.
+    `tokens` is a file in the format of kube-apiserver's `--token-auth-file`, with the tokens for
+    the users of the recordings. If it is None, the token of each user is the user name followed by
+    `token`. `ca` is a file with the server's CA certificate; None means the CA certificates of this
+    machine.
 
-    If `only` names a single case, all of its mismatches are reported. All kubectl commands share
-    one cluster. Raises OSError if the token or CA file cannot be read.
+    If `server` is "", `tokens` and `ca` are ignored: the cases are replayed on new servers in this
+    process, and all kubectl commands on one cluster. If `server` is a URL, the recorded requests of
+    kubectl commands are sent instead.
+
+    If `only` is the name of a case and not a pattern, all mismatches of the case are reported.
+    Raises OSError if the file `tokens` cannot be read.
     """
     every = not set(only) & set("*?[")
     if server:
@@ -102,10 +111,9 @@ class _Own(Struct, frozen=True):
 def _tokens(path: Path | None) -> dict[str, str]:
     """Return the tokens in the file `path` by user name.
 
-    If `path` is None, the token of each user is the user name followed by `token`.
+    If `path` is None, return the tokens of Fairlead's own servers.
     """
     if path is None:
-        users = ("admin", "alice", "bob", "carol", "sched", "kcm", "node1")
-        return {user: f"{user}token" for user in users}
+        return {user: token_of(user) for user in USERS}
     rows = (line.split(",") for line in path.read_text().splitlines() if line.strip())
     return {row[1].strip(): row[0].strip() for row in rows if len(row) > 1}
