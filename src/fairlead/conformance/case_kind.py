@@ -1,7 +1,7 @@
 """CaseKind: a kind of case files, with functions that replay and compare its cases.
 
-To add a kind, write a function that returns Fairlead's decision for the input of a case, and add it
-to KINDS.
+To add a kind, write a function that returns Fairlead's decision for the input of a case, and add an
+entry with this function to KINDS.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class CaseKind(Protocol):
         ...
 
     def recognizes(self, line: Json) -> bool:
-        """Return whether a line that has the required fields is a case of this kind.
+        """Return whether `line`, which has the required fields, is a case of this kind.
 
-        Similar kinds can have the same fields.
+        The fields alone do not show this: some kinds have the same fields.
         """
         ...
 
@@ -61,7 +61,7 @@ class CaseKind(Protocol):
     def judge(self, line: Json) -> Finding:
         """Replay the case; return the first mismatch or a remark.
 
-        Returns None if the decision is as recorded.
+        Returns None if Fairlead's decision agrees with the recorded decision.
         """
         ...
 
@@ -96,10 +96,11 @@ class ExpectationCases(Struct, frozen=True):
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Decide the case of `line`.
+        """Replay the case of `line`; return the first mismatch or a remark.
 
-        Returns the first mismatch; None if the decision is as recorded; or a remark if the case
-        counts as neither, for example because Fairlead corrects a defect of the recorded program.
+        Returns None if the decision agrees with the recorded decision. Returns a remark if the case
+        counts neither as agreeing nor as differing, for example because Fairlead corrects a defect
+        of the recorded program.
         """
         if self.judgement is not None:
             return self.judgement(line)
@@ -113,7 +114,10 @@ class SessionCases(Struct, frozen=True):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The required fields of a line: the scenario and the recorded projections."""
+        """The required fields of a line: the scenario and the projections of its outcomes.
+
+        A projection is a part of an outcome, such as the number of bound pods of each job.
+        """
         return "scenario", "projections"
 
     def recognizes(self, line: Json) -> bool:
@@ -127,7 +131,7 @@ class SessionCases(Struct, frozen=True):
     def judge(self, line: Json) -> Finding:
         """Run the session in `line`; return the first mismatch or a remark.
 
-        Returns None if the result is one of the recorded results.
+        Returns None if the outcome agrees with the recording.
         """
         return self.compare(line)
 
@@ -174,7 +178,8 @@ KINDS: Final[Mapping[str, CaseKind]] = {
     ),
 }
 
-# Kinds that compare recordings with Fairlead's defaults, which correct some defects of upstream.
+# Kinds whose recordings can also be compared with Fairlead's defaults, which correct some defects
+# of upstream.
 CORRECTED_KINDS: Final[Mapping[str, CaseKind]] = {
     "kubebatch": SessionCases(compare_with_defaults),
     "nodelifecycle": ExpectationCases(

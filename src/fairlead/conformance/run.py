@@ -28,7 +28,10 @@ def _to(stream: TextIO) -> Say:
 
 
 class FileResult(Struct):
-    """The result of one file: its number of cases, and mismatches and remarks with case names."""
+    """The result of one file: its number of cases, and mismatches and remarks with case names.
+
+    A setup line counts as a case only if it fails.
+    """
 
     path: Path
     cases: int = 0
@@ -48,7 +51,7 @@ class FileResult(Struct):
 def tally(results: Sequence[FileResult]) -> str:
     """Return a text such as `9 cases, 7 agree, 1 differ, 1 corrected`.
 
-    Numbers of remarks, such as `1 corrected`, appear only if there are remarks.
+    The text contains the verdict of a remark, such as `corrected`, only if a case has this verdict.
     """
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)
@@ -61,11 +64,15 @@ def tally(results: Sequence[FileResult]) -> str:
 def compare_file(
     kind: str | CaseKind, path: Path, *, corrected: bool = False, only: str = "*"
 ) -> FileResult:
-    """Replay the cases in the file `path` whose names match the pattern `only`.
+    """Replay the cases in the file `path` whose names match the shell pattern `only`.
 
-    If `corrected` is set, Fairlead replays the cases with its default settings, which correct
-    upstream's defects; otherwise it reproduces the defects. Raises OSError if the file cannot be
-    read, and CaseFileError if it is not a case file or contains a case of another kind.
+    The name of a case without a name is `case N`, where N counts from 1. `kind` is a name in KINDS,
+    or a CaseKind. If it is a name and `corrected` is set, Fairlead replays the cases with its
+    default settings, which correct upstream's defects; otherwise Fairlead reproduces the defects.
+
+    Raises OSError if the file cannot be read, and CaseFileError if it is not a case file or
+    contains a case of another kind or a case that cannot be replayed. Raises KeyError if the name
+    `kind` is unknown.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)
@@ -118,13 +125,14 @@ def run(  # noqa: PLR0913 - a command's options
     shown: int = SHOWN_PER_FILE,
     judged_by: CaseKind | None = None,
 ) -> int:
-    """Replay `files` and print the result; return 0 if all agree, 1 if not, 2 for bad input.
+    """Replay `files` and print the result; return 0 if no case differs, 1 if one does.
 
-    If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a corrected
-    defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print
-    per file. `judged_by` replays the cases; by default, it is the entry for `kind` in KINDS, or in
-    CORRECTED_KINDS if `defects` is "fixed". `say` and `complain` print a line: by default to
-    standard output and to standard error.
+    Returns 2 if a file is missing or is not a case file of this kind, or if there is no case to
+    replay. If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a
+    corrected defect are listed. `only` is a shell pattern of case names, and `shown` the largest
+    number of mismatches to print per file. `judged_by` replays the cases; by default, it is the
+    entry for `kind` in KINDS, or in CORRECTED_KINDS if `defects` is "fixed". `say` prints a line to
+    standard output by default, and `complain` to standard error.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

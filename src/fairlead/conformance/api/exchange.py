@@ -24,7 +24,7 @@ class NotReplayableError(Exception):
 
 
 class ReplayRequest(Struct, frozen=True, kw_only=True):
-    """A request of a replay; if `user` is None, it has no credentials."""
+    """A request of a replay; if `user` is None, the request has no credentials."""
 
     method: str
     path: str
@@ -35,7 +35,7 @@ class ReplayRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def timeout_s(self) -> float | None:
-        """The requested duration of a watch in seconds; None if the client did not request one."""
+        """The requested duration of a watch (`timeoutSeconds`) in seconds; None if there is none."""
         for name, value in self.query:
             if name == "timeoutSeconds" and value.isdecimal():
                 return float(value)
@@ -65,12 +65,17 @@ class Exchange(Struct, frozen=True):
 
     @property
     def answer(self) -> Json:
-        """The recorded response; it has no status if the server did not respond."""
+        """The recorded response; its status is absent or None if the server did not respond."""
         found: Json = self.step["response"]
         return found
 
     def request(self, bindings: PlaceholderValues, default_user: str | None) -> ReplayRequest:
-        """Return the request to send. Raises NotReplayableError if its body was not recorded."""
+        """Return the request to send, with values instead of placeholders.
+
+        `bindings` contains the values of placeholders; placeholders without a value get a new
+        value. `default_user` is the user of a step that does not state its user; None means no
+        credentials. Raises NotReplayableError if the body was not recorded.
+        """
         recorded = self.step["request"]
         _bind_names(bindings, recorded["path"], recorded["body"])
         return ReplayRequest(
@@ -122,7 +127,11 @@ def _body(bindings: PlaceholderValues, body: object) -> bytes:
 
 
 def _described(note: str) -> bytes:
-    """Return a body that was too large for the recording, generated from its description."""
+    """Return a body that was too large for the recording, generated from its description `note`.
+
+    If the description is not of a ConfigMap, the body is a string that exceeds the largest size of
+    a request, which is 3 MiB.
+    """
     found = _BIG.fullmatch(note)
     if found is None:
         return b'"%s"' % (b"x" * _TOO_BIG)

@@ -1,9 +1,10 @@
 """Placeholders in recordings for values that differ between runs.
 
-For example, `<uid:3>` is the third uid of a case. The placeholder is bound to the first value
-found in its place. From then on, this value replaces the placeholder in responses and requests.
-Resource versions must also keep their order. For times, only the form is compared, because the
-duration of a replay varies.
+For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
+key. The placeholder is bound to the first value that a response has in its place. Later responses
+must have the same value there, and requests are sent with this value. Resource versions must also
+keep their order. For times and other values that are not in `_BOUND`, only the form is compared, for
+example because the duration of a replay varies.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _FORMS: Final[Mapping[str, str]] = {
     "wd": r"\S+?",
     "host": r"[^_\"\s]+",
 }
+# Placeholders that stand for the same value wherever they have the same key.
 _BOUND: Final = frozenset(
     ("uid", "gen", "hash", "svcip", "podip", "nodeport", "continue", "evt"),
 )
@@ -51,7 +53,7 @@ _PLACEHOLDER: Final = re.compile(rf"<({'|'.join(_FORMS)})(?::([a-z]?\d+))?>")
 class _Form:
     """The pattern of a text with placeholders.
 
-    Group i + 1 captures the value of `stands_for[i]`.
+    Group i + 1 captures the value of `stands_for[i]`, the (name, key) of a placeholder.
     """
 
     pattern: re.Pattern[str]
@@ -87,7 +89,7 @@ def same_form(recorded: str, found: str) -> bool:
 
 
 class PlaceholderValues(Struct):
-    """The values of a case's placeholders in this replay."""
+    """The values to which a case's placeholders are bound in this replay."""
 
     _values: dict[str, object] = field(default_factory=dict)
     _versions: dict[int, int] = field(default_factory=dict)
@@ -95,8 +97,9 @@ class PlaceholderValues(Struct):
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
-        If `exact_version` is set, a placeholder for a resource version must have the same value
-        each time, and placeholders with greater numbers must have greater values.
+        Returns False if a placeholder is bound to another value than `found` has. If
+        `exact_version` is set, this also applies to placeholders for resource versions, and those
+        with greater keys must have greater values.
         """
         form = _form(recorded)
         if form is None:
@@ -117,7 +120,7 @@ class PlaceholderValues(Struct):
         """Return whether `found` differs from `recorded` only in generated names.
 
         Where `recorded` has a placeholder for a generated name, `found` must have a name to which
-        some placeholder is bound.
+        some placeholder is bound. Returns False if `recorded` contains another placeholder or none.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None
@@ -127,7 +130,10 @@ class PlaceholderValues(Struct):
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """Return `value`, a part of a recorded request, with values instead of placeholders."""
+        """Return `value`, a part of a recorded request, with values instead of placeholders.
+
+        A placeholder that is not bound is bound to a new value, if one can be made up.
+        """
         match value:
             case str():
                 return self._filled_text(value)

@@ -26,7 +26,7 @@ class HttpAnswer(Struct, frozen=True):
 
 
 class WatchEnd(Struct, frozen=True):
-    """The response to a watch request and the events of the watch in order.
+    """The response to a watch request, and the events of the watch in order.
 
     `ended` is True if the server ended the watch.
     """
@@ -40,20 +40,20 @@ class Watching(Protocol):
     """A watch request with events that are being received."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """Return all events of the watch.
+        """Return all events of the watch, and end it.
 
         If `until_end` is set, wait until the server ends the watch, otherwise until `events`
-        events have arrived.
+        events have arrived. The wait for an event is limited.
         """
         ...
 
 
 class Transport(Protocol):
-    """A server; `acts_by_itself` is True if controllers change its objects."""
+    """A server to which a replay sends requests."""
 
     @property
     def acts_by_itself(self) -> bool:
-        """Whether the server's controllers change objects without a request."""
+        """Whether controllers may change the server's objects without a request."""
         ...
 
     def holds(self, name: str) -> bool:
@@ -61,7 +61,7 @@ class Transport(Protocol):
         ...
 
     def begin(self) -> None:
-        """Start another case, some time after the previous case."""
+        """Start another case; the times of `reach` count from now."""
         ...
 
     def ask(self, request: ReplayRequest) -> HttpAnswer:
@@ -73,5 +73,5 @@ class Transport(Protocol):
         ...
 
     def reach(self, at_ms: int) -> None:
-        """Advance the server's clock to `at_ms` after the start of the case."""
+        """Advance the server's clock, if it can be set, to `at_ms` after the start of the case."""
         ...
