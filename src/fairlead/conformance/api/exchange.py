@@ -35,7 +35,7 @@ class ReplayRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def timeout_s(self) -> float | None:
-        """The requested duration of a watch (`timeoutSeconds`) in seconds; None if there is none."""
+        """The duration of a watch that the request sets, in seconds; None if it sets none."""
         for name, value in self.query:
             if name == "timeoutSeconds" and value.isdecimal():
                 return float(value)

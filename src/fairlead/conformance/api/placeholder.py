@@ -3,8 +3,8 @@
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
 key. The placeholder is bound to the first value that a response has in its place. Later responses
 must have the same value there, and requests are sent with this value. Resource versions must also
-keep their order. For times and other values that are not in `_BOUND`, only the form is compared, for
-example because the duration of a replay varies.
+keep their order. For placeholders that are not in `_BOUND`, only the form of the value is compared.
+For example, times differ because the duration of a replay varies.
 """
 
 from __future__ import annotations

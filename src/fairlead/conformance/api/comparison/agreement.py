@@ -1,8 +1,8 @@
 """Agreement: compares a response with the recorded response, given a case's placeholder values.
 
-Some details are ignored or compared loosely, because they differ between servers: managed fields
-(unless the case tests them), the order of causes (upstream iterates maps), messages of Go's JSON
-decoder, and parts that the recording omits (`$omitted`).
+Details that differ between servers or runs are ignored or compared loosely. Examples are managed
+fields (unless the case tests them), the order of causes (upstream iterates maps), the messages of
+Go's JSON decoder, randomly chosen nodes, and parts that the recording omits (`$omitted`).
 """
 
 from __future__ import annotations
@@ -49,12 +49,14 @@ _PRINTED: Final = "stdout."
 class Agreement(Struct, frozen=True):
     """Compares responses, given the values of placeholders in `bindings`.
 
-    If `managed_fields` is set, managed fields are compared, and if `encodings` is set, content
-    encodings. If `versions` is set, the values and the order of resource versions are compared;
-    set it only if no controller writes objects. If `structure` is set, only status classes and
-    kinds are compared, because the recording depends on unknown initial objects. `holds(name)`
-    returns whether the server can have an object called `name`; if not, items with this name in
-    recorded lists are ignored.
+    If `managed_fields` is set, managed fields are compared. If `versions` is set, the values and
+    the order of resource versions are compared; set it only if no controller writes objects.
+    `holds(name)` returns whether the server can have an object called `name`; if not, this name is
+    ignored in a recorded list of names (`$names`).
+
+    `mismatch` ignores two fields, which its callers read. If `encodings` is set, content encodings
+    are compared. If `structure` is set, only status classes and kinds are compared, because the
+    recording depends on unknown initial objects.
     """
 
     bindings: PlaceholderValues
@@ -65,7 +67,12 @@ class Agreement(Struct, frozen=True):
     holds: Callable[[str], bool] = lambda _: True
 
     def mismatch(self, recorded: object, found: object, path: str = "") -> Mismatch | None:
-        """Return the first mismatch in the order of the recording; None if there is no mismatch."""
+        """Return the first mismatch in the order of the recording; None if there is no mismatch.
+
+        `recorded` is a JSON value of the recording, `found` the value at the same place in the
+        response, and `path` this place. Some rules depend on `path`. Unbound placeholders are
+        bound.
+        """
         match recorded:
             case {"$omitted": _}:
                 return None
@@ -214,7 +221,7 @@ def _is_place(path: str) -> bool:
 
 
 def _is_of_list(path: str) -> bool:
-    """Return whether the field at `path` is the resource version of a list, table or bookmark."""
+    """Return whether `path` is in the metadata of a list, table or bookmark."""
     return path.startswith(("list.metadata.", "bookmark.metadata."))
 
 

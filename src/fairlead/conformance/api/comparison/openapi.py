@@ -1,8 +1,8 @@
 """Normalizes OpenAPI documents for comparison.
 
-The recorded server used a JSON library that writes the fields of Go's embedded types as separate
-members (`SchemaProps`, `OperationProps`, ...), which clients do not expect. These members are
-inlined again. Descriptions were not recorded.
+The JSON library of the recorded server writes an embedded Go struct as a member that has the name
+of the struct's type (`SchemaProps`, `OperationProps`, ...). Clients expect the fields of the struct
+instead, so `as_published` moves them to the parent. Descriptions were not recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
 def as_published(value: Any) -> Any:
     """Return a recorded document with the fields of embedded Go structs moved to their parents.
 
-    Other builds of the server publish the document in this form.
+    A normal build of the server publishes the document in this form.
     """
     if isinstance(value, list):
         return [as_published(item) for item in value]
@@ -47,7 +47,8 @@ def as_published(value: Any) -> Any:
 def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
     """Return a document without descriptions; properties named `description` are kept.
 
-    `is_named_freely` is set if the keys of `value` are names of properties, not keywords.
+    `is_named_freely` is set if the keys of `value` are names that the document defines, such as
+    names of properties, and not keywords of OpenAPI.
     """
     if isinstance(value, list):
         return [without_words(item) for item in value]

@@ -1,7 +1,8 @@
 """Compares the printed output of a command with the recorded output, line by line.
 
-Values that differ from run to run change the widths of columns, so several spaces count as one.
-Lines with generated names may be in a different order, because they are sorted by name.
+Values that differ from run to run change the widths of columns, so several spaces count as one if
+the recorded output contains placeholders. Lines with generated names may be in a different order,
+because lists are sorted by name.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")
 # The process that holds a Lease was recorded without a placeholder.
 _HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
-_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # any pod of a ReplicaSet may match
+_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")
 _YAML: Final = ("apiVersion: ", "kind: ")
 _PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
@@ -41,9 +42,9 @@ def mismatch(
 ) -> Mismatch | None:
     """Return the first mismatching line; None if there is none.
 
-    `called` is the name of the output, such as stdout, in the returned mismatch. If each output is
-    a single JSON or YAML object, the objects are compared. If `in_order` is False, the lines may
-    be in any order.
+    `bindings` contains the values of placeholders, and unbound placeholders are bound. `called` is
+    the name of the output in the returned mismatch, such as stdout. If each output is a single JSON
+    or YAML object, the objects are compared. If `in_order` is False, the lines may be in any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
@@ -136,8 +137,9 @@ def _without_names(line: str) -> str:
     return _MADE.sub("", _without_suffixes(line))
 
 
-# Two lines match if they are equal after one of these functions is applied to both. The first
-# keeps the complete line, the last keeps only the deterministic parts.
+# Two lines match if they match after one of these functions is applied to both. The first function
+# keeps the complete line, and the last one only the deterministic parts. With the last one, a line
+# about a pod of a ReplicaSet also matches a line about another pod of this ReplicaSet.
 _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 

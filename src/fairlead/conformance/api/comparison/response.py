@@ -40,7 +40,9 @@ _LISTS: Final = ("items", "rows", "$names")
 def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch between `answer` and the recorded response of `exchange`.
 
-    Returns None if there is no mismatch. A setup step only has to succeed.
+    Returns None if there is no mismatch, or if the recorded server did not respond or was not ready
+    yet. A setup step only has to succeed. The path of the mismatch is NOT_SERVED if the server does
+    not support protobuf for a request. Unbound placeholders of `agreement` are bound.
     """
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
@@ -75,8 +77,8 @@ def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
     """Return the response body `found`, with Tables truncated as they are in the recordings.
 
-    Cluster-wide Tables contain only the rows of objects that the case created. Some Tables of a
-    namespace contain only their first row.
+    A recorded cluster-wide Table contains only the rows of objects that the case created, and some
+    other recorded Tables contain only their first row.
     """
     is_of_cluster = "/namespaces/" not in exchange.step["request"]["path"]
     match recorded, found:
@@ -117,7 +119,8 @@ def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch of a body; None if there is none.
 
-    If the recorded body is protobuf, a JSON body is accepted.
+    `found` is the result of `content`. If the recorded body is protobuf, a JSON body is accepted,
+    and only its kind and apiVersion are compared.
     """
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
@@ -140,7 +143,7 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch |
 def _of_text(recorded: str, found: str, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch of two texts, or None.
 
-    Resource versions are ignored, and YAML texts are compared as values.
+    Resource versions are ignored. YAML documents and lines of JSON are compared as values.
     """
     if recorded.startswith("{"):
         with suppress(ValueError):
@@ -161,7 +164,10 @@ def _json_lines(text: str) -> list[Any]:
 
 
 def content(answer: HttpAnswer, *, as_text: bool = False) -> object:
-    """Return the body as a JSON value or as text; None if it is empty."""
+    """Return the decompressed body as a JSON value; None if it is empty.
+
+    A body that is not JSON is returned as text, and so is every body if `as_text` is set.
+    """
     body = answer.body
     if "gzip" in answer.values("content-encoding"):
         body = gzip.decompress(body)

@@ -1,7 +1,7 @@
 """Compares texts that vary between runs of upstream.
 
-The texts contain generated names. Go iterates maps in random order. Upstream chooses randomly among
-equal nodes and quotas.
+They vary for three reasons: they contain generated names, Go iterates maps in random order, and
+upstream chooses randomly among equal nodes and quotas.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def same_typed_errors(recorded: str, found: str) -> bool:
     """Return whether both texts are typed-patch errors that may have the same cause.
 
     The errors that one text lists must include all errors that the other text lists, because
-    upstream visits fields in random order and stops at the first unknown field.
+    upstream visits fields in random order and stops at the first unknown field. Returns False if
+    the recorded errors are not about an unknown field.
     """
     one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
     if one is None or other is None or one[1] != other[1]:
@@ -116,7 +117,8 @@ def as_generated(recorded: str, found: str) -> str:
 def same_problem_list(recorded: str, found: object) -> bool:
     """Return whether both messages list the same problems in any order, ignoring the quota's name.
 
-    If several quotas are exceeded, upstream reports a random one of them first.
+    If several quotas are exceeded, upstream reports a random one of them first. Returns False if
+    `recorded` contains placeholders.
     """
     if not isinstance(found, str) or has_placeholder(recorded):
         return False

@@ -31,9 +31,9 @@ def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch 
 
 
 def _event(shown: Json) -> Json:
-    """Return a recorded item of a watch as an event.
+    """Return `shown`, a part of the response to a watch request, as an event.
 
-    For a watch of a single name, only the object was recorded.
+    The API server answers a watch request for a single name with the object, without an event.
     """
     return shown if "type" in shown else {"type": "", "object": shown}
 
