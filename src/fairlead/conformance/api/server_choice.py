@@ -51,8 +51,8 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
     machine.
 
     If `server` is "", `tokens` and `ca` are ignored: the cases are replayed on new servers in this
-    process, and all kubectl commands on one cluster. If `server` is a URL, the recorded requests of
-    kubectl commands are sent instead.
+    process, and all kubectl commands on one cluster. If `server` is a URL, kubectl commands are
+    refused.
 
     If `only` is the name of a case and not a pattern, all mismatches of the case are reported.
     Raises OSError if the file `tokens` cannot be read.

@@ -22,9 +22,10 @@ Finding = Mismatch | Remark | None
 class ApiCases(Struct, frozen=True):
     """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
 
-    A case agrees if it agrees on any of these servers; otherwise the mismatches of the first
-    server are reported. If `every` is set, all mismatching steps are reported instead of the first
-    one. `run` executes lines that contain a command.
+    A case agrees if it agrees on any of these servers; otherwise its mismatches on the first server
+    are reported. If `every` is set, all of them are reported, otherwise only the first one. `run`
+    runs the kubectl command of a line and returns the mismatches. If it is None, lines with a
+    kubectl command are refused: they depend on setup commands, whose requests were not recorded.
     """
 
     servers: Callable[[Json], Iterable[Transport]]
@@ -48,8 +49,10 @@ class ApiCases(Struct, frozen=True):
         """Replay the case; return its mismatch, or None if the case agrees.
 
         If all mismatches are requests that the server does not support, return a Remark instead.
+        If `every` is set, the text of the mismatch contains all mismatches. Raises ValueError if
+        the line contains a kubectl command and `run` is None.
         """
-        differences = self.run(line) if self.run and "argv" in line else self._replayed(line)
+        differences = self._commanded(line) if "argv" in line else self._replayed(line)
         found = [difference for difference in differences if difference.path != NOT_SERVED]
         if differences and not found:
             return Remark(str(differences[0].expected), NOT_SERVED)
@@ -57,6 +60,11 @@ class ApiCases(Struct, frozen=True):
             rest = "".join(f"\n    {other}" for other in found[1:])
             return Mismatch(f"{found[0]}{rest}\n    number of mismatches", 0, len(found))
         return found[0] if found else None
+
+    def _commanded(self, line: Json) -> list[Mismatch]:
+        if self.run is None:
+            raise ValueError("kubectl commands cannot be replayed on the server of --server")
+        return self.run(line)
 
     def _replayed(self, line: Json) -> list[Mismatch]:
         """Replay the case on one server after another until it agrees, and return the mismatches.

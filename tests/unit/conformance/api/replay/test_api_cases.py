@@ -44,6 +44,12 @@ def test_all_mismatches_of_a_case_are_counted(echo):
     assert last == "number of mismatches: expected 0, found 2"
 
 
+def test_kubectl_commands_are_refused_without_a_cluster_for_them(echo):
+    line = {"id": "kc.001", "theme": "06-kubectl", "argv": ["kubectl", "get", "po"], "setup": True}
+    with pytest.raises(ValueError, match="kubectl commands cannot be replayed"):
+        ApiCases(lambda _: (echo(case(201)),)).judge(line)
+
+
 def test_servers_that_are_not_needed_get_no_requests(echo):
     servers = [echo(case(201, 201)) for _ in range(2)]
     assert ApiCases(lambda _: servers).judge(case(201, 201)) is None
