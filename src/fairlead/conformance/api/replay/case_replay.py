@@ -18,9 +18,9 @@ from fairlead.conformance.api.replay.validators import Validators
 from fairlead.conformance.api.transport import Transport, Watching
 from fairlead.conformance.comparison import Mismatch
 
-_MANAGED = "04-patch"
+_MANAGED = "04-patch"  # Its cases test managed fields.
 _UNPACKED = ("06-kubectl", "07-clients")  # Recorded by a proxy that decompressed bodies.
-_STRUCTURE = "07-clients"
+_STRUCTURE = "07-clients"  # Its recordings depend on unknown initial objects.
 _DEFAULT_USER = "admin"
 _LATE_MS = 20
 
@@ -38,8 +38,8 @@ def mismatches(
 ) -> Iterator[Mismatch]:
     """Replay `case`; yield the first mismatch of each mismatching step in order, watches last.
 
-    `kept` contains the ETags of earlier cases. A mismatch with the path NOT_SERVED means that the
-    server does not support the request.
+    `kept` contains the ETags of earlier cases. Steps whose request body was not recorded are
+    skipped. A mismatch with the path NOT_SERVED means that the server does not support the request.
     """
     bindings = PlaceholderValues()
     theme = case.get("theme")

@@ -48,10 +48,10 @@ from fairlead.engine.core.instant import Instant
 
 PROGRAM: Final = "kubectl"
 _TIMEOUT_S: Final = 30
-_PATIENCE_S: Final = 2.0  # the longest wait for an event of a watch
-_MOST_MINOR: Final = 32
+_PATIENCE_S: Final = 2.0  # OverHttp.patience_s, for replayed watches
+_MOST_MINOR: Final = 32  # the minor version of kubectl with which most commands were recorded
 _WORK: Final = "<wd>"
-_HERE: Final = "kcwd"  # the working directory of the commands
+_HERE: Final = "kcwd"  # the name of the commands' working directory
 _NO_WAIT: Final = "--wait=false"
 _HASTY: Final = 3
 _ROLLING: Final = frozenset(("rollout", "status"))
@@ -91,7 +91,7 @@ class KubectlSession:
         """
         program = shutil.which(PROGRAM)
         if program is None:
-            raise ValueError(f"{PROGRAM} is not on the path (Debian has it as kubernetes-client)")
+            raise ValueError(f"{PROGRAM} is not in PATH (its Debian package is kubernetes-client)")
         self._program = program
         self.minor = minor_of(program)
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
@@ -110,7 +110,9 @@ class KubectlSession:
     def judge(self, line: Json) -> list[Mismatch]:
         """Run the command of `line` and return the mismatches.
 
-        The output of setup commands and of `version` is not compared.
+        If the installed kubectl cannot replace the recorded version, replay the requests of the
+        command instead. The output and exit code of setup commands and of `version` are not
+        compared.
         """
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
@@ -133,8 +135,8 @@ class KubectlSession:
         """Return whether to run the command of `line` with the installed kubectl.
 
         If not, the recorded HTTP requests of the command are replayed. Most commands were recorded
-        with one version, and are run with any version: another version prints some texts
-        differently, but replaying HTTP requests would not test protobuf bodies.
+        with version 1.32. They are run with any version, although another version prints some texts
+        differently, because replaying HTTP requests would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
@@ -253,7 +255,10 @@ class KubectlSession:
 
 
 def minor_of(program: str) -> int:
-    """Return the minor version of the kubectl `program`. Raises ValueError if it is unknown."""
+    """Return the minor version of the kubectl `program`.
+
+    Raises ValueError if the program does not print its version.
+    """
     command = [program, "version", "--client", "--output=json"]
     said = subprocess.run(command, capture_output=True, check=False).stdout  # noqa: S603 - as above
     try:

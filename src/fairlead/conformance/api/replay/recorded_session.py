@@ -13,9 +13,9 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds
 
 _HOUR_NS: Final = 3_600_000_000_000
-# (number of the first command, first minute, last minute) of each part of the session, which runs
-# between these minutes. A CronJob with the schedule */5 exists from command 160 on; in the
-# recording it ran for the first time after command 315.
+# (number of the first command, first minute, last minute) of each part of the session. A part runs
+# between these minutes after the start; None means no limit. A CronJob with the schedule */5 exists
+# from command 160 on; in the recording it ran for the first time after command 315.
 _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
 # (number of the first command, current namespace) of the parts of the session with a namespace.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
@@ -67,8 +67,9 @@ LEFT_BEHIND: Final[Json] = {
 def session_start() -> Instant:
     """Return the start time of the session: always a full hour, because of CronJobs.
 
-    The start time is in the past, so that the session's clock, which runs faster than the
-    machine's clock, does not overtake it. kubectl computes ages with the machine's clock.
+    The start time is at least an hour ago, so that the session's clock, which runs faster than the
+    machine's clock, does not overtake the machine's clock. kubectl computes ages with the machine's
+    clock.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

@@ -1,4 +1,4 @@
-"""Validators: replaces recorded ETags and document hashes by those of the replaying server."""
+"""Validators: replaces recorded ETags and hashes in requests by those of the server in use."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ class Validators(Struct):
     _tags: dict[str, str] = field(default_factory=dict)
 
     def remember(self, request: ReplayRequest, answer: HttpAnswer) -> None:
-        """Store the ETag of a response."""
+        """Store the ETag in `answer`, the response to `request`."""
         for tag in answer.values("etag"):
             self._tags[request.path] = tag
 
     def translated(
         self, request: ReplayRequest, exchange: Exchange, transport: Transport
     ) -> ReplayRequest:
-        """Return `request` with this server's ETags and hashes instead of the recorded ones."""
+        """Return `request` with the server's ETags and hashes instead of the recorded ones.
+
+        `exchange` is the recording of `request`. An ETag that was not remembered stays as it is. A
+        hash in the query, which names an OpenAPI document, is read from the index of `transport`.
+        """
         headers = {
             name: self._tags.get(request.path, value)
             if name.lower() == _IF_NONE_MATCH and _DIGEST.fullmatch(value)
