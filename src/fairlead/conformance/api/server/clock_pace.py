@@ -3,10 +3,11 @@
 The computation of a command takes no simulated time, so results do not depend on the speed of the
 machine. The clock advances when a command
 
-    starts             by a fixed pause, in which the changes of the previous command take effect
+    starts             by a pause, in which the changes of the previous command take effect
     sends a request    by 10 ms, so that later events have later times
-    polls again        by the whole seconds that the command slept
-    watches            in steps of 100 ms, because the command waits for an event
+    polls again        by the time that the command slept, rounded to seconds
+    watches            in steps of 100 ms, by at most 10 s after its last request, because the
+                       command waits for an event
 
 upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """
@@ -19,12 +20,14 @@ from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
+# The simulated duration of a request.
 ASKING: Final[DurationNs] = seconds(0.01)
+# Commands that do not start immediately start at a multiple of BEAT.
 BEAT: Final[DurationNs] = seconds(0.5)
 # The pause after a command that changed an object, and after every other command.
 CHANGED: Final[DurationNs] = seconds(2.3)
 LOOKED: Final[DurationNs] = seconds(0.25)
-# The start-up time of a program.
+# The pause before a command that starts immediately: the start-up time of a program.
 AT_ONCE: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
@@ -66,7 +69,7 @@ class Pace(Struct):
         self.now = max(self.now, instant)
 
     def ask(self, real_ns: int) -> None:
-        """Advance `now`, because the command sends a request at the real time `real_ns`."""
+        """Advance `now`, because the command sends a request at `real_ns`."""
         if self._requested_at is not None:
             pause = real_ns - self._requested_real_ns
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
@@ -75,7 +78,7 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now` if the command waits for a watch event at the real time `real_ns`."""
+        """Advance `now` by one step if the command waits for a watch event at `real_ns`."""
         if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

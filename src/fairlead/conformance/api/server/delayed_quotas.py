@@ -19,7 +19,10 @@ from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 class DelayedQuotas:
-    """The admission plugin ResourceQuota with a cache that receives changes `late` ns late."""
+    """The admission plugin ResourceQuota with a cache that receives modifications `late` ns late.
+
+    Quotas are created and deleted in the cache immediately.
+    """
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -35,7 +38,11 @@ class DelayedQuotas:
         self._is_charging = False
 
     def note(self, change: StoredChange) -> None:
-        """Record a client's change of a ResourceQuota, which becomes visible later."""
+        """Record a client's modification of a ResourceQuota.
+
+        The modification becomes visible after the delay, or earlier together with a previous
+        modification of the same quota.
+        """
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return
         if change.type is ChangeType.MODIFIED:
@@ -43,7 +50,7 @@ class DelayedQuotas:
             self._before.setdefault(_key(change.object), (visible_at, change.previous))
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Check the request against the quotas as they were `late` ns ago; see ResourceQuota."""
+        """Check the request against the visible quotas; see ResourceQuota."""
         visible = Storage()
         quotas = [
             self._visible(quota) for quota in storage.items(RESOURCE_QUOTA, attributes.namespace)

@@ -1,4 +1,4 @@
-"""InProcess: runs Fairlead's server without a socket; its clock advances only between steps."""
+"""InProcess: runs Fairlead's server without a socket; its clock advances only between requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BETWEEN_NS: Final = 10 * NANOSECONDS_PER_SECOND
 
 
 class InProcess(Struct):
-    """Sends requests to the ASGI application; a watch ends when its events are read."""
+    """Sends requests to `own`; a watch ends at its timeout, or when its events are read."""
 
     own: OwnServer = field(default_factory=OwnServer)
     _begin: int = START
@@ -44,7 +44,7 @@ class InProcess(Struct):
         return self.acts_by_itself or any(obj["metadata"]["name"] == name for obj in every)
 
     def begin(self) -> None:
-        """Start another case, `_BETWEEN_NS` after the previous case."""
+        """Start another case, 10 s after the current time of the server."""
         self._begin = self.own.now = self.own.now + _BETWEEN_NS
 
     def ask(self, replayed: ReplayRequest) -> HttpAnswer:

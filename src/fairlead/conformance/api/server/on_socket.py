@@ -45,7 +45,7 @@ class OnSocket:
 
     @property
     def url(self) -> str:
-        """The URL for clients."""
+        """The URL of the server for clients."""
         return f"https://{HOST}:{self._listening.getsockname()[1]}"
 
     def __enter__(self) -> Self:
@@ -68,10 +68,10 @@ class OnSocket:
     ) -> Instant:
         """Start another command and return its start time.
 
-        If `at_once` is set, the command starts immediately. Otherwise it starts after a pause in
-        which controllers react to earlier changes. If `asleep` is set, controllers do nothing
-        until a client starts a watch. `between` is (earliest start time, latest time of the clock
-        during the command); None means no limit.
+        If `at_once` is set, the command starts almost immediately. Otherwise it starts after a
+        pause in which controllers react to earlier changes. If `asleep` is set, controllers do
+        nothing until a client starts a watch. `between` is (earliest start time, latest time of the
+        clock during the command); None means no limit.
         """
 
         def begin() -> None:
@@ -86,7 +86,7 @@ class OnSocket:
         return self._move(begin)
 
     def reach(self, instant: Instant) -> None:
-        """Advance the clock to `instant`."""
+        """Advance the clock to `instant`, but not beyond the limit that `begin` set."""
         self._move(lambda: self._pace.reach(instant))
 
     def _move(self, move: Callable[[], None]) -> Instant:

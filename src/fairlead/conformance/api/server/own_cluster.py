@@ -29,8 +29,8 @@ from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 from fairlead.worlds.local.controllers.reactive_controller import changes
 
-# In the recordings, a script replaced the kubelets, and RecordedKubelet replaces them here.
-# Fairlead's own kubelets manage only the nodes.
+# In the recordings, a script replaced the kubelets. RecordedKubelet repeats the work of the script,
+# so Fairlead's own kubelets manage only the nodes.
 CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(serves_clients=True),
@@ -40,9 +40,10 @@ DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"
 _HOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _AUTHORITY: Final = "authority\n"
-# The recorded delay between a change and the reaction of controllers.
-_REACTION: Final = seconds(0.0035)
+# Changes of these kinds cause no reaction of controllers.
 _IGNORED_KINDS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
+# The recorded delays between a change and the reaction of controllers. _ON_DELETION applies to an
+# object that is being deleted, and _REACTION to other objects of a kind that _REACTIONS lacks.
 _ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
     "Node": seconds(0.0025),
@@ -52,6 +53,7 @@ _REACTIONS: Final = {
     "ResourceQuota": seconds(0.0015),
     "Pod": seconds(0.0045),
 }
+_REACTION: Final = seconds(0.0035)
 _SERVICE_AUTHORITY: Final = "openshift-service-ca.crt"
 _INJECT: Final = "service.beta.openshift.io/inject-cabundle"
 
@@ -70,7 +72,7 @@ class OwnCluster(OwnServer):
         slowness: int = 1,
         scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
     ) -> None:
-        """Start at the time `start` with three nodes.
+        """Start at the time `start`, in ns since 1970, with three nodes.
 
         `slowness` multiplies the recorded delays of the server and of the controllers.
         """
@@ -122,8 +124,8 @@ class OwnCluster(OwnServer):
     def _observe(self, change: StoredChange) -> None:
         """Schedule the reaction of controllers to `change`.
 
-        If a reaction to an earlier change is scheduled, the controllers react to both changes
-        then.
+        If a reaction to an earlier change is scheduled, the controllers react to both changes at
+        the earlier of the two times.
         """
         if self._is_reacting or change.kind.kind in _IGNORED_KINDS:
             return

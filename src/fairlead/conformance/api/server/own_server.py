@@ -37,6 +37,7 @@ def _refused(port: int) -> str:
     return f'Get "https://{place}/healthz": dial tcp {place}: connect: connection refused'
 
 
+# The default start time, in ns since 1970.
 START: Final = 1_800_000_000_000_000_000
 _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 ADDRESS: Final = "10.0.0.1:26443"
@@ -61,6 +62,7 @@ _LATE: Final = ReconcileDelay(
     service_status=2 * NANOSECONDS_PER_MILLISECOND,
 )
 
+# The recorded delay until the admission plugin ResourceQuota sees the modification of a quota.
 _QUOTA_DELAY: Final = 3 * NANOSECONDS_PER_MILLISECOND
 
 USERS: Final[Mapping[str, User]] = {
@@ -83,8 +85,9 @@ class OwnServer:
     versions_before: ClassVar = 0
 
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
-        """Start at the time `start` with the objects that every cluster contains.
+        """Start at the time `start`, in ns since 1970.
 
+        The server has the objects that every recorded cluster had at the start.
         `slowness` multiplies the recorded delays. Another value also causes other generated names,
         because the alphabetical order of these names is random in the recordings.
         """

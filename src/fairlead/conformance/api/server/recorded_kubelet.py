@@ -2,7 +2,14 @@
 
 A bound pod is ContainerCreating almost immediately. 0.2 s later it enters the state in its
 annotation `golden/behavior`. Without the annotation it runs, and succeeds a second later if its
-restartPolicy is not Always. A deleted pod is removed after 0.4 s.
+restartPolicy is not Always. A deleted pod is removed after 0.4 s. Some values of the annotation
+change this:
+
+    complete    the pod runs for a second before it succeeds
+    creating    the pod stays ContainerCreating
+    init        the pod stays in the state in which its init containers run
+    manual      nothing is written until the pod is deleted
+    stuck       the pod runs, and is not removed when it is deleted
 """
 
 from __future__ import annotations
@@ -23,9 +30,9 @@ BEHAVIOR: Final = "golden/behavior"
 # The script noticed a bound pod after NOTICING, and started pods one by one, STARTING apart.
 NOTICING: Final = seconds(0.005)
 STARTING: Final = seconds(0.006)
-STEP: Final = seconds(0.2)
-WORKING: Final = seconds(1.0)
-STOPPING: Final = seconds(0.4)
+STEP: Final = seconds(0.2)  # from ContainerCreating to the next state
+WORKING: Final = seconds(1.0)  # from running to success
+STOPPING: Final = seconds(0.4)  # from deletion to removal
 _RUNNING: Final = ""
 _STOPPED: Final = "stopped"
 _HOST: Final = "127.0.0.1"
@@ -43,7 +50,7 @@ _EVICTED: Final = {"reason": "Evicted", "message": "The node was low on resource
 
 
 class _Step:
-    """The next state of a pod, and the pod's identity."""
+    """The next state of a pod (`becomes`), and the pod's identity."""
 
     def __init__(self, pod: Json, becomes: str) -> None:
         meta = pod["metadata"]
@@ -82,7 +89,7 @@ class RecordedKubelet:
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
-        """Write the states that are due at `now`."""
+        """Write the states that are due at `now` or earlier."""
         for step in self._due.pop_due(now):
             pod = store.find(POD, step.namespace, step.name)
             if pod is None or pod["metadata"]["uid"] != step.uid:

@@ -19,7 +19,8 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-# Keys are prefixes of pod names, taken from events and drains of the session.
+# The recorded node of each pod, taken from events and drains of the session. Keys are names of
+# pods, or prefixes of generated names, which end in a dash.
 PLACES: Final[Mapping[str, str]] = {
     "d1": "node-2",
     "d2x": "node-2",
@@ -61,8 +62,5 @@ def as_recorded() -> SchedulerConfig:
 
 
 def _place_of(pod: str) -> str | None:
-    """Return the recorded node of a pod; None if no node was recorded.
-
-    Keys of PLACES that end in a dash match generated names.
-    """
+    """Return the recorded node of the pod called `pod`; None if no node was recorded."""
     return PLACES.get(pod) or PLACES.get(f"{pod.split('-', maxsplit=1)[0]}-")
