@@ -1,9 +1,9 @@
-"""Replays cases of Cluster Autoscaler and compares their deterministic parts.
+"""Replays cases of Cluster Autoscaler and compares Fairlead's decisions with the recorded ones.
 
-These parts are compared exactly: results, options, reasons, messages, candidates, unneeded and
-unremovable nodes, deletions, and actions as a multiset per millisecond. Utilization is compared
-with a relative error of 1e-9. The groups among which the expander would choose at random are
-compared as a set.
+All parts of the decisions are compared exactly, with three exceptions. Actions and events are
+compared as a multiset per millisecond. Numbers that are not integers, such as utilizations, may
+have a relative error of 1e-9. The groups among which the expander would choose at random are
+compared as a set. `varies`, which describes other runs of the recorder, is not compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ def is_autoscaler_case(case: Json) -> bool:
 
 
 def decide_autoscaler(case: Json) -> Json:
-    """Return Fairlead's decisions about `case`, in the form of the recorded `expect`."""
+    """Return Fairlead's decisions about `case`, in the form of the recorded `expect`.
+
+    A case with `duration_ms` is a timeline, in which a loop runs every 10 s. Any other case has
+    separate loops, at the times in `loops_ms`.
+    """
     return _timeline(case) if "duration_ms" in case else _loops(case)
 
 
@@ -94,7 +98,7 @@ def _timeline(case: Json) -> Json:
 
 
 def compare_autoscaler(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch in the compared parts; None if there is no mismatch."""
+    """Return the first mismatch between the recording and Fairlead's decisions, or None."""
     ours = _comparable(found)
     return first_mismatch(_like(_comparable(expect), ours), ours)
 

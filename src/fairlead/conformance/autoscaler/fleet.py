@@ -1,7 +1,7 @@
 """Fleet: the simulated cloud provider of the recordings, with a case's groups and timed faults.
 
 Calls are recorded as actions. A fault affects calls of one kind, or new machines, for a period of
-time.
+time. A machine is an instance of the provider, with or without a Node.
 """
 
 from __future__ import annotations
@@ -27,13 +27,19 @@ from fairlead.engine.core.instant import Instant
 _CORE_PRICE: Final = 0.03
 _GIB_PRICE: Final = 0.004
 _PRICE_LABEL: Final = "fleet/group"
-# Upstream prints this class without its last letter.
+# Upstream prints this error class without its last letter.
 _ERROR_CLASSES: Final = {"OutOfResources": "OutOfResource"}
 Act = Callable[..., None]
 
 
 class FleetGroup(Struct):
-    """One node group; `machines` maps instance names to their states."""
+    """One node group; `machines` maps the names of machines to their states.
+
+    `case` is the group's entry in the case. `act` records an action. `created` and `deleted` are
+    called for each new and each deleted machine, with its name. `registered` returns whether the
+    machine with a given name has a Node. `target` is the desired number of nodes, and `counter` the
+    number of machines that `increase_size` created.
+    """
 
     case: Json
     act: Act
@@ -79,7 +85,7 @@ class FleetGroup(Struct):
         return list(self.machines.values())
 
     def fault(self, kind: str, now: Instant) -> Json | None:
-        """Return the fault of the type `kind` that applies at `now`; None if there is none."""
+        """Return the first fault of the type `kind` that applies at `now`, or None."""
         for one in self.case.get("faults") or ():
             if one["kind"] == kind and one["from_ms"] <= to_ms(now) < one["to_ms"]:
                 found: Json = one
@@ -87,9 +93,9 @@ class FleetGroup(Struct):
         return None
 
     def increase_size(self, delta: int, now: Instant) -> None:
-        """Create `delta` machines.
+        """Create `delta` machines and raise the target size by `delta`.
 
-        Raises ProviderError if a fault prevents it, or if the group would exceed `max_size`.
+        Raises ProviderError if a fault prevents it, or if the target size would exceed `max_size`.
         """
         fault = self.fault("increase-error", now)
         if fault is not None or self.target + delta > self.max_size:
@@ -110,8 +116,8 @@ class FleetGroup(Struct):
     def decrease_target_size(self, delta: int, now: Instant) -> None:
         """Lower the target size by -`delta` (`delta` is negative).
 
-        Removes -`delta` machines that have no Node, newest machine first. Raises ProviderError if
-        the target size would be less than the number of machines with a Node.
+        Removes up to -`delta` machines that have no Node, newest machine first. Raises
+        ProviderError if the target size would be less than the number of machines with a Node.
         """
         existing = sum(self.registered(name) for name in self.machines)
         if self.target + delta < existing:
@@ -129,10 +135,11 @@ class FleetGroup(Struct):
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines; machines that do not exist are ignored.
+        """Delete machines and lower the target size by their number.
 
-        Raises ProviderError if a fault prevents it. Also raises ProviderError if `force` is False
-        and fewer than `min_size` machines would remain.
+        Machines that do not exist are ignored. Raises ProviderError if a fault prevents the
+        deletion. Also raises ProviderError if `force` is False and the target size would be less
+        than `min_size`.
         """
         names = [one.rpartition("/")[2] for one in provider_ids]
         shown = [
@@ -162,7 +169,10 @@ class FleetGroup(Struct):
 
 
 class Fleet:
-    """A cloud provider with all groups, in the order of the case."""
+    """A cloud provider with all groups, in the order of the case.
+
+    `deleted_ids` are the provider ids of the machines that the autoscaler or the script deleted.
+    """
 
     gpu_label = "fleet/accelerator"
 
@@ -182,18 +192,18 @@ class Fleet:
         return self.groups.get(rest.partition("/")[0]) if prefix == "fleet" else None
 
     def has_instance(self, provider_id: str) -> bool:
-        """Return whether the instance has not been deleted."""
+        """Return whether the machine has not been deleted."""
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """Return the price of the group in the node's label `fleet/group`.
+        """Return the hourly price of the group in the node's label `fleet/group`.
 
         Returns None if the price is unknown.
         """
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:
-        """Return the price of `pod`: 0.03 for each requested core and 0.004 for each GiB."""
+        """Return the hourly price of `pod`: 0.03 for each requested core and 0.004 for each GiB."""
         wanted = pod_requests(pod)
         cores = wanted.get("cpu", 0) / 1000.0
         return cores * _CORE_PRICE + wanted.get("memory", 0) / (1 << 30) * _GIB_PRICE

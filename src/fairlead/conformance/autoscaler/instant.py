@@ -16,10 +16,10 @@ def at_ms(t_ms: int) -> Instant:
 
 
 def to_ms(instant: Instant) -> int:
-    """Return `instant` as milliseconds after the start."""
+    """Return `instant` as milliseconds after the start, rounded down."""
     return (instant - _START) // NANOSECONDS_PER_MILLISECOND
 
 
 def text_at(t_ms: int) -> str:
-    """Return the instant `t_ms` after the start as a timestamp text."""
+    """Return the instant `t_ms` after the start as an RFC 3339 text with microseconds."""
     return format_micro_time(at_ms(t_ms))

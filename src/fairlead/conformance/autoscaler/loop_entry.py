@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
@@ -27,15 +26,12 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 
-_LIMITED: Final = "ScaleUpLimitedByMaxNodesTotal"
-
 
 def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool) -> Json:
     """Return the input and the decisions of one loop.
 
-    `single` is True for a case of separate loops, and False for a timeline. Only for separate
-    loops does the entry contain the templates of nodes, and only for a timeline the duration
-    `took_ms`.
+    `single` is True for a case of separate loops, and False for a timeline. The entry contains the
+    templates of nodes only for separate loops, and the duration `took_ms` only for a timeline.
     """
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
     if record.took and not single:
@@ -160,7 +156,7 @@ def _utilization(used: Utilization) -> Json:
 
 
 def _state(autoscaler: StaticAutoscaler, record: LoopRecord) -> Json:
-    """Return the state of the cluster state registry after the loop, without default values."""
+    """Return what the cluster state registry says after the loop, without default values."""
     registry = autoscaler.context.registry
     found: Json = {}
     upcoming = registry.upcoming_nodes(record.at)

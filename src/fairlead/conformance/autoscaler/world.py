@@ -1,9 +1,10 @@
 """FleetWorld: the cluster around the autoscaler in a recording.
 
-A simple scheduler binds pods. Evicted pods are deleted after a while and replaced. New machines
-register and become ready. If several things are due at one instant, the autoscaler's background
-work is performed first, then the cluster's events in the order from `_SCRIPT` to `_REMOVAL`, then
-the autoscaler's loop.
+A simple scheduler binds pods. By default, evicted pods are deleted after 3 s. Evicted pods of
+controllers other than DaemonSets are replaced after 1 s. New machines register their Nodes, which
+become ready later. If several things are due at one instant, the autoscaler's background work is
+performed first, then the cluster's events in the order from `_SCRIPT` to `_REMOVAL`, then the
+autoscaler's loop.
 """
 
 from __future__ import annotations
@@ -59,17 +60,22 @@ _LISTS: Final[dict[str, type[ApiObject]]] = {
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _TERMINATE: Final = "fleet/terminate-ms"
 _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
-# The order of events at the same instant.
+# The order of events at the same instant. _SCRIPT also stands for events of machines and nodes.
 _SCRIPT, _GONE, _REPLACEMENT, _REMOVAL = range(4)
 
 
 class FleetWorld:
-    """The simulated cluster; `actions` and `events` record its history."""
+    """The simulated cluster of a case.
+
+    `actions` contains the changes of the cluster, and `events` the Kubernetes events that the
+    autoscaler recorded, both with times in ms after the start.
+    """
 
     def __init__(self, case: Json, *, live: bool) -> None:
         """Build the cluster of `case` at t = 0.
 
-        If `live` is False, pods are neither bound nor replaced, and new machines do not register.
+        If `live` is False, pods are neither bound nor replaced, new machines do not register, and
+        disruption budgets keep the status that the case states.
         """
         self._live = live
         self.now_ms = 0
@@ -84,7 +90,6 @@ class FleetWorld:
         self._scheduled = 0
         self._replacements: dict[str, int] = {}
         self._terminating: set[str] = set()
-        self._handled = 0
         self.fleet = Fleet([self._group(one) for one in case["nodeGroups"]])
         priorities = case.get("priorityConfigMap")
         self.autoscaler = StaticAutoscaler(
@@ -319,7 +324,10 @@ class FleetWorld:
         self._note("pod_created", pod=f"{meta['namespace']}/{meta['name']}")
 
     def _evict(self, key: str) -> str:
-        """Evict a pod; return "ok", "refused" or "not-found"."""
+        """Evict the pod `key`, and return "ok", "refused" or "not-found".
+
+        The result is also "ok" if the pod is already terminating.
+        """
         pod = self.pods.get(key)
         if pod is None:
             return "not-found"
@@ -360,7 +368,10 @@ class FleetWorld:
             self._drop_pod(key)
 
     def _schedule(self) -> None:
-        """Bind pending pods, in order of creation, to the first node on which they fit."""
+        """Bind pending pods, in order of creation, to the first node on which they fit.
+
+        A pod that fits on no node becomes unschedulable.
+        """
         if not self._live:
             return
         views = {name: decode_as(Node, without_nulls(node)) for name, node in self.nodes.items()}
@@ -427,7 +438,7 @@ class FleetWorld:
         heapq.heappush(self._queue, (due_ms, order, key, self._scheduled, event))
 
     def plan_script(self, script: Sequence[Json]) -> None:
-        """Plan the steps of a timeline's script."""
+        """Plan the steps of a timeline's script at their times `t_ms`."""
         for step in script:
             self._at(step["t_ms"], _SCRIPT, "", partial(self._step, step))
 
@@ -475,7 +486,7 @@ class FleetWorld:
                 raise ValueError(op)
 
     def _kill(self, name: str) -> None:
-        """Remove the instance and its Node; the group's target size does not change."""
+        """Remove the machine, its Node and the node's pods, but keep the group's target size."""
         for group in self.fleet.node_groups():
             if group.machines.pop(name, None) is not None:
                 self.fleet.deleted_ids.add(group.provider_id(name))
@@ -484,7 +495,10 @@ class FleetWorld:
     # --- the autoscaler's commands ---------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform the autoscaler's commands until it issues no more commands, then bind pods."""
+        """Perform the autoscaler's commands until it issues no more commands.
+
+        Then bind pods, if a command changed an object.
+        """
         commands = self.autoscaler.commands
         has_written = False
         while commands:
@@ -547,7 +561,7 @@ class FleetWorld:
         return min(times, default=None)
 
     def advance(self, t_ms: int) -> None:
-        """Perform everything that is due up to `t_ms`.
+        """Perform everything that is due up to and including `t_ms`, except loops.
 
         At one instant, the autoscaler's background work is performed before the cluster's events.
         """
