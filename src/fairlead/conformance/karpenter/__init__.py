@@ -2,9 +2,9 @@
 
 - `decision`: the kinds of cases, and the comparison of a line
 - `case`: a case converted to objects
-- `scene`: the controllers of a case
+- `scene`: the cluster and the controllers of a case
 - `timeline`: a case of several steps
-- `provisioning`, `disruption`, `claim_status`: one decision each
+- `provisioning`, `disruption`, `claim_status`: the other kinds of cases
 - `shown_claim`, `shown_command`: NodeClaims and disruptions as the recordings print them
 - `agreement`: the rules of comparison
 """

@@ -1,8 +1,9 @@
 """Compares a decision with a recorded decision.
 
-Stable cases must agree exactly, except for the order of NodeClaims and tiny differences of prices.
-The other cases depend on the order of Go maps upstream: they must agree with the recorded outcome
-or a recorded alternative.
+A stable case had the same outcome in all recorded runs, and must agree exactly, except for the
+order of NodeClaims and tiny differences of numbers that are not integers, such as prices. The other
+cases depend on the order of Go maps upstream: they must agree in the same way with the recorded
+outcome or a recorded alternative.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _TOLERANCE: Final = 1e-6
 
 
 def compare_line(line: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch with the recorded outcome; None if there is none.
+    """Return the first mismatch between `line["expect"]` and `found`; None if there is none.
 
     A case that is not stable may agree with any recorded alternative instead.
     """
@@ -35,7 +36,7 @@ def _mismatch(expected: Json, found: Json) -> Mismatch | None:
 
 
 def _ordered(value: Any) -> Any:
-    """Return `value` with its NodeClaims sorted by their pods."""
+    """Return `value` with its lists of new and replacement NodeClaims sorted by their pods."""
     if isinstance(value, dict):
         ordered = {key: _ordered(item) for key, item in value.items()}
         for key in ("newNodeClaims", "replacements"):
@@ -52,7 +53,10 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """Return `found`, with the numbers of `expected` instead of floats that are nearly equal."""
+    """Return `found`, with the numbers of `expected` instead of floats that are nearly equal.
+
+    These floats are prices, costs, savings and seconds.
+    """
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

@@ -49,7 +49,7 @@ WELL_KNOWN: Final = CORE_WELL_KNOWN_LABELS | {
 }
 _UNSCHEDULABLE: Final = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
 
-# The lists in a case: kind, apiVersion and default namespace of each.
+# The lists of objects in a case: (kind, apiVersion, default namespace).
 KINDS: Final[Mapping[str, tuple[str, str, str]]] = {
     "pods": ("Pod", "v1", "default"),
     "nodes": ("Node", "v1", ""),
@@ -129,7 +129,10 @@ def _with_node_defaults(node: Json) -> Json:
 
 
 def read_cluster(case: Json) -> tuple[KarpenterCluster, Instant]:
-    """Return (cluster, start time) of a case."""
+    """Return (cluster, start time) of a case.
+
+    Raises ValueError if an object or the time is invalid.
+    """
     cluster = KarpenterCluster()
     now = parse_timestamp(case["now"])
     for field, (kind, _, _) in KINDS.items():
@@ -179,7 +182,11 @@ class CaseTypes:
         return [one for name, one in self._types.items() if names is None or name in names]
 
     def set_offering(self, change: Json) -> None:
-        """Change the availability or the price of the offerings that `change` selects."""
+        """Change the availability or the price of the offerings that `change` selects.
+
+        `change` selects by `instanceType`, `zone` and `capacityType`. An absent or empty selector
+        selects all offerings.
+        """
         for stated in self._stated:
             if change.get("instanceType") not in (None, "", stated["name"]):
                 continue
@@ -230,7 +237,7 @@ def _offering(stated: Json) -> Offering:
 
 
 def shown_key(meta: ObjectMeta) -> str:
-    """Return a pod's name, with its namespace unless that is `default`."""
+    """Return the pod's name, after `namespace/` unless its namespace is `default` or empty."""
     return meta.name if meta.namespace in ("", "default") else f"{meta.namespace}/{meta.name}"
 
 

@@ -48,8 +48,9 @@ def decide_static(case: Json) -> Json:
     """Return what one reconciliation of each static NodePool decides.
 
     The decision about a pool contains the numbers of its active, deleting and disrupted
-    NodeClaims, the number of NodeClaims to create, the names of the NodeClaims to delete, and the
-    seconds until the next reconciliations.
+    NodeClaims, the number and the requirements of the NodeClaims to create, the names of the
+    NodeClaims to delete, and the seconds until the provisioning and the deprovisioning controller
+    reconcile the pool again.
     """
     scene = Scene(case)
     found: Json = {}

@@ -23,7 +23,10 @@ DECISIONS: Final[Mapping[str, Callable[[Json], Json]]] = {
 
 
 def decide_karpenter(case: Json) -> Json:
-    """Return Fairlead's decision about a case of Karpenter, in the form of the recordings."""
+    """Return Fairlead's decision about a case of Karpenter, in the form of the recordings.
+
+    Raises ValueError or KeyError if the case is malformed.
+    """
     return DECISIONS[case["kind"]](case)
 
 
@@ -33,5 +36,5 @@ def is_karpenter_case(case: Json) -> bool:
 
 
 def compare_karpenter(line: Json) -> Mismatch | None:
-    """Return the first mismatch between Fairlead's decision and the recorded decision, or None."""
+    """Replay the case of `line`; return the first mismatch, or None if the decisions agree."""
     return compare_line(line, decide_karpenter(line["case"]))

@@ -22,7 +22,12 @@ _PREFIXES_MAX = 12
 
 
 def decide_disruption(case: Json) -> Json:
-    """Return the reasons that block each node, the result of each method, and the loop's result."""
+    """Return Fairlead's decisions about a case of the disruption controller.
+
+    The result contains, for each node that is no candidate, the reason by class (`blocked`), the
+    result of each disruption method without validation (`methods`), and the result of a loop over
+    all methods (`reconcile`).
+    """
     methods = {}
     blocked: Json = {}
     scene = Scene(case)
@@ -36,7 +41,7 @@ def decide_disruption(case: Json) -> Json:
 
 
 def _shown_method(scene: Scene, method: DisruptionMethod) -> Json:
-    """Return the result of one disruption method, without validation."""
+    """Return what the disruption method would do, without validation."""
     context, now = scene.loop.context, scene.now
     context.notes.clear()
     everything = context.candidates.all(method.disruption_class, now)[0]

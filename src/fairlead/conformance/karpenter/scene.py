@@ -1,4 +1,4 @@
-"""Scene: the cluster of a case with Karpenter's controllers, which a caller runs step by step."""
+"""Scene: the cluster of a case, and Karpenter's controllers, which the caller runs step by step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.engine.core.instant import Instant, seconds, to_seconds
 
 
 class Scene:
-    """Cluster, provisioner, disruption loop and queue of one case."""
+    """The cluster, provisioner, disruption loop and disruption queue of one case, at `now`."""
 
     def __init__(self, case: Json) -> None:
         """Build the cluster of `case` at the start time of the case."""
@@ -44,7 +44,8 @@ class Scene:
     def shown_loop(self) -> Json:
         """Run one disruption loop; return its commands and its effects in the recorded form.
 
-        The changes in the case's `during` are applied during the first wait of the loop.
+        The loop waits before it validates a command. The changes in the case's `during` are applied
+        during the first wait, each `at` seconds after its start. `now` advances by all waits.
         """
         started: list[DisruptionCommand] = []
 
@@ -98,7 +99,10 @@ class Scene:
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """Apply `change` to the cluster; the field `op` of `change` is the kind of change."""
+        """Apply `change` to the cluster; its field `op` is the kind of change.
+
+        The deletion of an object that does not exist has no effect.
+        """
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

@@ -21,7 +21,7 @@ ANY_NUMBER: Final = "<random number>"
 
 
 def shown_text(text: str) -> str:
-    """Return a text in which a placeholder replaces the names of new nodes."""
+    """Return `text` with `<new-node>` instead of the placeholder names of new nodes."""
     return _PLACEHOLDER.sub("<new-node>", text)
 
 
@@ -58,15 +58,16 @@ def shown_claim(request: NodeClaimRequest) -> Json:
 
 
 def shown_duration(text: str) -> str:
-    """Return the duration `text` in Go's notation; NEVER if `text` is `Never`."""
+    """Return the duration `text` in Go's notation; `Never` stays as it is."""
     duration = duration_or_never(text)
     return NEVER if duration is None else format_duration(duration)
 
 
 def shown_launch(request: NodeClaimRequest) -> Json | None:
-    """Return the offering that the provider launches, and the available offerings of equal price.
+    """Return the offering that the provider launches.
 
-    Returns None if no offering is available.
+    `ties` in the result lists the other available offerings with the same price. Returns None if no
+    offering is available.
     """
     chosen = request.launch()
     if chosen is None:

@@ -1,4 +1,4 @@
-"""Formats disruption commands, real and hypothetical, as the recordings do."""
+"""Disruption commands, and candidates for them, as the recordings print them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionC
 
 
 def shown_command(command: DisruptionCommand) -> Json:
-    """Return `command` in the format of the recordings."""
+    """Return `command` in the form of the recordings."""
     found: Json = {
         "candidates": sorted(one.name for one in command.candidates),
         "decision": command.decision,
@@ -21,9 +21,9 @@ def shown_command(command: DisruptionCommand) -> Json:
 
 
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
-    """Return a hypothetical disruption command in the form of the recordings.
+    """Return a command that a disruption method considers, in the form of the recordings.
 
-    If there is no command, `outcome` is None or a text with the reason.
+    `outcome` is the command; if there is none, it is the reason or None.
     """
     if outcome is None:
         return {"decision": "no-op"}

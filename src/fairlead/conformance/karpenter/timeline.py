@@ -1,6 +1,8 @@
 """Replays a recorded timeline: controllers, provider and kubelets step by step.
 
-This module simulates the provider and the kubelets, as the recorder did.
+Each step advances the clock, changes objects, and runs actions. Some actions run one pass of a
+controller. The others (`launch`, `register`, `initialize`, `bind`, `terminate`) simulate the
+provider and the kubelets, as the recorder did.
 """
 
 from __future__ import annotations
@@ -66,7 +68,11 @@ def decide_timeline(case: Json) -> Json:
 
 
 class _Timeline(Scene):
-    """A scene in which NodeClaims become nodes."""
+    """A scene in which NodeClaims become nodes and pods are bound.
+
+    `_requests` maps each NodeClaim that the timeline created to its request. `_targets` maps the
+    pods of the latest provisioning pass to the names of their nodes or NodeClaims.
+    """
 
     def __init__(self, case: Json) -> None:
         super().__init__({**case, "during": None})
@@ -91,7 +97,8 @@ class _Timeline(Scene):
     def step(self, step: Json) -> Json:
         """Advance the clock, apply the changes of `step`, and run its actions.
 
-        Returns the result of each action by name, the last error of a change, and the time.
+        Returns the result of each action by name, the last error of a change (`opError`), and the
+        seconds since the start of the timeline (`t`).
         """
         self.now += seconds(step.get("advanceSeconds", 0))
         found: Json = {}
@@ -144,7 +151,7 @@ class _Timeline(Scene):
         return {"created": created, "errors": errors, "existing": existing}
 
     def _create(self, request: NodeClaimRequest) -> str:
-        """Create a NodeClaim and return its name; it is launched later."""
+        """Create a NodeClaim and return its name; the action `launch` launches the NodeClaim."""
         self._created += 1
         name = f"{request.pool.name}-new{self._created}"
         self._requests[name] = request
@@ -391,7 +398,7 @@ class _Timeline(Scene):
         super().change(change)
 
     def _missing(self, change: Json) -> str:
-        """Return the API server's error for the deletion of an absent pod, otherwise ""."""
+        """Return the API server's error if `change` deletes an absent pod, otherwise ""."""
         if change["op"] != "delete" or change["kind"] != "Pod":
             return ""
         name = change["name"]
@@ -436,7 +443,7 @@ def replace_types(
 ) -> NodeClaimRequest:
     """Return a copy of `request` with the instance types `types` and the requirements `stored`.
 
-    `types` contain the current offerings. The copy has no annotations.
+    The instance types in `types` have the current offerings. The copy has no annotations.
     """
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN
