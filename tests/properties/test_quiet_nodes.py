@@ -13,9 +13,10 @@ from fairlead.api.lease import RENEWED_EVERY
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.conformance.nodelifecycle.node_timeline import lifecycle_config, replay
-from fairlead.conformance.nodelifecycle.node_world import EPOCH, START_MS, instant
+from fairlead.conformance.nodelifecycle.node_world import START_MS, instant
 from fairlead.conformance.nodelifecycle.objects import lease_object
 from fairlead.conformance.nodelifecycle.scenario import LEASE, NodeScenario
+from fairlead.conformance.nodelifecycle.write_log import EPOCH
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import NodeTainted, PodEvicted, SilentReporter, ZoneAssessed
 from fairlead.engine.core.tie_break import TieBreak

@@ -1,10 +1,10 @@
 """Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
-Three things are compared: all writes of the controllers, the states of the zones after each monitor
-pass, and the nodes and pods at the end. Writes are compared to the millisecond, as a multiset per
-instant. By default, upstream's defects are reproduced. If Fairlead's defaults are compared instead,
-a mismatch that the defects explain is a remark. Entries that were not in every recorded run are
-optional. Zone states that are random upstream are not compared.
+Three things are compared: all writes of the controllers, the changes of zone states, and the nodes
+and pods at the end. Writes are compared to the millisecond, as a multiset per millisecond. Writes
+that were not in every recorded run are optional. Zone states that are random upstream are not
+compared. By default, upstream's defects are reproduced. If Fairlead's defaults are compared
+instead, a mismatch that the defects explain is a remark.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.conformance.comparison import ABSENT, Mismatch, Remark, first_mismatch
-from fairlead.conformance.nodelifecycle.node_world import EPOCH, NodeWorld, to_ms
+from fairlead.conformance.nodelifecycle.node_world import NodeWorld, to_ms
 from fairlead.conformance.nodelifecycle.scenario import begin_scenario
+from fairlead.conformance.nodelifecycle.write_log import EPOCH
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import Instant
@@ -36,12 +37,12 @@ from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 from fairlead.engine.nodelifecycle.zones.zone_state import KEY_SEPARATOR
 from fairlead.engine.state.cluster import Cluster
 
-# The members of a line that describe the recording, not the controllers.
+# The members of a write that describe the recording, not the controllers.
 _REMARKS: Final = ("unstable",)
 
 
 class _ZoneStates(Struct):
-    """Logs the changes of zone states."""
+    """Logs the changes of zone states in `entries`."""
 
     lifecycle: NodeLifecycle
     entries: list[Json] = field(default_factory=list)
@@ -57,7 +58,7 @@ class _ZoneStates(Struct):
 
 
 class _Observed(Struct, frozen=True):
-    """An engine that logs the zone states after each deadline."""
+    """An engine that logs the changes of zone states after each deadline."""
 
     engine: Engine
     states: _ZoneStates
@@ -77,7 +78,8 @@ class _Observed(Struct, frozen=True):
 def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
     """Replay `scenario`; return `{"writes": …, "zone_states": …, "final": …}`.
 
-    `defects` is a value of DefectPolicy: whether upstream's defects are reproduced or corrected.
+    `defects` is a value of DefectPolicy, which says whether upstream's defects are reproduced or
+    corrected.
     """
     config = lifecycle_config(scenario["config"], DefectPolicy(defects))
     return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
@@ -92,7 +94,8 @@ def replay(
 ) -> Json:
     """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
-    `begin` creates the objects. `reporter` receives reports of evictions.
+    `config` configures the other controllers. `begin` creates the objects and schedules the script.
+    `reporter` receives the reports of the other controllers; None means that nothing receives them.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]
@@ -110,7 +113,7 @@ def replay(
 
 
 def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
-    """Return the controllers' configuration of a scenario."""
+    """Return the controllers' configuration; `form` is the `config` of a scenario."""
     return NodeLifecycleConfig(
         node_monitor_period=form["node_monitor_period_ms"] * NANOSECONDS_PER_MILLISECOND,
         node_startup_grace_period=form["node_startup_grace_ms"] * NANOSECONDS_PER_MILLISECOND,
@@ -181,8 +184,8 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch between a recording and a replay with Fairlead's defaults.
 
-    If the only cause of the mismatch is that Fairlead's defaults correct defects of upstream,
-    return a remark instead. Returns None if there is no mismatch.
+    `case` is the line of the case file. If a replay with upstream's defects agrees with the
+    recording, return a remark instead. Returns None if there is no mismatch.
     """
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))

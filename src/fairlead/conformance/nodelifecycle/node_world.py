@@ -11,12 +11,12 @@ from collections import deque
 from collections.abc import Callable
 
 from fairlead.api.codec import decode
-from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
-from fairlead.conformance.nodelifecycle.write_log import NodeWriteLog
+from fairlead.conformance.nodelifecycle.write_log import EPOCH, NodeWriteLog
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
@@ -26,17 +26,16 @@ from fairlead.worlds.perform import perform
 
 Act = Callable[[Instant], None]
 
-EPOCH = parse_timestamp("2030-01-01T00:00:00Z")
 START_MS = -50  # The time when the controllers receive the initial objects.
 
 
 def instant(t_ms: int) -> Instant:
-    """Return the instant of the recorder's time `t_ms`, in ms since the start of the timeline."""
+    """Return the instant of the recorder's time `t_ms`, in ms since the first monitor pass."""
     return EPOCH + t_ms * NANOSECONDS_PER_MILLISECOND
 
 
 def to_ms(now: Instant) -> int:
-    """Return `now` as the recorder's time: ms since the start of the timeline, rounded down."""
+    """Return `now` as the recorder's time: ms since the first monitor pass, rounded down."""
     return (now - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 
@@ -53,7 +52,10 @@ class _NoIds(IdSource):
 
 
 class NodeWorld:
-    """The scripted cluster; `run` advances it, and `log` records the writes of the controllers."""
+    """The scripted cluster; `run` advances it, and `log` contains the writes of the controllers.
+
+    Call `begin` after the initial objects are created, and then `run`.
+    """
 
     def __init__(self, engine: CommandSource) -> None:
         """Start without objects."""

@@ -35,16 +35,16 @@ def node_object(form: Json) -> Json:
 
 
 def lease_object(node: str, renewed: Instant) -> Json:
-    """Return the Lease of a node."""
+    """Return the Lease of the node called `node`, renewed at `renewed`."""
     meta = {"namespace": NODE_LEASES, "name": node, "uid": f"uid-lease-{node}"}
     spec = {"renewTime": format_micro_time(renewed)}
     return _object("coordination.k8s.io/v1", "Lease", meta) | {"spec": spec}
 
 
 def pod_object(form: Json, grace_s: int) -> Json:
-    """Return the Pod that the recorded `form` describes.
+    """Return the Pod that the recorded `form` describes, with the grace period `grace_s` (seconds).
 
-    If `form` contains the pod's readiness, the Pod has the conditions of a scheduled pod.
+    If `form` states the pod's readiness, the Pod has the conditions PodScheduled and Ready.
     """
     created = _stamp(form["created_ms"])
     meta = {
@@ -66,9 +66,9 @@ def pod_object(form: Json, grace_s: int) -> Json:
 
 
 def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
-    """Return the condition `wanted` with the times that a kubelet sets.
+    """Return the condition `wanted` with the times that a kubelet sets at `now`.
 
-    `before` is the node's present condition of this type, or {}.
+    `before` is the node's present condition of this type, or {} if the node has none.
     """
     stamp = format_timestamp(now)
     changed = before.get("status") != wanted["status"]

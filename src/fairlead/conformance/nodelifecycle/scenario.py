@@ -1,7 +1,8 @@
 """The scenario of a recorded node timeline: objects, script, and scripted kubelets.
 
-A running kubelet renews its lease and posts its status periodically; its periods start at t = 0.
-Posting a status writes the kubelet's conditions and nothing else.
+A running kubelet renews its lease and posts its status periodically, each at its recorded phase
+plus multiples of its recorded period. A kubelet that posts its status writes its conditions and
+nothing else.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ from fairlead.worlds.perform import perform
 _FOUND = find_kind("lease")
 assert _FOUND is not None
 LEASE: Final[Kind] = _FOUND
-NOT_THE_KUBELETS: Final = "NetworkUnavailable"
+NOT_THE_KUBELETS: Final = "NetworkUnavailable"  # The kubelet does not post this condition.
 
 
 class _Kubelet(Struct):
-    """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet."""
+    """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet.
+
+    `form` contains its periods and phases, and `wants` the conditions that it posts, by type.
+    """
 
     form: Json
     wants: dict[str, Json]
@@ -44,15 +48,12 @@ class _Kubelet(Struct):
 
 
 def begin_scenario(world: NodeWorld, form: Json) -> None:
-    """Create the scenario's objects in `world` and schedule its script."""
+    """Create the objects of the scenario `form`, and schedule its script and its kubelets."""
     NodeScenario(world, form).begin()
 
 
 class NodeScenario(Struct):
-    """Creates the scenario's objects in `world`, and schedules its actions.
-
-    The times of actions are milliseconds from the start of the recording.
-    """
+    """Creates the scenario's objects in `world`, and schedules its script and its kubelets."""
 
     world: NodeWorld
     form: Json
@@ -135,7 +136,7 @@ class NodeScenario(Struct):
     # --- the script ----------------------------------------------------------------------------
 
     def _do(self, line: Json, now: Instant) -> None:
-        """Execute one line of the script."""
+        """Execute one line of the script. Raises ValueError if its operation is unknown."""
         operation = getattr(self, f"_op_{line['op']}", None)
         if operation is None:
             raise ValueError(f"unknown op {line['op']!r}")

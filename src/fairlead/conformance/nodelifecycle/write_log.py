@@ -1,7 +1,7 @@
 """Logs the writes of controllers to nodes and pods, in the format of recorded node timelines.
 
-Each changed taint, condition or label of an object is one entry; deletions and events are separate
-entries. Equal events and deletions at the same instant are logged once.
+Each changed taint, condition, label or phase of an object is one entry; deletions and events are
+separate entries. Equal events and deletions in the same millisecond are logged once.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
 from fairlead.engine.core.instant import Instant
 
-EPOCH: Final = parse_timestamp("2030-01-01T00:00:00Z")
+EPOCH: Final = parse_timestamp("2030-01-01T00:00:00Z")  # The time of the first monitor pass.
 
 
 def stamp_ms(text: str) -> int:
-    """Return an API timestamp in milliseconds after the recorder's start."""
+    """Return the API timestamp `text` in ms since the first monitor pass."""
     return (parse_timestamp(text) - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 
@@ -36,7 +36,7 @@ class NodeWriteLog:
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
         """Attribute all changes until the call of `end` to the controller `by`.
 
-        Log `command` itself if it records an event or deletes a pod.
+        Log `command` itself if it records an event or deletes a pod that exists in `store`.
         """
         self._context = {"t_ms": (now - EPOCH) // NANOSECONDS_PER_MILLISECOND, "by": by}
         match command:
@@ -52,7 +52,7 @@ class NodeWriteLog:
         self._context = None
 
     def see(self, change: StoredChange) -> None:
-        """Log what changed in a node or a pod, if a controller changed it."""
+        """Log what `change` modifies in a node or a pod, if a controller caused the change."""
         if self._context is None or change.type is not ChangeType.MODIFIED:
             return
         before = change.previous or {}
