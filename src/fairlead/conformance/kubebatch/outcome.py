@@ -1,4 +1,4 @@
-"""Formats the outcome of a Fairlead session as the recordings of kube-batch do."""
+"""Runs a session of Fairlead and returns its outcome in the form of the recordings."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 
+# The steps about tasks that the recorded trace contains.
 _TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
 _MILLI: Final = 1000
 # Decimal places in the recordings: bytes of memory have none, milli-units of the others have three.
@@ -177,9 +178,9 @@ def _pod_conditions(commands: list[Command]) -> Json:
 
 
 def replay(scenario: Json, defects: BatchDefects, seed: int = 0) -> Json:
-    """Run a session of Fairlead; return its outcome and trace in the format of the recordings.
+    """Run a session of Fairlead; return its outcome and trace in the form of the recordings.
 
-    Upstream's defects in `defects` are reproduced, and `seed` decides ties.
+    The defects of kube-batch in `defects` are reproduced, and `seed` decides ties.
     """
     cluster = Cluster()
     composition = compose(configuration(scenario, defects), cluster)
@@ -209,9 +210,10 @@ def _load(cluster: Cluster, composition: Composition, scenario: Json) -> None:
 
 
 def project(outcome: Json, job_of: Mapping[str, str]) -> Json:
-    """Return the parts of an outcome that are compared one by one, such as `boundPerJob`.
+    """Return the projections of an outcome, such as `boundPerJob`, by name.
 
-    `job_of` maps each task to its job.
+    Projections are parts that are compared one by one. `job_of` maps the key of each task to the
+    key of its job.
     """
     evicted = [one["task"] for one in outcome["evictions"]]
     return {

@@ -1,9 +1,11 @@
 """Replays recorded sessions of kube-batch.
 
-A case is one session: open, the actions of its configuration, close. It was recorded many times
-with different random seeds and object orders. If all runs agree, the whole outcome is compared.
-Otherwise projections of the outcome are compared. A projection that is equal in all runs must
-match. Any other projection must have one of its recorded values.
+A case is one session: open, the actions of its configuration, close. The session was recorded many
+times with different random seeds and object orders. If all runs agree, the whole outcome is
+compared. Otherwise projections of the outcome are compared. A projection is a part of an outcome,
+such as the number of bound pods of each job. A projection that is equal in all runs must match. Any
+other projection must have one of its recorded values, unless the list of its values may be
+truncated.
 
 With kube-batch's defects, every case must agree. With Fairlead's defaults, the cases that depend on
 no corrected defect must agree. The other cases are listed with the recorded value, the value of a
@@ -21,10 +23,12 @@ from fairlead.conformance.kubebatch.outcome import project, replay
 from fairlead.conformance.kubebatch.scenario import jobs_of_tasks
 from fairlead.engine.batch.defect import FIXED, KEPT, UPSTREAM
 
-# The recorder keeps at most this many values of a projection. If a list is full, a value that is
-# missing from it may have been truncated.
+# The recorder keeps at most this many values of a projection. If a list is full, the recorder may
+# have seen a value that the list does not contain.
 _VALUES_MAX: Final = 16
+# Members of an outcome that describe the recording.
 _TRANSCRIPT: Final = ("count", "panic")
+# Defects of kube-batch that Fairlead's defaults do not correct.
 _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
@@ -69,9 +73,9 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 
     Only projections are compared: a corrected defect may change other parts of the outcome, such as
     resources that are held without being used, even in cases that do not depend on the defect.
-    Returns None if the projections agree. If a case depends on a corrected defect, return a remark
-    instead: a case depends on a defect if the correction of the defect in kube-batch changed a
-    projection.
+    Returns None if the projections agree. A case depends on a defect if the correction of the
+    defect in kube-batch changed a projection. If a case depends on a corrected defect, a remark is
+    returned, even if the projections agree.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]
@@ -83,8 +87,8 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
     """Return a text about a case that depends on the defects `corrected` of kube-batch.
 
-    It tells how Fairlead's result differs from the recording, and what a kube-batch without one of
-    these defects would do.
+    The text states how Fairlead's result differs from the recording, and what a kube-batch without
+    one of these defects does.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))
