@@ -1,7 +1,7 @@
 """Replays recorded timelines: the scheduler over time in a scripted cluster.
 
 All scheduling attempts are compared in order, to the millisecond. All writes are compared as a
-multiset per instant.
+multiset per millisecond.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FAILED_FIELDS: Final = ("plugins", "nominating", "message")
 
 
 class _Attempts:
-    """A reporter that lists attempts in the format of the recordings."""
+    """A reporter that lists scheduling attempts in `entries`, in the form of the recordings."""
 
     def __init__(self) -> None:
         self.entries: list[Json] = []
@@ -107,7 +107,7 @@ def decide_timeline(scenario: Json) -> Json:
 
 
 def scheduler_config(config: Json) -> SchedulerConfig:
-    """Return the scheduler configuration of a scenario."""
+    """Return the scheduler configuration; `config` is the `config` of a scenario."""
     gates = config.get("gates", {})
     backoff = BackoffConfig(
         initial=seconds(config.get("pod_initial_backoff_s", 1)),
@@ -123,7 +123,7 @@ def scheduler_config(config: Json) -> SchedulerConfig:
 
 
 def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
-    """Return the writes grouped by instant, and sorted within each instant."""
+    """Return the writes by the millisecond in `t_ms`, sorted within each millisecond."""
     grouped: dict[str, list[Json]] = {}
     for write in writes:
         ordered = {name: write[name] for name in sorted(write)}
@@ -134,12 +134,16 @@ def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch in the fields that are compared; None if there is none."""
+    """Return the first mismatch between a recorded expectation and a decision.
+
+    `found` is the result of `decide_timeline`. Only the parts that `comparable` returns are
+    compared. Returns None if there is no mismatch.
+    """
     return first_mismatch(comparable(expect), found)
 
 
 def comparable(expect: Json) -> Json:
-    """Return the part of a recorded expectation that is compared."""
+    """Return the attempts and the writes of a recorded expectation, in the form of a decision."""
     return {
         "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
         "writes": by_instant(expect["writes"]),

@@ -2,8 +2,8 @@
 
 The scheduler's requests follow the store's rules, after a latency that depends on the kind of
 request. The script and the kubelets write directly, as in the recorder. A pod that is created on a
-node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod is removed after its
-grace period plus `kubelet_stop_ms`.
+node runs immediately. A bound pod runs after `kubelet_start_ms`. A deleted pod that is bound is
+removed after its grace period plus `kubelet_stop_ms`, unless the scenario sets another time.
 
 All consequences of an event, including scheduling cycles, are complete before the next event at the
 same instant. Requests are performed before the script. Timers of the scheduler, such as the end of
@@ -54,6 +54,7 @@ from fairlead.worlds.perform import Outcome, perform
 
 Act = Callable[[Instant], None]
 
+# The zero of the recorder's time. The scheduler starts earlier, at the `start_ms` of the scenario.
 EPOCH: Final[Instant] = parse_timestamp("2030-01-01T00:00:00Z")
 _GRACE_DEFAULT_S: Final = 30
 _CODES: Final = {
@@ -71,17 +72,17 @@ _CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conf
 
 
 def instant(t_ms: float) -> Instant:
-    """Return the instant of the recorder's time `t_ms`, in ms since the start of the timeline."""
+    """Return the instant of the recorder's time `t_ms`, in ms after EPOCH."""
     return EPOCH + round(t_ms * NANOSECONDS_PER_MILLISECOND)
 
 
 def to_ms(now: Instant) -> int:
-    """Return `now` as the recorder's time: ms since the start of the timeline, rounded down."""
+    """Return `now` as the recorder's time: ms after EPOCH, rounded down."""
     return (now - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 
 class _NumberedIds(IdSource):
-    """Numbered uids like those of the recorder."""
+    """An id source with numbered uids like those of the recorder."""
 
     def __init__(self) -> None:
         self._created = 0
@@ -130,12 +131,12 @@ class _WholeMilliseconds(Struct):
 
 
 class TimelineWorld:
-    """The scripted cluster; its `writes` are in the format of the recordings.
+    """The scripted cluster; its `writes` are in the form of the recordings.
 
     Call `operate` for the initial objects, then `begin`, then `run`. `config` contains the start
-    and the latencies of kubelets and requests. `terminate_ms` contains the time that some pods take
-    to end. `noop_ops` are the operations of the script that changed nothing, because their object
-    did not exist or already existed.
+    and the latencies of kubelets and requests. `terminate_ms` contains, for some pods, the time in
+    ms from the deletion to the removal, by pod key. `noop_ops` are the operations that changed
+    nothing, because their object did not exist or already existed.
     """
 
     def __init__(self, config: Json, terminate_ms: Json, engine: CommandSource) -> None:
@@ -177,9 +178,9 @@ class TimelineWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Apply a request, immediately or after its latency; `poll` returns its outcome.
+        """Apply a request of the scheduler now, or schedule it after its latency; return None.
 
-        Returns None.
+        `poll` returns the outcome of the request.
         """
         command = issued.command
         if isinstance(command, RecordEvent):
@@ -205,7 +206,7 @@ class TimelineWorld:
     def next_event(self) -> Instant | None:
         """Return the time at which the next request or script line is due.
 
-        Returns None if nothing is due.
+        Returns None if there is none.
         """
         if self._due:
             return self._driver.now
@@ -306,11 +307,12 @@ class TimelineWorld:
     def _delete_pod(
         self, pod: Json, grace_s: int | None, terminate_ms: int | None, now: Instant
     ) -> None:
-        """Delete `pod` gracefully; its kubelet removes it later.
+        """Delete `pod`; its kubelet removes it later, if the store does not remove it now.
 
-        The kubelet removes the pod after `terminate_ms`, or, if this is None, after the time that
-        the recording or the grace period determines. A second call has no effect, unless `grace_s`
-        is 0.
+        The store removes it now if it is not bound or has finished, or if `grace_s` is 0. Otherwise
+        the kubelet removes it after `terminate_ms`; if this is None, after the time that the
+        scenario's `terminate_ms` sets for the pod; if there is none, after the grace period plus
+        `kubelet_stop_ms`. A second call has no effect, unless `grace_s` is 0.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:
@@ -351,7 +353,8 @@ class TimelineWorld:
     def operate(self, operation: Json, now: Instant = EPOCH) -> None:
         """Perform one operation from the list `initial` or `script` of a recorded timeline.
 
-        Raises ValueError if the operation is unknown.
+        An operation that changes nothing is added to `noop_ops`. Raises ValueError if the operation
+        is unknown.
         """
         match operation["op"]:
             case "create":

@@ -1,4 +1,4 @@
-"""Writes: a log of the changes in the scripted cluster, in the format of the recordings."""
+"""Writes: a log of the changes in the scripted cluster, in the form of the recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CUT: Final = " ..."
 
 
 class Writes(Struct):
-    """A log of changes; `entries` are in chronological order. Times are in ms since the start."""
+    """A log of changes; `entries` are in chronological order. Times are the recorder's, in ms."""
 
     entries: list[Json] = field(default_factory=list)
 
@@ -63,7 +63,11 @@ class Writes(Struct):
         self._add(t_ms, "event", **fields)
 
     def pod_changed(self, t_ms: int, before: Json | None, after: Json) -> None:
-        """Log the nominations and conditions that changed between `before` and `after`."""
+        """Log what changed between `before` and `after`: the nomination and two conditions.
+
+        The conditions are PodScheduled and DisruptionTarget. Nothing is logged for a new pod, for
+        which `before` is None.
+        """
         if before is None:
             return
         meta = after["metadata"]
@@ -87,7 +91,10 @@ def _conditions(pod: Json) -> dict[str, tuple[str, str, str]]:
 
 
 def cut(note: str) -> str:
-    """Return an event note cut to at most 1,024 characters (schedule_one.go: truncateMessage)."""
+    """Return an event note cut to at most 1,024 characters.
+
+    upstream: pkg/scheduler/schedule_one.go:truncateMessage
+    """
     if len(note) <= _NOTE_MAX:
         return note
     return note[: _NOTE_MAX - len(_CUT)] + _CUT
