@@ -1,1 +1,1 @@
-"""Replays decisions of kube-scheduler about single pods, sequences of pods, and volumes."""
+"""Replays decisions of kube-scheduler: about a pod, a sequence of pods, or a pod with volumes."""

@@ -1,7 +1,7 @@
 """Replays recorded decisions of kube-scheduler about one pod in one cluster.
 
-A case file contains JSON lines `{"case": input, "expect": decision}`. Every fact in the file is
-compared. For a random choice, the file contains the set of possible choices.
+A case file contains JSON lines `{"case": input, "expect": decision}`. All of `expect` is compared.
+For a random choice, `expect` contains the set of possible choices.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def build(
     more_kinds: Mapping[str, type[ApiObject]] | None = None,
     profile: Profile = DEFAULT_PROFILE,
 ) -> BuiltProfile:
-    """Return `profile` over the cluster of `case`.
+    """Return `profile`, built for the cluster of `case`.
 
-    `more_kinds` are additional kinds of objects to read, by field of the case.
+    `more_kinds` are additional kinds of objects to read, by the name of their list in the case.
     """
     cluster, nominator = Cluster(), Nominator()
     objects = [
@@ -88,7 +88,7 @@ def decide(case: Json) -> Json:
 
 
 def as_expected(found: Evaluation) -> Json:
-    """Return an evaluation in the format of the case files."""
+    """Return the evaluation `found` in the form of the recorded `expect`."""
     if found.gated is not None:
         return {"preEnqueue": _status(found.gated)}
     if not found.verdicts:

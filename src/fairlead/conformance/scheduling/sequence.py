@@ -2,8 +2,8 @@
 
 Where the scheduler would choose a node at random, the trace uses the first node by name, so every
 step has one result. As in the recording, a pod runs as soon as it is bound, and an unschedulable
-pod is deleted. Victims are deleted immediately, and the preemptor is retried in the same step. The
-statuses of disruption budgets do not change.
+pod is deleted. Victims are deleted immediately, and the pod that preempted them is retried in the
+same step. The statuses of disruption budgets do not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _EPOCH = parse_timestamp("2026-01-01T00:00:00Z")
 
 
 def decide_sequence(case: Json) -> Json:
-    """Return Fairlead's decisions about all steps of `case`, in the form of `expect`."""
+    """Return Fairlead's decisions about all steps of `case`, in the form of `expect`.
+
+    Raises ValueError if an operation is unknown.
+    """
     trace = _Trace(build(case))
     steps = [trace.step(number, step) for number, step in enumerate(case["steps"])]
     return {"steps": steps, "final": trace.final()}
@@ -37,7 +40,7 @@ class _Trace:
         self._cluster = built.framework.cluster
 
     def step(self, number: int, step: Json) -> Json:
-        """Perform one step of the trace and return its result."""
+        """Perform `step`, number `number` of the trace counted from 0, and return its result."""
         match step["op"]:
             case "schedule":
                 pod = step["pod"]
@@ -101,7 +104,7 @@ class _Trace:
         self._cluster.apply(ObjectChanged(decode_as(Pod, without_nulls(bound))))
 
     def final(self) -> Json:
-        """Return the pods on each node at the end."""
+        """Return the keys of the pods on each node, by node name."""
         nodes = self._cluster.table.nodes()
         return {node.name: sorted(pod.key for pod in node.pods.values()) for node in nodes}
 

@@ -1,8 +1,8 @@
 """Replays recorded decisions of kube-scheduler about pods with volumes.
 
-Cases have the form of the cases in module `pod`, with additional storage objects. The
-expectation also lists, for some feasible nodes, the claims that would be bound, with their volumes,
-and the claims that would be provisioned.
+Cases have the form of the cases in module `pod`, with additional storage objects. `expect` also
+lists, for each feasible node, the claims that would be bound, with their volumes, and the claims
+for which volumes would be provisioned. Nodes without such claims are left out.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(built: BuiltProfile, pod: PodInfo, found: Evaluation) -> Json:
-    """Return the bindings and provisionings on each feasible node that needs any."""
+    """Return the claims to bind and to provision on each feasible node that has any."""
     plugin = built.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()
