@@ -1,9 +1,10 @@
 """Writes the pages of docs/from-the-documents from claims/*.yaml: python tools/claims_pages.py.
 
-Each document describes an older version of Kubernetes, and claims/ contains its claims. Every
-example is run in this process, with the version of its document and with 1.36. The pages show the
-lines of the output that prove each claim. tests/test_from_the_documents.py runs the examples, too,
-checks every claim, and checks that the pages are up to date.
+Each document describes an older version of Kubernetes. claims/ contains its claims, and examples
+that prove them. Every example is run in this process with the document's version of Kubernetes, or
+with the version that the example states. If a claim differs in 1.36, its example is also run with
+1.36. The pages show the lines of the output that prove each claim. tests/test_from_the_documents.py
+runs the examples, too, checks every claim, and checks that the pages are up to date.
 
 A check is a text that one line of the output must contain; " … " in it matches any text:
 
@@ -55,8 +56,9 @@ _LOG_WIDTH_MAX: Final = 220
 class Check:
     """A condition on the output of an example: a line contains `parts` in this order.
 
-    `is_absent`: no line contains them. `follows`: the line comes after the line of the previous
-    check. `times`: the number of lines that contain them; None means at least one.
+    If `is_absent` is set, no line contains them. If `follows` is set, the line comes after the line
+    of the previous check. `times` is the number of lines that contain them; None means at least
+    one.
     """
 
     parts: tuple[str, ...]
@@ -73,7 +75,7 @@ class Check:
 class Claim:
     """A claim of a document.
 
-    The checks in `shows` hold in the document's version, and the checks in `today` hold in 1.36.
+    The checks in `shows` hold in the example's version, and the checks in `today` hold in 1.36.
     `instead` explains why the document is wrong about its own version, or what Fairlead does
     differently; "" if the claim holds. `differs` explains what 1.36 does differently, "" if
     nothing.
@@ -175,7 +177,7 @@ def _claim(form: dict[str, Any], number: str) -> Claim:
 
 
 def parse_check(text: str) -> Check:
-    """Return the check that `text`, from claims/*.yaml, describes."""
+    """Return the check that `text`, from claims/*.yaml, describes; see the module's docstring."""
     counted = _COUNTED.match(text)
     rest = text.removeprefix("not: ").removeprefix("then: ")
     rest = rest[counted.end() :] if counted else rest

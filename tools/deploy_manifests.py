@@ -2,9 +2,9 @@
 
     python tools/deploy_manifests.py
 
-The templates are template.yaml and monitoring.yaml.
-A placeholder such as ${image} is replaced by its default value in the manifests, and by a Helm
-value in the chart. The rules of the roles come from `fairlead.worlds.cluster.rbac`.
+The templates are template.yaml and monitoring.yaml. A placeholder such as ${image} is replaced by
+its default value in the manifests, and by a Helm value in the chart. The rules of the roles come
+from `fairlead.worlds.cluster.rbac`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from fairlead.worlds.cluster.rbac import cluster_rules, election_rules
 from fairlead.worlds.cluster.resource import SCHEDULER
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
-# (placeholder, default, name of the Helm value, Helm expression); "" if there is no Helm value.
+# (placeholder, default, name of the value in values.yaml, Helm expression). The name is "" if
+# values.yaml does not contain the value.
 VALUES = (
     ("image", f"fairlead:{__version__}", "image", "{{ .Values.image }}"),
     ("replicas", 2, "replicas", "{{ .Values.replicas }}"),

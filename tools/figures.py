@@ -3,8 +3,8 @@
     python tools/figures.py [FOLDER]
 
 Each figure shows a scenario of docs/explanation/scenarios. The figure has rows for each node, and
-for the pending pods. A bar in a row is a pod; the bar is pale while the pod terminates.
-tests/test_figures.py compares the files with the output of this tool.
+for the pending pods. A bar in a row is a pod; the bar of a preempted or evicted pod is pale while
+the pod terminates. tests/test_figures.py compares the files with the output of this tool.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ text{font:12px system-ui,sans-serif;fill:#1b1f24}.soft{fill:#59616b}.end{text-an
 class Stay:
     """A pod on `place` (a node, or PENDING) from `begin` to `end`.
 
-    The pod terminates from `leaves` on; None if it is neither preempted nor evicted.
+    A preempted or evicted pod terminates from `leaves` on; for another pod, `leaves` is None.
     """
 
     place: str
@@ -201,7 +201,7 @@ def _bar(stay: Stay, outcome: RunOutcome, y: int) -> str:
 
 
 def _colour(stay: Stay, outcome: RunOutcome) -> int:
-    """Return the number of the colour of the pod's workload."""
+    """Return the number of the colour for the pod's workload, below COLOURS."""
     pods = outcome.cluster_history.placements if outcome.cluster_history else ()
     names = sorted({_workload(one.pod.name) for one in pods})
     return names.index(_workload(stay.pod)) % COLOURS

@@ -1,10 +1,11 @@
 """The order in which Kubernetes' Go types declare their fields, which is their order in JSON.
 
 The published protobuf messages (see protobuf_table.py) list their fields in the order of
-declaration. `DECLARED` contains the order for types of other modules, which these messages do not
-include.
+declaration. `DECLARED` contains the order for types of apiextensions-apiserver, a module whose
+messages protobuf_table.py does not read.
 
-upstream: staging/src/k8s.io/api/<group>/<version>/types.go
+upstream: staging/src/k8s.io/api/<group>/<version>/types.go,
+staging/src/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go
 """
 
 from __future__ import annotations
@@ -59,7 +60,11 @@ apiextensions.v1.WebhookConversion clientConfig conversionReviewVersions
 
 
 def in_order(definition: str, fields: Iterable[str], messages: Messages) -> list[str]:
-    """Return `fields` in the order of the definition's Go type; unknown fields come last."""
+    """Return `fields` in the order of the definition's Go type.
+
+    `definition` is the full name of a definition. Fields that the Go type lacks come last, in
+    alphabetical order.
+    """
     known = {field.lower(): field for field in sorted(fields)}
     short = ".".join(definition.split(".")[-3:])
     meta = TYPE_META if {"metadata", *TYPE_META} <= set(fields) else ()

@@ -1,6 +1,7 @@
 """How Kubernetes' Go types encode empty fields, which the published schemas do not state.
 
-Fields are named `version.Type.field`. If a field is not a pointer and is marked "omitempty", its
+Fields are named `version.Type.field`, or `group.version.Type.field` if the types of several groups
+have the same name. If a field is not a pointer and is marked "omitempty", its
 zero value is omitted. A pointer is written if the client sent the field, even with an empty value.
 A struct that is not a pointer is written even if it is empty.
 
@@ -150,8 +151,6 @@ ISCSIPersistentVolumeSource initiatorName
 JobSpec completionMode podReplacementPolicy
 PodFailurePolicyOnExitCodesRequirement containerName
 ServiceSpec internalTrafficPolicy ipFamilyPolicy trafficDistribution
-LoadBalancerIngress ipMode
-PortStatus error
 StorageClass reclaimPolicy volumeBindingMode
 CSIDriverSpec fsGroupPolicy
 NetworkPolicyPort protocol

@@ -3,10 +3,10 @@
     python tools/mutation.py preemption --sample 150 --seed 1
 
 A mutant is a module with one change inside a function: another comparison, boolean operator or
-arithmetic operator, a negated condition, another constant, None instead of the returned value, a
-statement that is left out, `break` instead of `continue`, or the reverse. A mutant is killed if a
-test fails or does not end in time. `AREAS` lists the files that are changed, and the tests that
-run.
+arithmetic operator, a negated condition, another number or truth value, None instead of the
+returned value, a statement that is left out, `break` instead of `continue`, or the reverse. A
+mutant is killed if a test fails or does not end in time; a mutant whose function no test calls
+survives. `AREAS` lists the files that are changed, and the tests that run.
 
 First, the tests of the area run once, and a profile function records which test calls which
 function. For each mutant, the process forks. The child process replaces the code of the changed
@@ -129,9 +129,9 @@ ARITHMETIC: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.BitOr: ast.BitAnd,
     ast.BitAnd: ast.BitOr,
 }
-SECONDS_PER_TEST: Final = 3.0
-"""A mutant may take this many times the CPU time of its tests, plus SLACK seconds."""
-SLACK: Final = 20.0
+TIME_FACTOR: Final = 3.0
+"""A mutant may take this many times the CPU time of its tests, plus SLACK_S."""
+SLACK_S: Final = 20.0
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ def is_killed(mutant: Mutant, baseline: Baseline) -> bool:
     tests = baseline.tests_of(mutant)
     if not tests:
         return False
-    limit = SECONDS_PER_TEST * sum(baseline.seconds[name] for name in tests) + SLACK
+    limit = TIME_FACTOR * sum(baseline.seconds[name] for name in tests) + SLACK_S
     child = os.fork()
     if not child:
         os._exit(_status_of(mutant, tests, limit))

@@ -3,10 +3,11 @@
     python tools/schema_table.py _definitions.json 1.36 SOURCES src/fairlead/apiserver/schema/data
 
 The first argument is the file of definitions of one Kubernetes version, from the package
-kubernetes-validate (`vX.Y.0-local-strict/_definitions.json`). The third argument is a directory
-with the protobuf messages of that version (see protobuf_table.py), from which go_order.py derives
-the order of fields. The tool writes two files: `<version>.json.gz`, which the server needs for
-every write, and `<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
+kubernetes-validate (`vX.Y.0-local-strict/_definitions.json`), and the second is this version. The
+third argument is a directory with the protobuf messages of that version (see protobuf_table.py),
+from which go_order.py derives the order of fields. In the directory of the last argument, the tool
+writes two files: `<version>.json.gz`, which the server needs for every write, and
+`<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
 
 Types that a document in `schema/data/openapi` describes are left out.
 

@@ -6,8 +6,8 @@ DIRECTORY contains kube-apiserver and, optionally, kube-controller-manager of an
 searched for in DIRECTORY and on the PATH. All servers listen on the loopback address only, and all
 their files are removed at the end. COMMAND (default: the tests of tests/worlds that use a remote
 cluster) gets the path of the administrator's kubeconfig as KUBECONFIG and FAIRLEAD_TEST_KUBECONFIG.
-The tool exits with the exit status of COMMAND. The controller manager runs all of its controllers
-except node-lifecycle and taint-eviction, because the tests run Fairlead's own.
+The tool exits with the exit status of COMMAND. The controller manager runs the controllers that are
+on by default, except node-lifecycle and taint-eviction, because the tests run Fairlead's own.
 
 docs/production.md lists the tested versions and the results.
 """
@@ -83,7 +83,10 @@ def write_credentials(folder: Path, server: str) -> None:
 
 @contextmanager
 def running(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run `command` within the `with` block; its output goes to PROGRAM.log in `folder`."""
+    """Run `command` within the `with` block; its output goes to `folder`/PROGRAM.log.
+
+    PROGRAM is the file name of the program, such as etcd.
+    """
     log = folder / f"{Path(command[0]).name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)  # noqa: S603 - the user's
@@ -95,7 +98,7 @@ def running(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes
 
 
 def etcd(folder: Path, binaries: Path, port: int) -> list[str]:
-    """Return the command of etcd."""
+    """Return the command of etcd, which listens on `port`; exit if there is no etcd."""
     own = binaries / "etcd"
     found = str(own) if own.exists() else shutil.which("etcd")
     if found is None:
@@ -112,7 +115,7 @@ def etcd(folder: Path, binaries: Path, port: int) -> list[str]:
 
 
 def api_server(folder: Path, binaries: Path, store: int, port: int) -> list[str]:
-    """Return the command of kube-apiserver."""
+    """Return the command of kube-apiserver; `store` is the port of etcd, `port` its own port."""
     return [
         str(binaries / "kube-apiserver"),
         f"--etcd-servers=http://{LOOPBACK}:{store}",
@@ -178,7 +181,7 @@ def wait_for_accounts(url: str, folder: Path) -> None:
 
 
 def is_accepted(request: Request, folder: Path) -> bool:
-    """Send `request` as the administrator; return whether the API server accepted it."""
+    """Send `request` as the administrator; return whether the API server answers with success."""
     context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
     context.load_cert_chain(folder / "admin.crt", folder / "admin.key")
     try:

@@ -3,8 +3,8 @@
     python tools/structure.py            the table
     python tools/structure.py --list     the table, and every finding below it
 
-Only dependency cycles between the children of a package are an error (exit status 1), because the
-children in a cycle must be read together. The other figures are hints for reviews.
+Only a dependency cycle that contains a sub-package is an error (exit status 1), because the
+packages and modules in the cycle must be read together. The other figures are hints for reviews.
 """
 
 from __future__ import annotations
@@ -137,10 +137,11 @@ def ambiguous_names(modules: Mapping[str, Module]) -> list[str]:
 
 
 def package_cycles(modules: Mapping[str, Module]) -> list[str]:
-    """Return the dependency cycles among the children of a package that contain a sub-package.
+    """Return the dependency cycles among the children of each package.
 
-    If `a.d.e` imports `a.b.c`, the child `a.d` of `a` depends on the child `a.b`. The `__init__` of
-    a package is not a child, because it may import from all children.
+    A cycle of modules without a sub-package is left out; `module_cycles` finds it. If `a.d.e` imports
+    `a.b.c`, the child `a.d` of `a` depends on the child `a.b`. The `__init__` of a package is not a
+    child, because it may import from all children.
     """
     edges: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for module in modules.values():
@@ -207,14 +208,14 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table; return 1 if there is a dependency cycle between sub-packages, else 0."""
+    """Print the table; return 1 if a dependency cycle contains a sub-package, else 0."""
     modules = read_modules(SOURCE)
     lines = sum(module.lines for module in modules.values())
     imports = import_lines(modules)
     private, used_once = private_functions(modules)
     cycles = package_cycles(modules)
     findings = {
-        "cycles between sub-packages (must be 0)": cycles,
+        "cycles with sub-packages (must be 0)": cycles,
         "cycles between modules": module_cycles(modules),
         "class names with several meanings": ambiguous_names(modules),
         f"folders with more than {FOLDER_MAX} modules": large_folders(modules),
