@@ -139,9 +139,9 @@ def ambiguous_names(modules: Mapping[str, Module]) -> list[str]:
 def package_cycles(modules: Mapping[str, Module]) -> list[str]:
     """Return the dependency cycles among the children of each package.
 
-    A cycle of modules without a sub-package is left out; `module_cycles` finds it. If `a.d.e` imports
-    `a.b.c`, the child `a.d` of `a` depends on the child `a.b`. The `__init__` of a package is not a
-    child, because it may import from all children.
+    A cycle without a sub-package is left out; `module_cycles` finds it. If `a.d.e` imports `a.b.c`,
+    the child `a.d` of `a` depends on the child `a.b`. The `__init__` of a package is not a child,
+    because it may import from all children.
     """
     edges: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for module in modules.values():
