@@ -4,8 +4,8 @@
 
 Prints a table of the figures and their targets. All parts together take three minutes on two idle
 cores. `--only` measures only the named parts: reads, writes, watches, pods, rollout, idle or start.
-CPU times include all threads of the server, but not the clients. In measurements over HTTPS, the
-server has its own process, and all clients share another process, in most cases with 64
+CPU times include all threads of the server, but not the clients. In measurements over HTTP and
+HTTPS, the server has its own process, and all clients share another process, in most cases with 64
 connections. CPU times per request include the opening of these connections. A durable write is
 answered when it is on the disk, so the number of durable writes per second depends on the disk,
 too.
@@ -30,6 +30,7 @@ NODES: Final = 100  # with room for all pods that are posted
 WIDTH: Final = 150
 
 
+# A part writes its files to a directory; the number is that of --pods.
 Part = Callable[[Path, int], Iterator[Figure]]
 
 

@@ -3,9 +3,10 @@
     python benchmarks/cluster_run.py [--nodes 5000] [--pods 10000]
 
 This process runs the scheduler. The API server is a `fairlead up` in another process, and a third
-process creates pods of 2 KB. The figures are the user and system CPU time of this process until all
-pods are bound and all requests are answered. There are three measurements: all pods wait when the
-scheduler starts; the pods arrive while it runs, without Events; and the same with Events.
+process creates pods of 2 KB. The figures are the user and system CPU time of this process for each
+pod, until all pods are bound and all requests are answered, and the highest memory of this process
+so far. There are three measurements: all pods wait when the scheduler starts; the pods arrive while
+the scheduler runs, without Events; and the same with Events.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ SECONDS_MAX = 600
 
 @contextmanager
 def serving(nodes: int) -> Iterator[str]:
-    """Run a cluster without a scheduler; yield its kubeconfig."""
+    """Run a cluster without a scheduler; yield the path of its kubeconfig."""
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "kubeconfig")
         options = ["--nodes", str(nodes), "--zones", "3", "--without", WITHOUT]

@@ -3,9 +3,10 @@
     python benchmarks/cluster_start.py [--nodes 5000] [--pods 150000] [--pages]
 
 This process is the API server. It serves nodes and pods of 2.5 KB as streaming lists, or with
---pages in pages. All pods are bound except five. `fairlead run` has its own process, which is
-killed at its first binding. The figures are the time from its start, and from the end of the list
-of pods, to the first binding, and the CPU time and peak memory of its process.
+--pages in pages. All pods are bound except five. `fairlead run` has its own process, which this
+process kills at the first binding. The figures are the time from the start of `fairlead run` to the
+first binding, the time from the end of the list of pods to the first binding, and the CPU time and
+peak memory of `fairlead run`.
 """
 
 from __future__ import annotations
@@ -151,7 +152,11 @@ def pod_status(number: int) -> Json:
 
 
 class Server:
-    """Serves lists and watches of nodes and pods; `bound` is set at the first binding."""
+    """Serves lists and watches of nodes and pods; lists of other kinds are empty.
+
+    `bound` is set at the first binding. `listed` is the time (of `perf_counter`) at which the list
+    of pods ended.
+    """
 
     def __init__(self, nodes: int, pods: int, *, streams: bool) -> None:
         """Serve `nodes` nodes and `pods` pods, as streaming lists or in pages."""
@@ -231,7 +236,7 @@ def start(folder: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Kill the process; return its CPU time and memory."""
+    """Kill `process`; return its CPU time and peak memory."""
     process.kill()
     _, process.returncode, used = os.wait4(process.pid, 0)
     return used

@@ -45,7 +45,10 @@ REQUESTED_PERCENT: Final = 130
 
 @dataclass(frozen=True)
 class Policy:
-    """A policy: `scores` is its only score plugin, "" for those of the default profile."""
+    """A policy: `scores` is its only score plugin, "" for those of the default profile.
+
+    `args` are the arguments of NodeResourcesFit; {} means the defaults.
+    """
 
     title: str
     scores: str
@@ -68,9 +71,9 @@ POLICIES: Final = (
 
 @dataclass(frozen=True)
 class Trial:
-    """Shares of all GPUs, and the number of pods that requested GPUs and got none.
+    """Two shares of all GPUs, and the number of pods that requested GPUs but did not fit.
 
-    `at_first_failure` is None if all these pods got GPUs.
+    `at_first_failure` is None if every pod that requested GPUs got them.
     """
 
     at_first_failure: float | None
@@ -100,7 +103,10 @@ def workload(pods: list[Pod]) -> list[Json]:
 
 
 def profile_of(policy: Policy, classes: list[Json]) -> Profile:
-    """Return the default profile without preemption, with only the score plugin of `policy`."""
+    """Return the default profile without preemption, with the score plugins of `policy`.
+
+    `classes` is the result of `workload`.
+    """
     weights = {name: weight for name, weight in DEFAULT_PLUGINS if name != "DefaultPreemption"}
     weights[NAME] = 0
     if policy.scores:

@@ -4,8 +4,8 @@
 
 The API server is a `fairlead up` in its own process, with pods of 2.5 KB in ReplicaSets of 30. Four
 what-ifs drain the same node: of the running cluster, of a file as kubectl prints it, of the same
-file without indentation, and of a snapshot file. `fairlead snapshot` writes the last two files,
-and is measured too. The figures are the user and system CPU time and the peak memory of each
+file with one line for each object, and of a snapshot file. `fairlead snapshot` writes the last two
+files, and is measured too. The figures are the user and system CPU time and the peak memory of each
 `fairlead` process. The CPU time includes its forked processes.
 """
 
@@ -86,7 +86,7 @@ def write(path: Path, nodes: int, pods: int) -> None:
 
 @contextmanager
 def serving(folder: Path, nodes: int, pods: int) -> Iterator[str]:
-    """Serve the objects in another process; yield its kubeconfig."""
+    """Serve the result of `objects` in another process; yield the path of its kubeconfig."""
     content, path = folder / "content.json", str(folder / "kubeconfig")
     write(content, nodes, pods)
     options = ["--snapshot", str(content), "--paused", "--without", WITHOUT, "--kubeconfig", path]

@@ -213,7 +213,11 @@ def run(server: Server, directory: Path, hours: int, speed: float) -> list[Sampl
 
 
 def figures(samples: Sequence[Sample]) -> list[Figure]:
-    """Return the growth of each measured value after the warm-up."""
+    """Return the growth of each measured value after the warm-up, and the CPU time.
+
+    The growth of memory is a regression slope. The growth of other values compares the second half
+    after the warm-up with the first half.
+    """
     steady = samples[len(samples) // 4 :]
     half = len(steady) // 2
     hours = [one.churn_hours for one in steady]

@@ -3,9 +3,10 @@
     python benchmarks/memory_curve.py > benchmarks/releases/0.1.0-memory-curve.csv
 
 The clients open 300 watches of 16 MB of objects and do not read the events, and send 300 bodies of
-3 MB except for the last 100 KB. Then all clients leave. About five times per second, the tool
-prints a line of CSV with the server's memory above its memory when idle. The last line on standard
-error is the maximum. The exit status is 1 if the maximum is 200 MB or more.
+3 MB except for the last 100 KB. Then all clients leave. The tool prints lines of CSV with the
+server's memory above its memory when idle: a line for every 20 clients that connect, and then about
+five lines per second. The last line on standard error is the maximum. The exit status is 1 if the
+maximum is 200 MB or more.
 """
 
 from __future__ import annotations

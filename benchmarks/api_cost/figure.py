@@ -51,7 +51,10 @@ def table(figures: list[Figure]) -> Table:
 
 
 def cpu_s(act: Callable[[], object], times: int, rounds: int = 3) -> float:
-    """Return the CPU seconds of one call of `act` in this process: the best of `rounds`."""
+    """Return the CPU seconds of one call of `act` in this process.
+
+    The result is the least mean of `rounds` rounds, each of which calls `act` `times` times.
+    """
     spent = []
     for _ in range(rounds):
         before = process_time()

@@ -31,7 +31,10 @@ _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 
 def in_process() -> Figures:
-    """Measure a GET of a pod, and LISTs of 5,000 pods (first and repeated) and 50,000 pods."""
+    """Measure a GET of a pod, and LISTs of 5,000 pods and of 50,000 pods.
+
+    The LIST of 5,000 pods is measured for the first time, repeated, with selectors, and as a Table.
+    """
     storage = CompactStorage()
     store = Store(RandomIds(), storage=storage)
     server = complete_server(store, clock=time_ns, address="127.0.0.1:6443", version=__version__)

@@ -12,11 +12,11 @@ NODES = 20
 IDLE_S = 5
 MANY_NODES = 5_000
 MEASURED_S = 30
-STILL_STARTING = 0.02  # of a core
+STILL_STARTING = 0.02  # The share of a core above which a server is not idle yet.
 
 
 def up(directory: Path) -> Figures:
-    """Measure the time until a small cluster is ready, and its memory some seconds later."""
+    """Measure the time until a small cluster is ready, and the server's memory 5 s later."""
     with serving((*UP, "--nodes", str(NODES)), directory) as server:
         what = f"`fairlead up --nodes {NODES}`"
         used = f"{server.cpu_s():.2f} s CPU"

@@ -18,7 +18,7 @@ OBJECT_BYTES: Final = 80_000
 CLIENTS: Final = 300
 TARGET_MIB: Final = 200
 RETURNED_AFTER_S: Final = 45
-HALF_SENT: Final = 2_900_000
+HALF_SENT: Final = 2_900_000  # bytes of a request of 3 MB
 
 
 def over_https(server: Server) -> Figures:
@@ -53,7 +53,7 @@ def objects(address: Address) -> Iterator[bytes]:
 
 
 async def _most_held(server: Server, address: Address, request: bytes) -> float:
-    """Return the server's highest memory while CLIENTS send `request` and read nothing."""
+    """Return the server's highest memory in MiB while CLIENTS send `request` and read nothing."""
     clients, most = [Silent(request) for _ in range(CLIENTS)], 0.0
     for client in clients:
         await address.open(client)

@@ -77,6 +77,7 @@ def _put(at: int) -> RequestParts:
     return "PUT", f"{CONFIG_MAPS}/settings-{at}", config_map(at, "c"), ""
 
 
+# (name, target in requests per second, function that returns the request for a number).
 _WRITES: Final[tuple[tuple[str, float | None, Callable[[int], RequestParts]], ...]] = (
     ("POST of a pod", 1_500, lambda at: ("POST", PODS, posted_pod(at), "")),
     ("POST of a binding", None, lambda at: _of(at, "POST", "/binding", binding(at), "")),
