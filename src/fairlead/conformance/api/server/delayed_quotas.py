@@ -40,26 +40,28 @@ class DelayedQuotas:
     def note(self, change: StoredChange) -> None:
         """Record a client's modification of a ResourceQuota.
 
-        The modification becomes visible after the delay, or earlier together with a previous
-        modification of the same quota.
+        The modification becomes visible after the delay. If a previous modification of the same
+        quota is not visible yet, both become visible with the previous one.
         """
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return
         if change.type is ChangeType.MODIFIED:
-            visible_at = self._clock() + self._late
-            self._before.setdefault(_key(change.object), (visible_at, change.previous))
+            key, now = _key(change.object), self._clock()
+            visible_at, _ = self._before.get(key, (now, None))
+            if visible_at <= now:
+                self._before[key] = now + self._late, change.previous
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Check the request against the visible quotas; see ResourceQuota."""
         visible = Storage()
-        quotas = [
-            self._visible(quota) for quota in storage.items(RESOURCE_QUOTA, attributes.namespace)
-        ]
-        visible.restore(((RESOURCE_QUOTA, quota) for quota in quotas), storage.version)
+        stored = {_key(one): one for one in storage.items(RESOURCE_QUOTA, attributes.namespace)}
+        quotas = [(RESOURCE_QUOTA, self._visible(one)) for one in stored.values()]
+        visible.restore(quotas, storage.version)
         admitted = self._plugin.admit(attributes, visible)
         self._is_charging = True
         for change in visible.changes_since(storage.version):
-            storage.put(RESOURCE_QUOTA, change.object)
+            quota = {**stored[_key(change.object)], "status": change.object["status"]}
+            storage.put(RESOURCE_QUOTA, quota)
         self._is_charging = False
         return admitted
 

@@ -53,6 +53,28 @@ def test_writes_of_other_clients_are_observed_late(passed, used):
     assert scene.used == used
 
 
+@pytest.mark.parametrize("passed", [LATE, 10 * LATE])
+def test_a_later_write_is_observed_late_too(passed):
+    """It is delayed even if nothing was admitted since the previous write became visible."""
+    scene = Scene()
+    scene.now += passed
+    scene.storage.put(RESOURCE_QUOTA, {**COUNTED, "status": {**SPEC, "used": {"pods": "1"}}})
+    assert scene.let_in("a")
+    scene.now += LATE
+    with pytest.raises(ApiError, match="exceeded quota: q"):
+        scene.let_in("b")
+
+
+def test_a_write_that_is_not_observed_yet_is_not_lost():
+    """The plugin charges the quota that it sees, but writes only the status."""
+    scene = Scene()
+    scene.now += LATE
+    spec = {"hard": {"pods": "5"}}
+    scene.storage.put(RESOURCE_QUOTA, {**COUNTED, "spec": spec})
+    assert scene.let_in("a")
+    assert (scene.storage.find(RESOURCE_QUOTA, "default", "q")["spec"], scene.used) == (spec, "1")
+
+
 def test_usage_charged_by_the_server_is_known_immediately():
     scene = Scene()
     scene.now += LATE
