@@ -1,4 +1,4 @@
-"""Disruption commands, and candidates for them, as the recordings print them."""
+"""Disruption commands, started or only considered, as the recordings print them."""
 
 from __future__ import annotations
 

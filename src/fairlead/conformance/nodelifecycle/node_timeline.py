@@ -1,10 +1,10 @@
 """Replays recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
 Three things are compared: all writes of the controllers, the changes of zone states, and the nodes
-and pods at the end. Writes are compared to the millisecond, as a multiset per millisecond. Writes
-that were not in every recorded run are optional. Zone states that are random upstream are not
-compared. By default, upstream's defects are reproduced. If Fairlead's defaults are compared
-instead, a mismatch that the defects explain is a remark.
+and pods at the end. Writes are compared as a multiset per millisecond. Writes that were not in
+every recorded run are optional. Zone states that are random upstream are not compared. By default,
+upstream's defects are reproduced. If Fairlead's defaults are compared instead, a mismatch that the
+defects explain is a remark.
 """
 
 from __future__ import annotations
