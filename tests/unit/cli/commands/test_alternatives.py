@@ -226,6 +226,8 @@ def test_text_output_comes_with_a_report_unless_it_is_off(ask, tmp_path):
     [
         (("--drain", "a", "--change", "b:--drain b"), "--drain: cannot be used with --change"),
         (("--change", "b:--drain b", "--commands", "c.jsonl"), "--commands: cannot be combined"),
+        (("--change", "b:--drain b", "--log-level", "info"), "--log-level: cannot be combined"),
+        (("--against-config", "c.yaml", "-v", "2"), "-v: cannot be combined"),
         (("--change", "b:--drain b", "--fail-on", "when"), "--fail-on: 'when' is not"),
     ],
 )

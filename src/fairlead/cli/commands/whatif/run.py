@@ -51,7 +51,11 @@ DEFAULT_REPORT = "fairlead-whatif.html"
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """A request: a snapshot or a running cluster, its change, and the rules of both simulations."""
+    """A request: a snapshot or a running cluster, its change, and the rules of both simulations.
+
+    `source` is the path of the snapshot, `-` for standard input, or None for the cluster of
+    `connection`. `max_input` is the largest accepted size of the input in bytes; None means 2Gi.
+    """
 
     source: str | None
     connection: ConnectionOptions
@@ -70,7 +74,8 @@ def run_what_if(
 ) -> int:
     """Simulate with and without the change, print the difference, and return the exit code.
 
-    Raises InputError.
+    If `comparison` requests several answers, print them side by side. Write the files that
+    `outputs` names. Raises InputError.
     """
     started = perf_counter()
     fail_on = [parse_fail_on(text) for text in options.fail_on]
@@ -168,9 +173,15 @@ def _compare(
     A condition of --fail-on holds if it holds for at least one answer.
     """
     started = perf_counter()
-    if outputs.commands is not None:
-        problem = "cannot be combined with --change, --against-snapshot or --against-config"
-        raise InputError("--commands", problem)
+    of_one_answer = {
+        "--commands": outputs.commands,
+        "--log-level": request.log.log_level,
+        "-v": request.log.verbosity,
+    }
+    for option, value in of_one_answer.items():
+        if value is not None:
+            problem = "cannot be combined with --change, --against-snapshot or --against-config"
+            raise InputError(option, problem)
     fail_on = [parse_fail_on(text) for text in options.fail_on]
     from fairlead.cli.commands.whatif.alternatives import (
         answer_alternatives,
