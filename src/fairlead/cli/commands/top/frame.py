@@ -25,10 +25,12 @@ from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
-LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS  # the head, and a title and headings for each table
+# The summary, an empty line and the headings of each table, and "... and 3 more" below each table
+# except that of events.
+LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS + (SECTIONS - 1)
 NODE_SHARE: Final = 0.4  # the share of nodes in the rows of all tables together
 POD_SHARE: Final = 0.3
-NO_LIMIT: Final = 10
+ROWS_DEFAULT: Final = 10  # of each table, if the height of the terminal is not used
 _NOTHING: Final = Usage(0, 0)
 
 
@@ -37,7 +39,7 @@ class FrameOptions:
     """How to print a frame of `fairlead top`.
 
     `sort` is `cpu` or `memory`. If `namespace` is "", the pods of all namespaces are shown.
-    `height` is the number of lines on the terminal; 0 means up to NO_LIMIT rows for each table.
+    `height` is the number of lines on the terminal; 0 means up to ROWS_DEFAULT rows for each table.
     """
 
     sort: str = "cpu"
@@ -61,7 +63,7 @@ class FrameOptions:
 
     def _rows(self, share: float) -> int:
         if not self.height:
-            return NO_LIMIT
+            return ROWS_DEFAULT
         return max(ROWS_MIN, int((self.height - LINES_BESIDE_ROWS) * share))
 
 

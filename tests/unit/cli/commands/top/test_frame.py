@@ -155,7 +155,7 @@ def test_a_namespace_limits_pods_but_not_the_load_of_nodes(frame):
 
 def test_omitted_rows_are_counted(frame):
     nodes = tuple(node(f"n{number:02}") for number in range(30))
-    lines = frame(nodes=nodes, options=FrameOptions(height=31))
+    lines = frame(nodes=nodes, options=FrameOptions(height=34))
     assert "... and 22 more" in lines
     assert len(lines) <= 31
 
@@ -179,3 +179,14 @@ def test_a_frame_on_a_screen_replaces_the_previous_one():
             draw(live, reading, FrameOptions(height=20))
         last = output.getvalue().split("\x1b[H")[-1]
     assert last.count("context prod") == 1
+
+
+@pytest.mark.parametrize("height", [30, 40, 60])
+def test_a_frame_of_a_large_cluster_fits_the_terminal(frame, height):
+    lines = frame(
+        options=FrameOptions(height=height),
+        nodes=tuple(node(f"n{i}") for i in range(99)),
+        pods=(*(pod(f"p{i}", "n1") for i in range(99)), *(pod(f"w{i}") for i in range(99))),
+        events=tuple(event(f"e{i}", "2026-01-01T00:09:00Z") for i in range(99)),
+    )
+    assert height - 4 <= len(lines) <= height
