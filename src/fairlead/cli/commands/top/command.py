@@ -14,14 +14,22 @@ def top(
     *,
     connection: ConnectionOptions = NO_CONNECTION,
     once: Annotated[
-        bool, Parameter(help="Print one frame without clearing the screen, and exit.", negative=())
+        bool,
+        Parameter(
+            help="Print one frame without clearing the screen, and exit. This is the default if "
+            "standard output is not a terminal.",
+            negative=(),
+        ),
     ] = False,
     every: Annotated[
         str, named("DURATION", "Interval between two reads of the cluster (default: 5s).")
     ] = "5s",
     sort: Annotated[
         Literal["cpu", "memory"],
-        Parameter(help="Sort nodes and pods by their usage of this resource."),
+        Parameter(
+            help="Sort nodes and pods by their usage of this resource, or by their requests if the "
+            "usage is unknown."
+        ),
     ] = "cpu",
     namespace: Annotated[
         str,
