@@ -22,7 +22,8 @@ WITHOUT_HELP: Final = (
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
-    "other machines can connect too. Every request needs a token or a client certificate."
+    "other machines can connect too. Every request needs a token or a client certificate, except "
+    "health checks and /version."
 )
 USER_HELP: Final = (
     "Add a user who is a member of these groups. RBAC decides what the user may do. The kubeconfig "

@@ -1,8 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
-Each user can have one such cluster. Its state file contains the process id and the line that `up`
-printed. The process holds a lock on the state file while it runs. So if no process holds the lock,
-the state file is that of a killed process.
+Each user can have one such cluster. Its state file contains the process id and the line that
+`fairlead up --detach` prints. The process holds a lock on the state file while it runs. So if no
+process holds the lock, the state file is that of a process that has ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DETACH: Final = "--detach"
 
 
 class DetachedCluster(Struct, frozen=True):
-    """The content of the state file: the process id and the line that `fairlead up` printed."""
+    """The content of the state file: the process id and the line that `--detach` prints."""
 
     pid: int
     line: str
@@ -43,8 +43,8 @@ class DetachedCluster(Struct, frozen=True):
 def start_detached(options: UpOptions) -> int:
     """Start `fairlead up` in the background; return the exit code when it is ready or has failed.
 
-    The new process gets the arguments of this process, except --detach. Raises InputError if this
-    user already has a cluster in the background.
+    The new process gets the arguments of this process, except --detach. Raises InputError if an
+    option is invalid, a command is given, or this user already has a cluster in the background.
     """
     options.check()
     if options.command:
@@ -120,7 +120,8 @@ def _remove_files() -> None:
 def _opened(suffix: str) -> Iterator[int]:
     """Yield the file descriptor of this user's state file (`.json`) or log file (`.log`).
 
-    Raises InputError if the file belongs to another user.
+    Raises InputError if the file cannot be opened, is not a regular file, or belongs to another
+    user.
     """
     path = _path(suffix)
     try:
@@ -130,7 +131,7 @@ def _opened(suffix: str) -> Iterator[int]:
     try:
         found = os.fstat(file)
         if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode):
-            raise InputError(str(path), "belongs to another user")
+            raise InputError(str(path), "is not a regular file of this user")
         yield file
     finally:
         os.close(file)

@@ -31,7 +31,8 @@ def autoscaler_config(
 ) -> ClusterAutoscalerConfig | None:
     """Return Cluster Autoscaler's configuration; None if it is not simulated. Raises InputError.
 
-    If neither a file nor a snapshot is given, each zone has a group of 1 to 100 nodes.
+    With `--autoscale cluster-autoscaler`, but neither a file nor a snapshot, each zone has a group
+    of 1 to 100 nodes.
     """
     if snapshot is not None:
         return read_autoscaling(options, snapshot.manifests).config

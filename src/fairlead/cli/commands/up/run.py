@@ -130,7 +130,8 @@ def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
     if not options.dashboard:
         yield None
         return
-    # Imported only if needed: the page and the recorders take as long to import as a small cluster.
+    # Imported only if needed: importing the page and the recorders takes as long as starting a
+    # small cluster.
     from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard
 
     with open_dashboard_port(options.dashboard_port) as listening:
