@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.cli.commands.whatif.alternatives import parse_alternatives
 from fairlead.cli.commands.whatif.options import ComparisonOptions, RunOptions
 from fairlead.cli.main import values_of
 from fairlead.whatif.input.document import read_one
@@ -18,7 +17,11 @@ from fairlead.whatif.outcome.assessment.fail_on import parse_fail_on
 
 EVERY_MIN_S: Final = 1.0
 # Options that name another cluster, or that set the place or the format of the answer.
-_OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report", "--json")
+_OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report")
+_SEVERAL_ANSWERS: Final = (
+    "--change, --against-snapshot and --against-config compare several answers; write a question "
+    "for each answer"
+)
 _INFORMATION: Final = ("--help", "-h", "--version")
 _SNAPSHOT: Final = "snapshot.json"  # a placeholder for the snapshot; no such file is read
 
@@ -75,13 +78,14 @@ def read_questions(path: str) -> QuestionFile:
 def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
     """Raise InputError for options that `fairlead whatif` would refuse for every cluster.
 
-    Names of objects are not checked, because the objects may exist later.
+    Options that request several answers are refused, too. Names of objects are not checked, because
+    the objects may exist later.
     """
     try:
         values = values_of(["whatif", _SNAPSHOT, *question.words])
         comparison, running = values.get("comparison"), values.get("running")
         if isinstance(comparison, ComparisonOptions):
-            parse_alternatives(comparison.change)
+            raise ValueError(_SEVERAL_ANSWERS)
         if isinstance(running, RunOptions):
             for condition in running.fail_on:
                 parse_fail_on(condition)
