@@ -13,7 +13,10 @@ ANSWER_SECONDS_MAX: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The exit code and standard output of a command; `error` is the last line of its stderr."""
+    """The exit code and standard output of a command.
+
+    `error` is the last line of its stderr, or "failed" if it wrote nothing there.
+    """
 
     code: int
     output: bytes
@@ -23,7 +26,8 @@ class Completed:
 async def run_own_command(arguments: Sequence[str]) -> Completed:
     """Run `fairlead` with `arguments`, and return its exit code and output.
 
-    Raises TimeoutError if the command runs longer than ANSWER_SECONDS_MAX; it is then killed.
+    Raises TimeoutError if the command runs longer than ANSWER_SECONDS_MAX. The command is killed
+    then, and also if the calling task is cancelled.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -1,5 +1,5 @@
 """The commands of `fairlead`, one module or folder per command.
 
-In a folder, `command` declares the options. `run` does the work, and is imported only when the
-command is called.
+In a folder, `command` declares the options. The modules that do the work, in most folders `run`,
+are imported only when the command is called.
 """

@@ -37,9 +37,10 @@ ReadCluster = Callable[[], LiveObjects]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The newest answer to a question: the result of `fairlead whatif`, or an error text.
+    """The newest answer to a question.
 
-    `read_at` is the time at which the cluster was read, as text.
+    `result` is the JSON of `fairlead whatif`, or None if the question could not be answered; then
+    `error` states why. `read_at` is the time at which the cluster was read, as text.
     """
 
     question: Question
@@ -49,19 +50,18 @@ class Answer:
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """The findings of the verdict, the most severe first.
-
-        If the verdict has no findings, return the verdict itself; if there is no result, return [].
-        """
-        if self.result is None:
-            return []
-        verdict: dict[str, Any] = self.result["verdict"]
-        found: list[dict[str, Any]] = verdict.get("findings") or [verdict]
-        return found
+        """The findings of the verdict, the most important first; [] if there is no result."""
+        return [] if self.result is None else self.result["verdict"]["findings"]
 
 
 class Inquiry:
-    """Answers the questions in a file about one cluster."""
+    """Answers the questions in a file about one cluster.
+
+    `answers` has the newest answer to each question, by the question's name. `problem` is the error
+    of the last reading, "" if it succeeded. `read_at` is the time of the last successful reading as
+    text, "" before it, and `objects` is the number of objects that were read. `reads` and
+    `failed_reads` count the successful and the failed readings.
+    """
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
         """Start without answers.
@@ -159,8 +159,8 @@ class Inquiry:
     def _write_if_changed(self, live: LiveObjects) -> bytes:
         """Write the snapshot file if `live` differs from the last snapshot.
 
-        Return the digest of `live`. Called in a thread, because encoding a large cluster takes
-        seconds.
+        Return the digest of `live`. The caller runs this method in a thread, because encoding a
+        large cluster takes seconds.
         """
         digest = _digest(live)
         if digest != self._digest:
@@ -180,7 +180,7 @@ class Inquiry:
             return Answer(question, self.read_at, error=error)
         try:
             return Answer(question, self.read_at, msgspec.json.decode(completed.output))
-        except msgspec.DecodeError:  # after --help, for example
+        except msgspec.DecodeError:
             return Answer(question, self.read_at, error="fairlead whatif printed no answer")
 
 

@@ -106,9 +106,10 @@ def _answer(
 
 
 def _is_about(change: ClusterChange, source: str) -> bool:
-    """Return whether an error of `source` is an error of the options of `change`.
+    """Return whether the source of an error is one of the options of `change`.
 
-    `source` is an option, a file, or a file in a folder, that an option of `change` names.
+    This is true if `source` is such an option, its value, or a file in the directory that its value
+    names.
     """
     words = [word for one in change.words for word in one.split(" ", 1)]
     return any(source == word or source.startswith(f"{word}/") for word in words)
