@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.cli.commands.whatif.options import ComparisonOptions, RunOptions
+from fairlead.cli.commands.whatif.options import RunOptions
 from fairlead.cli.main import values_of
 from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.duration import read_duration
@@ -81,17 +81,17 @@ def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
     Options that request several answers are refused, too. Names of objects are not checked, because
     the objects may exist later.
     """
+    what = f"question {question.name}"
     try:
         values = values_of(["whatif", _SNAPSHOT, *question.words])
-        comparison, running = values.get("comparison"), values.get("running")
-        if isinstance(comparison, ComparisonOptions):
-            raise ValueError(_SEVERAL_ANSWERS)
+        running = values.get("running")
         if isinstance(running, RunOptions):
             for condition in running.fail_on:
                 parse_fail_on(condition)
     except ValueError as cause:  # InputError is a ValueError
-        what = f"question {question.name}"
         raise InputError(path, str(cause), object_name=what, field=field) from None
+    if "comparison" in values:
+        raise InputError(path, _SEVERAL_ANSWERS, object_name=what, field=field)
 
 
 def _words(path: str, field: str, text: str) -> tuple[str, ...]:

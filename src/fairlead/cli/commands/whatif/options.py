@@ -331,8 +331,9 @@ class RunOptions:
         named(
             "FILE",
             "File with instance types and their prices, for --autoscale, --instance-type and "
-            "--reschedule: CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok provider. "
-            "To take the prices from a CSV file of OpenCost, give both files: TYPES,PRICES.",
+            "--reschedule: CSV, or the JSON output of aws, gcloud, az or Karpenter's kwok "
+            "provider. To take the prices from a CSV file of OpenCost, give both files: "
+            "TYPES,PRICES.",
         ),
     ] = None
     node_pools: Annotated[
