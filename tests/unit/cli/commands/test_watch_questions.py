@@ -164,9 +164,8 @@ def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, caps
 
     async def answer(words):
         commands.append(words)
-        return Completed(
-            0, b'{"verdict": {"severity": "good", "sentence": "", "outcome": "x"}}', ""
-        )
+        finding = b'{"severity": "good", "sentence": "", "outcome": "x"}'
+        return Completed(0, b'{"verdict": {"severity": "good", "findings": [%b]}}' % finding, "")
 
     monkeypatch.setattr(inquiry_module, "run_own_command", answer)
     (budgets,) = (
