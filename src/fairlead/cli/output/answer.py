@@ -405,7 +405,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
 
 def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
-    """Yield the sections of problems that are not about pods."""
+    """Yield the sections of events without effect, errors and repeated displacements."""
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
@@ -418,15 +418,24 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
     ]
     loops = [(one.kind, for_readers(one.at - start), one.message) for one in changed.recurrences]
     after = TableColumn("AFTER", is_number=True)
-    for title, columns, rows in (
-        ("EVENTS WITHOUT EFFECT", (after, TableColumn("WHY")), skipped),
-        ("ERRORS", (TableColumn("PODS MISSING", is_number=True), TableColumn("MESSAGE")), errors),
-        ("REPEATEDLY DISPLACED", (after, TableColumn("WHAT")), loops),
+    missing = TableColumn("PODS MISSING", is_number=True)
+    for title, what, columns, rows in (
+        (
+            "EVENTS WITHOUT EFFECT",
+            counted(len(skipped), "event without effect", "events without effect"),
+            (after, TableColumn("WHY")),
+            skipped,
+        ),
+        ("ERRORS", counted(len(errors), "error"), (missing, TableColumn("MESSAGE")), errors),
+        (
+            "REPEATEDLY DISPLACED",
+            counted(len(loops), "repeated displacement"),
+            (after, TableColumn("WHAT")),
+            loops,
+        ),
     ):
         named = TableColumn(f"{title} ({len(rows):,})", is_name=True)
-        yield table_section(
-            f"{len(rows):,} {title.lower()}", (named, *columns), rows, Rank.PROBLEMS
-        )
+        yield table_section(what, (named, *columns), rows, Rank.PROBLEMS)
 
 
 def _notes(answer: WhatIfAnswer) -> Section:

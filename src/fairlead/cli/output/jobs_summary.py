@@ -16,6 +16,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.result.tabular_answer import counted
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.explanation.explanation import GroupExplanation
@@ -98,7 +99,8 @@ def waiting_groups(jobs: JobsOutcome, start: Instant, *, has_start_times: bool =
     def show(console: Console, count: int) -> None:
         print_table(console, title, columns, rows, rows_max=count)
 
-    return Section(f"{len(rows):,} waiting groups", len(rows), show, Rank.PROBLEMS, most=GROUPS_MAX)
+    what = counted(len(rows), "waiting group")
+    return Section(what, len(rows), show, Rank.PROBLEMS, most=GROUPS_MAX)
 
 
 def _group_row(group: GroupExplanation, start: Instant) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from fairlead.whatif.outcome.outage import (
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
@@ -124,8 +125,8 @@ def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
 def _headline(found: OutageOutcome) -> str:
     them, theirs = ("it", "the node") if len(found.nodes) == 1 else ("them", "their nodes")
     parts = [
-        f"{_counted(len(found.nodes), 'node')} failed",
-        f"with {_counted(found.concerned, 'pod')} on {them}",
+        f"{counted(len(found.nodes), 'node')} failed",
+        f"with {counted(found.concerned, 'pod')} on {them}",
         f"{found.evicted:,} evicted",
         f"{found.replaced:,} back as {'a new pod' if found.replaced == 1 else 'new pods'}",
         f"{found.back_with_node:,} back with {theirs}",
@@ -134,12 +135,8 @@ def _headline(found: OutageOutcome) -> str:
     if unneeded := len(found.lost) - len(found.not_back):
         parts.append(f"{unneeded:,} no longer needed")
     if found.preempted:
-        parts.append(f"{_counted(len(found.preempted), 'other pod')} preempted to make room")
+        parts.append(f"{counted(len(found.preempted), 'other pod')} preempted to make room")
     return ", ".join(parts)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
@@ -152,14 +149,14 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
         span = _span(start, line.first, line.last)
         yield (
             f"In {where}, {_tainted(len(line.nodes), line.count)} {span}; "
-            f"the eviction rate allows {_counted(line.allowed, 'taint')} in that time."
+            f"the eviction rate allows {counted(line.allowed, 'taint')} in that time."
         )
 
 
 def _tainted(nodes: int, taints: int) -> str:
     """Return how many nodes were tainted, and how often if some were tainted repeatedly."""
-    counted = f"{_counted(nodes, 'node')} tainted"
-    return counted if taints == nodes else f"{counted} {taints:,} times"
+    words = f"{counted(nodes, 'node')} tainted"
+    return words if taints == nodes else f"{words} {taints:,} times"
 
 
 def _evictions(found: OutageOutcome, start: Instant) -> str:
@@ -270,7 +267,7 @@ def _nodes(rows: Sequence[NodeHistory], start: Instant) -> Section:
         TableColumn("PODS", is_number=True),
         TableColumn("EVICTED", is_number=True),
     )
-    return table_section(_counted(len(rows), "failed node"), columns, cells, Rank.PROGRESS)
+    return table_section(counted(len(rows), "failed node"), columns, cells, Rank.PROGRESS)
 
 
 def _lost(rows: Sequence[LostPod]) -> Section:
@@ -287,7 +284,7 @@ def _lost(rows: Sequence[LostPod]) -> Section:
         TableColumn(f"NOT BACK ({lost:,}){needless}", is_name=True),
         TableColumn("WHY"),
     )
-    return table_section(f"{_counted(len(rows), 'pod')} not back", columns, cells, Rank.CAUSES)
+    return table_section(f"{counted(len(rows), 'pod')} not back", columns, cells, Rank.CAUSES)
 
 
 def _names(rows: Sequence[LostPod]) -> str:

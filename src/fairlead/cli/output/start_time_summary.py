@@ -9,6 +9,7 @@ from fairlead.cli.output.console.screen import Rank, Section, table_section
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.result.tabular_answer import counted
 
 ROWS_MAX: Final = 10
 
@@ -39,4 +40,5 @@ def start_time_section(start_times: StartTimes) -> Section:
         )
         for one in start_times.rows
     ]
-    return table_section(f"{len(rows):,} start times", columns, rows, Rank.PROBLEMS, most=ROWS_MAX)
+    what = counted(len(rows), "start time")
+    return table_section(what, columns, rows, Rank.PROBLEMS, most=ROWS_MAX)

@@ -22,6 +22,7 @@ from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.terminal import print_line
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
+from fairlead.whatif.result.tabular_answer import counted
 
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
@@ -138,8 +139,8 @@ def _print_summary(
     not_ready = sum(ready_status(one.node) != TRUE for one in loads)
     cordoned = sum(one.node.spec.unschedulable for one in loads)
     marks = [f"{not_ready} not ready"] * bool(not_ready) + [f"{cordoned} cordoned"] * bool(cordoned)
-    nodes = _counted(len(loads), "node") + (f" ({', '.join(marks)})" if marks else "")
-    pods = _counted(len(living), "pod") + (f" ({waiting:,} pending)" if waiting else "")
+    nodes = counted(len(loads), "node") + (f" ({', '.join(marks)})" if marks else "")
+    pods = counted(len(living), "pod") + (f" ({waiting:,} pending)" if waiting else "")
     now = format_timestamp(reading.now) if reading.now else ""
     print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
@@ -152,10 +153,6 @@ def _print_summary(
         if used is not None:
             text += f", used {percent_text(getattr(used, resource), whole)}"
         print_line(console, text)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + "s" * (number != 1)
 
 
 _SUMS: Final = ("allocatable", "requested")
