@@ -1,7 +1,7 @@
 """Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
 
-The answer fits one screen. The most important sections are printed, and the last line names the
-sections that are left out. Colours are used only on a terminal.
+By default, the answer fits one screen: the most important sections are printed, and the last line
+names the sections that are left out. Colours are used only on a terminal.
 """
 
 from __future__ import annotations
@@ -88,10 +88,7 @@ def print_answer(
 def _sections(
     answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> Iterator[Section]:
-    """Yield the sections of the answer in the order in which they are printed.
-
-    One line is about all the nodes that are out of service even without the change.
-    """
+    """Yield the sections of the answer in the order in which they are printed."""
     effect, changed = answer.effect, answer.changed
     start = changed.started_at
 
@@ -190,9 +187,9 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _packing(answer: WhatIfAnswer) -> Section:
-    """Return the section on how tightly pods are packed, in the dump and at the end of both runs.
+    """Return the section on how tightly pods are packed.
 
-    These are the runs without and with the change.
+    It compares the dump with the ends of the runs without and with the change.
     """
     columns = (
         TableColumn("PACKING", is_name=True),
@@ -370,7 +367,7 @@ def _percent(part: int, whole: int) -> str:
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
     """Return the section of disruption budgets.
 
-    The section may grow until it shows every budget that was exceeded.
+    The section may grow until it shows every budget that did not hold (_BAD_BUDGETS).
     """
     columns = (
         TableColumn("BUDGET", is_name=True),
@@ -472,7 +469,11 @@ def _next_steps(steps: Sequence[NextStep]) -> Section:
 
 
 def _print_step(console: Console, step: NextStep) -> None:
-    """Print `step` on one line; a longer command gets lines of its own, which a shell reads."""
+    """Print `step` on one line, or on several lines if one line is too short.
+
+    Then the command is on lines of its own, which end in a backslash except the last one, so that
+    the user can copy them into a shell.
+    """
     line = f"Next: {step.words}: {step.code}"
     if len(line) <= console.width:
         print_line(console, line)

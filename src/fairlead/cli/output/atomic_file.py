@@ -1,4 +1,4 @@
-"""Output files: checked before the run, and written completely or not at all after it."""
+"""Output files: checked before a run, and then written completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ _PREFIX_BYTES: Final = 200  # A longer temporary name can exceed the 255 bytes o
 
 
 def require_writable(option: str, path: Path | None) -> None:
-    """Raise InputError if `path` cannot be written; its message names `option`."""
+    """Raise InputError if `path` cannot be written; its message names `option`.
+
+    Does nothing if `path` is None. If the file exists, this function does not check whether its
+    directory is writable.
+    """
     if path is None:
         return
     try:
@@ -28,7 +32,7 @@ def require_writable(option: str, path: Path | None) -> None:
         path.stat()
     except FileNotFoundError:
         pass
-    except OSError as cause:  # The name is too long, or its links form a loop.
+    except OSError as cause:  # For example, the name is too long, or its links form a loop.
         raise InputError(option, f"{path} cannot be written: {cause.strerror}") from None
     folder = path.parent
     if path.is_dir():

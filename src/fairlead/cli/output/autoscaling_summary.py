@@ -150,9 +150,10 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
 def _print_waiting(
     console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
 ) -> None:
-    """Print how long pods waited for a node, and at most `count` workloads, longest waits first.
+    """Print how long pods waited for a node, in total and by workload, longest waits first.
 
-    `waits` are the waits of the run, and `without` those of the run without the change.
+    `waits` are the waits of the run, and `without` those of the run without the change. At most
+    `count` workloads are printed; on one screen, at most _WORKLOADS_MAX.
     """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:

@@ -1,4 +1,7 @@
-"""The sections of a summary about failed nodes: the course of events, and lost pods."""
+"""The sections of a summary about nodes that fail or are drained one after another.
+
+They show the course of events, the nodes and their zones, and lost pods.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
 
 
 def known_outage(nodes: Sequence[str]) -> Section:
-    """Return a section of one line about `nodes`, which fail even without the change.
+    """Return a section of one line about `nodes`, which are out of service without the change, too.
 
     Without nodes, the section is empty.
     """
@@ -140,9 +143,9 @@ def _headline(found: OutageOutcome) -> str:
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
-    """Yield a line for each zone: how many nodes were tainted, and how many could be tainted.
+    """Yield a line for each zone: the number of tainted nodes, and their time span.
 
-    The eviction rate limits how many nodes can be tainted in that time.
+    The line also states how many taints the eviction rate allows in that time.
     """
     for line in rate_lines(found):
         where = zone_phrase(line.zone)

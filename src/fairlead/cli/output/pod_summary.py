@@ -67,7 +67,7 @@ def undrained(rows: Sequence[Undrained]) -> Section:
 
 
 def pending(difference: Difference) -> Section:
-    """Return the section of pending pods, grouped by reason and workload.
+    """Return the section of pending pods, grouped by reason; a row names the first workload.
 
     If all pods have the same reason, the head of the answer contains it, and the section lists the
     pods.
@@ -90,7 +90,10 @@ def pending(difference: Difference) -> Section:
 
 
 def waited(rows: Sequence[WaitedPod]) -> Section:
-    """Return the section of pods that waited long and then got a node, grouped by reason."""
+    """Return the section of pods that waited long and then got a node, grouped by reason.
+
+    `rows` are sorted by waiting time, the longest first.
+    """
     by_reason: dict[str, list[WaitedPod]] = defaultdict(list)
     for one in rows:
         by_reason[short_reason(one.pod.reason)].append(one)

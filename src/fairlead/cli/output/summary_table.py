@@ -97,7 +97,7 @@ def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
 
 
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
-    """Print the disruption budgets with more disruptions than they allowed.
+    """Print the displacements of pods that their disruption budgets did not allow.
 
     Times are counted from `start`.
     """
@@ -111,7 +111,7 @@ def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) 
 
 
 def print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
-    """Print the pods that a drain has not removed at the end, with the reasons."""
+    """Print the pods that a drain did not remove, with the reasons."""
     cells = [(one.pod.key, one.pod.node, one.why) for one in rows]
     _table(console, f"not drained ({len(rows):,})", ("pod", "on node", "why"), cells)
 

@@ -41,7 +41,10 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def print_tabular(
     answer: TabularAnswer, output: Literal["text", "details", "json", "markdown"]
 ) -> None:
-    """Print `answer` to standard output in the format `output`."""
+    """Print `answer` to standard output in the format `output`.
+
+    `text` fits one screen, and `details` has all rows.
+    """
     match output:
         case "json":
             encoded = msgspec.json.encode(answer.to_json())
@@ -99,7 +102,7 @@ def _section(table: ResultTable) -> Section:
         print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")
         inner.show(console, count)
 
-    # A table without lines on the screen is printed only with the details.
+    # A table of which no rows are to be shown on the screen is printed only with -o details.
     least, most = (min(_ROWS_MIN, table.shown), table.shown) if table.shown else (0, 0)
     return Section(what, len(rows), show, inner.rank, least, most)
 

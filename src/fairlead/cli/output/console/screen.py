@@ -28,7 +28,7 @@ from fairlead.cli.output.console.terminal import print_line
 
 Row = TypeVar("Row")
 
-LINES_MAX: Final = 40  # Lines of text that is not printed on a terminal.
+LINES_MAX: Final = 40  # Lines of a screen if output is not a terminal.
 _LINES_MIN: Final = 22  # On a terminal of 24 lines, the command and the next prompt take two lines.
 _LAST_LINES: Final = 3  # Lines at the end that name what is not shown.
 DETAILS: Final = "-o details"
@@ -49,7 +49,7 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of an answer with `rows` rows; `show(n)` prints the first n of them.
+    """A section of an answer with `rows` rows; `show(console, n)` prints the first n of them.
 
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
     Sections of lower `rank` get lines first. A section prints between `least` and `most` rows, or
@@ -67,7 +67,8 @@ class Section:
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
     """Print `sections` on one screen, or every row of every section if `has_details` is set.
 
-    A screen has as many lines as the terminal; if output is not a terminal, it has LINES_MAX lines.
+    A screen has two lines fewer than the terminal, but at least _LINES_MIN; if output is not a
+    terminal, it has LINES_MAX lines.
     """
     filled = [one for one in sections if one.rows]
     if has_details:

@@ -41,7 +41,7 @@ class StepFunction:
 def sparkline(steps: StepFunction, start: Instant, end: Instant, width: int = WIDTH) -> str:
     """Return a sparkline of `steps` from `start` to `end`, with `width` blocks.
 
-    Each block is the highest count in its time slice.
+    Each block shows the highest count in its time slice.
     """
     bounds = _bounds(start, end, width)
     counts = [steps.highest(*pair) for pair in pairwise(bounds)]
