@@ -93,8 +93,9 @@ def make_gang(
 ) -> list[PodGroup | Pod]:
     """Return a PodGroup and its pods `name-0`, `name-1`, ….
 
-    `node` is one node for all pods, or a sequence with one node per pod. `min_member` defaults to
-    the number of members. `task` has further arguments of `make_task`.
+    `members` is the number of pods, and the default of `min_member`. `node` is one node for all
+    pods, or a sequence with one node per pod; "" means no node. `queue` and `priority_class` are
+    fields of the PodGroup. `task` has further arguments of `make_task`.
     """
     nodes = [node] * members if isinstance(node, str) else list(node)
     pods = [make_task(f"{name}-{i}", name, node=nodes[i], **task) for i in range(members)]

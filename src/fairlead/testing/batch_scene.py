@@ -25,8 +25,8 @@ from fairlead.engine.state.cluster import Cluster
 class BatchScene:
     """A cluster of `objects` and a batch scheduler.
 
-    `outcome` describes the last session. `failures.messages` describes how plugins and actions have
-    failed since the scene was built.
+    `outcome` describes the last session; it is None before the first. `failures.messages` describes
+    how plugins and actions have failed since the scene was built.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class BatchScene:
         self._composition.jobs.apply(loaded)
 
     def run(self, now: Instant = 0) -> dict[str, str]:
-        """Run one session; return the names of the nodes to which it binds pods.
+        """Run one session at the time `now`; return the node of each pod that it binds.
 
-        The keys are `namespace/name` of the pods.
+        The keys are `namespace/name` of the pods, the values are names of nodes.
         """
         self.outcome = run_session(self._composition, self.cluster, self._tie_break, now)
         binds = (command for command in self.outcome.commands if isinstance(command, Bind))

@@ -1,8 +1,8 @@
 """Builders for Nodes, Pods and PodDisruptionBudgets with defaults for all fields.
 
-By default, a node has 4 cpu, 16Gi and 110 pods, and a pod has one container and a uid made from its
-name. The arguments `spec` and `status` contain other fields by JSON names. They override the fields
-that the builder sets.
+By default, a node offers 4 cores, 16Gi of memory and room for 110 pods. A pod has one container
+without requests, and a uid made from its name. In all modules of builders, the arguments `spec` and
+`status` contain further fields by their JSON names, and override the fields that the builder sets.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
     return {"resourceClaims": [*named, *made]}
 
 
-def make_device(name: str, memory: str = "40Gi", **attributes: str | float | bool) -> Json:
+def make_device(name: str, memory: str = "40Gi", **attributes: str | int | bool) -> Json:
     """Return a device with the capacity `memory`.
 
     `attributes` has attributes by name: texts, integers and booleans.
@@ -82,8 +82,9 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> ResourceSlice:
     """Return a ResourceSlice of `node`, or of the nodes in `spec` if `node` is "".
 
-    A text in `devices` is the name of a device. `pool` defaults to the name of the node.
-    `generation` and `count` are the generation of the pool and its number of slices.
+    A text in `devices` is the name of a device. `pool` defaults to the name of the node, or
+    `shared` without a node. `name` defaults to the driver and the pool, joined by `-`. `generation`
+    and `count` are the generation of the pool and its number of slices.
     """
     own: Json = {"driver": driver, "devices": [_device(one) for one in devices]}
     own["pool"] = {
@@ -167,7 +168,8 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
     """Return the status of a claim to which `devices` of the pool of `node` are allocated.
 
-    `reserved_for` contains the uids of the pods that use the claim.
+    All devices are allocated for the request `r`. `reserved_for` contains the uids of the pods that
+    use the claim.
     """
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one} for one in devices]
     named = {"key": "metadata.name", "operator": "In", "values": [node]}

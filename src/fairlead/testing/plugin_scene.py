@@ -40,8 +40,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class PluginScene:
     """A cluster and one scheduler profile, for testing plugins without an API server.
 
-    `cluster` is the scheduler's state. `profile` is the profile, built with its plugins. `reports`
-    contains the scheduler's reports.
+    `cluster` is the scheduler's state, and `nominator` holds the nominated nodes of pods. `profile`
+    is the profile, built with its plugins. `reports` contains the scheduler's reports.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ SCOPES: Final = ("function", "class", "module", "package", "session")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Register the option `fairlead_cluster_scope`."""
+    """Register `fairlead_cluster_scope`, an option of pytest's configuration file."""
     parser.addini(
         SCOPE, f"the scope of tests that share a cluster: {', '.join(SCOPES)}", default="function"
     )

@@ -47,7 +47,10 @@ class Chance:
         return choices[self.below(len(choices))]
 
     def some(self, choices: Sequence[Choice], at_most: int) -> list[Choice]:
-        """Return up to `at_most` different elements of `choices`, in random order."""
+        """Return up to `at_most` different elements of `choices`, in random order.
+
+        `at_most` must not exceed the number of `choices`.
+        """
         left = list(choices)
         return [left.pop(self.below(len(left))) for _ in range(self.below(at_most + 1))]
 

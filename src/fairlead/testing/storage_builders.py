@@ -96,9 +96,11 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> PersistentVolume:
     """Return a volume; `claim` is `namespace/name` of its claim, "" for none.
 
-    `claim_uid` defaults to the uid that `make_claim` sets. `reach` maps node labels to the values
-    of the nodes that can access the volume; None means all nodes. `modes` are its access modes. A
-    volume with a `driver` is a CSI volume with the handle `handle`, by default its name.
+    `claim_uid` defaults to the uid that `make_claim` sets. With "", the volume is only reserved for
+    the claim. `phase` defaults to Bound for a volume with a claim that is not only reserved,
+    otherwise to Available. `reach` maps node labels to the values of the nodes that can access the
+    volume; None means all nodes. `modes` are its access modes. A volume with a `driver` is a CSI
+    volume with the handle `handle`, by default its name.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:

@@ -6,9 +6,9 @@
         fairlead_cluster.fail_node(node)
         fairlead_cluster.expect_evicted_at("web-0", "5m50s", tolerance="5s")
 
-Any other client can use the cluster at the same time, by its `kubeconfig`. An expectation advances
-the clock until the expectation is met or its time limit is reached (see the module `wait`).
-Simulated minutes take milliseconds.
+Any other client can use the cluster at the same time, with its `kubeconfig`. An expectation
+advances the clock until the expectation is met or its time limit is reached (see the module
+`wait`). Simulated minutes take milliseconds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,15 @@ Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
 
 
 class TestCluster:
-    """A cluster with the methods that a test needs. All times are on the cluster's clock."""
+    """A cluster with the methods that a test needs.
+
+    Times are on the cluster's clock, unless they are called real seconds. A duration is a text such
+    as "90s" or "5m", or a timedelta. Methods with the name of a kind raise LookupError if the
+    cluster does not serve it.
+
+    `url`, `token`, `authority` (the CA certificate as PEM) and `kubeconfig` (a path) are for other
+    clients.
+    """
 
     __test__ = False  # pytest must not collect this class
 
@@ -107,7 +115,8 @@ class TestCluster:
         """Apply objects by server-side apply; return the stored objects.
 
         `manifests` is an object, several objects, YAML text, or the path of a YAML file. Raises
-        RefusedError if the server refuses an object, and LookupError for a kind that is not served.
+        RefusedError if the server refuses an object, LookupError for a kind that is not served, and
+        TypeError if `manifests` is or contains something else.
         """
         return [self._apply(manifest) for manifest in manifests_of(manifests)]
 

@@ -1,8 +1,9 @@
 """Auditor: sits between the world and the engine, and checks every command and every record.
 
-It has its own model of the cluster, which is built only from the stimuli that the engine received.
-So a decision that is wrong because of a cut watch breaks no law. A decision that is wrong because
-of a defect in the engine's state breaks a law.
+It has its own model of the cluster, which is built only from the stimuli that the engine received
+and from the commands and records that the engine returned. So a decision that is wrong because of a
+cut watch breaks no law. A decision that is wrong because of a defect in the engine's state breaks a
+law.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ _LATE: Final = _RATE_TOLERANCE
 class Auditor:
     """Wraps an engine and checks its commands and records. Raises LawBrokenError.
 
-    `checked` counts the checks of each law.
+    `checked` counts the checks of each law. `unexpected_jobs` has the (namespace, name) of the Jobs
+    that a CronJob reported as unexpected. `now` is the time of the engine's last step.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class Auditor:
         self._rates: dict[str, float] = {}
         self._karpenter = KarpenterAuditor(checked, self._nodes, self._pods, self._pods_on)
         self._deadlines = 0
-        self.unexpected_jobs: set[tuple[str, str]] = set()  # by namespace and name
+        self.unexpected_jobs: set[tuple[str, str]] = set()
         self.suspended_until: Instant = 0
         self.now: Instant = 0
 

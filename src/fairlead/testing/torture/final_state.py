@@ -192,6 +192,8 @@ class FinalState:
     def _check_cron_jobs(self) -> None:
         """Check that CronJobs list their unfinished Jobs and respect their history limits.
 
+        A CronJob runs at most one Job at a time, unless its concurrencyPolicy is Allow.
+
         As in upstream, a Job is not listed if the process was killed after it created the Job, and
         the CronJob's status was not written before the next run was due. An event reports such a
         Job.
@@ -405,7 +407,10 @@ class FinalState:
 
 
 def is_volatile(obj: Json) -> bool:
-    """Return whether `obj` may change in a cluster at rest, such as a heartbeat or an event."""
+    """Return whether `obj` may change in a cluster at rest, such as a Lease or an Event.
+
+    Nodes are among these objects, because kubelets send heartbeats.
+    """
     kind = obj["kind"]
     return kind in _VOLATILE or f"{kind} {obj['metadata']['name']}" in _VOLATILE
 

@@ -113,7 +113,7 @@ def karpenter_changes(
     created at 01:36:11 is replaced at 02:06:11, 371 s after the end of the hour without changes.
     Existing NodeClaims keep their `expireAfter` of half an hour and are replaced earlier.
 
-    `workloads` is the maximum number of Deployments in the scenario, named `deploy-1` and so on.
+    `workloads` is the number of Deployments that the scenario creates, named `deploy-1` and so on.
     """
     for one in node_pools(seed):
         if one["spec"]["template"]["spec"]["expireAfter"] != "Never":

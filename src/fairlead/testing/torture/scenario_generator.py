@@ -45,7 +45,7 @@ NAMESPACES: Final = ("default", "team-a", "team-b")
 PRIORITIES: Final = {"low": -5, "middle": 100, "high": 1000}
 QUEUES: Final = {"q1": 1, "q2": 3}
 STORAGE_CLASSES: Final = ("late", "at-once")
-# Chosen by the number of the seed, so that 60 consecutive seeds have every combination once.
+# Chosen by the number of the seed, so that 60 consecutive seeds contain every combination.
 _AUTOSCALERS: Final = ("", CLUSTER_AUTOSCALER, KARPENTER)
 _PLUGINS: Final = ("", RAISES, "", WAITS, "")
 _WEBHOOKS_EVERY: Final = 4
@@ -54,7 +54,10 @@ _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "
 
 
 def draw(seed: int, *, chaos_ms: int = CHAOS_MS, nodes: int = NODES) -> TortureScenario:
-    """Return the scenario of `seed`: `nodes` nodes, and changes during the first `chaos_ms` ms."""
+    """Return the scenario of `seed`: `nodes` nodes, and changes during the first `chaos_ms` ms.
+
+    The phase without changes and faults takes CALM_MS.
+    """
     return _Draw(seed, chaos_ms, nodes).scenario()
 
 

@@ -27,7 +27,7 @@ class Shrinker:
     def __init__(self, failed: Result, *, is_over: Callable[[], bool] = lambda: False) -> None:
         """Prepare to shrink `failed`, which has a failure.
 
-        Shrinking ends early when `is_over` returns true.
+        Shrinking ends early when `is_over` returns true, or after RUNS_MAX runs.
         """
         assert failed.failure is not None
         self.result = failed
@@ -72,7 +72,7 @@ class Shrinker:
         return items
 
     def _shorten(self) -> None:
-        """End the phase `chaos` of the run soon after the last change."""
+        """End the phase `chaos` of the run 60 s after the last change."""
         scenario = self.result.scenario
         last = max((one.at_ms for one in scenario.changes), default=0)
         if last + 60_000 < scenario.chaos_ms:

@@ -4,7 +4,7 @@
 
 The changes of a scenario are also performed here, as changes of clients that write to the same
 store. A command that needs an admission webhook is performed when the webhook answers; if the
-command has a fault, it is performed immediately.
+command has a fault, the webhook answers without a delay.
 
 As in every world, the outcome of a command is reported after its effects. So outcomes wait behind
 the changes of a kind whose watch is cut, for at most HOLD_MAX.

@@ -4,9 +4,9 @@
     guard     validating, workloads and bindings when they are created        failurePolicy Fail
     watch     validating, pods when they are created, changed or deleted      failurePolicy Ignore
 
-A correct answer admits the object. An answer takes up to a third of a second, so other changes
-happen between a request and its write. Only commands of controllers call webhooks here. The changes
-of a client script do not, because a script has no user.
+A correct answer admits the object. It takes up to 0.3 s, so other changes happen between a request
+and its write; a timeout takes 2 s. Only commands of controllers call webhooks here. The changes of
+a client script do not, because a script has no user.
 """
 
 from __future__ import annotations
