@@ -73,7 +73,8 @@ class ChangeOptions:
         repeatable(
             "KIND/NAME=cpu=2,...",
             "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), of "
-            "one container (deploy/web:app=cpu=2), or limits (deploy/web=limits.cpu=4).",
+            "one container (deploy/web:app=cpu=2), or limits (deploy/web=limits.cpu=4). A limit "
+            "below its new request is raised to the request.",
         ),
     ] = ()
     apply_vpa: Annotated[
@@ -124,7 +125,7 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Refuse to drain nodes that kubectl drain would refuse to drain. By default, "
+            help="Only cordon the nodes that kubectl drain would refuse to drain. By default, "
             "nodes are drained as if --ignore-daemonsets, --delete-emptydir-data and --force were "
             "given.",
             negative=(),
