@@ -34,15 +34,17 @@ def request_local_cluster(
     """Return the cluster's response to a request for `path`, decoded as `answer`.
 
     The request is a POST with `body`, or a GET if `body` is None. If `kubeconfig` is None, the
-    file in KUBECONFIG is used. Raises InputError if the cluster refuses the request, does not
-    answer, or is not a cluster of `fairlead up`.
+    files in KUBECONFIG are used. Raises InputError if no kubeconfig is named or it is invalid, and
+    if the cluster refuses the request, does not answer, or is not a cluster of `fairlead up`.
     """
     source, config = _connection(kubeconfig)
     return asyncio.run(_request(source, config, path, body, answer))
 
 
 def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
-    """Return (name of the kubeconfig, connection of its current context). Raises InputError.
+    """Return (name of the kubeconfig for messages, connection of its current context).
+
+    Raises InputError.
 
     ~/.kube/config is not read, because it usually names a real cluster, which these commands cannot
     control.

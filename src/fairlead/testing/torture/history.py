@@ -15,7 +15,11 @@ _FINAL: Final = ("Succeeded", "Failed")
 
 
 class StoreHistory:
-    """Checks all changes of the store in a run, across restarts. Raises LawBrokenError."""
+    """Checks all changes of the store in a run, across restarts. Raises LawBrokenError.
+
+    `checked` counts the checks of each law. If `has_webhooks` is set, the webhooks of
+    `in_process_webhooks` are registered, so pods of controllers must have the mark.
+    """
 
     def __init__(self, checked: Counter[str], *, has_webhooks: bool = False) -> None:
         self._checked = checked

@@ -15,7 +15,7 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def amount_text(resource: str, amount: float) -> str:
-    """Return `amount` as text with about three digits.
+    """Return `amount` as text; cores and sizes have about three digits, counts have all digits.
 
     `amount` is in millicores for cpu, in bytes for sizes such as memory, and otherwise a count.
     """

@@ -94,7 +94,11 @@ def stderr_console() -> Console:
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
-    """Print `text` as one line."""
+    """Print `text` as a line of its own, which is wrapped if it is too long for the console.
+
+    Line breaks and control characters in `text` are replaced by spaces. A text of more than 500
+    characters is cut.
+    """
     console.print(Text(one_line(text), style=style))
 
 
@@ -109,9 +113,10 @@ def print_item(console: Console, text: str) -> None:
 def print_facts(
     console: Console, facts: Sequence[str], style: str = "", separator: str = " · "
 ) -> None:
-    """Print `facts` in as few lines as possible; a line is only broken between two facts.
+    """Print `facts` in as few lines as possible; lines end between two facts.
 
-    A further line begins with the separator, without its spaces.
+    Only a fact that is too long for a line is wrapped. A further line begins with the separator,
+    without its leading spaces.
     """
     lines: list[str] = []
     for fact in (one_line(one, len(one)) for one in facts):

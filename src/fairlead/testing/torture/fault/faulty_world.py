@@ -100,7 +100,11 @@ class FaultyWorld:
         return self._inject(fault, issued, now)
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the stimuli that the engine receives at `now`."""
+        """Return the stimuli that the engine receives at `now`.
+
+        Late commands and changes of the script are performed if they are due and no other stimulus
+        waits.
+        """
         while True:
             self._collect(now)
             if self._ready:
