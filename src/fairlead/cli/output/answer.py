@@ -19,7 +19,6 @@ from fairlead.cli.output.autoscaling_summary import autoscaling, pod_autoscalers
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
 from fairlead.cli.output.console.screen import (
-    DETAILS,
     Rank,
     Section,
     print_screen,
@@ -262,7 +261,7 @@ def _workloads(rows: Sequence[WorkloadEffect], untouched: int, bare: int) -> Sec
         if rest := len(rows) - len(shown):
             hidden = sum(one.is_harmed for one in rows[len(shown) :])
             some = "all" if hidden == rest else f"{hidden:,} of them"
-            what = f"{some} harmed ({DETAILS})" if hidden else "all back as wanted"
+            what = f"{some} harmed" if hidden else "all back as wanted"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
         if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
@@ -322,7 +321,7 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
         shown = rows_of(rows, count)
         FittedTable(columns, [_pool_cells(one, resources) for one in shown]).print(console)
         if rest := len(rows) - len(shown):
-            print_line(console, f"... and {rest:,} more ({DETAILS})", "dim")
+            print_line(console, f"... and {rest:,} more", "dim")
         if label and differing and (same := len(pools) - len(differing)):
             verb = "pool is" if same == 1 else "pools are"
             print_line(console, f"{same:,} other {verb} as before.", "dim")
@@ -390,7 +389,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
         if rest := len(rows) - len(shown):
             hidden = sum(one.state in _BAD_BUDGETS for one in rows[len(shown) :])
             some = "none of which held" if hidden == rest else f"{hidden:,} of which did not hold"
-            what = f"{some} ({DETAILS})" if hidden else "which held"
+            what = some if hidden else "which held"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
 
     bad = sum(one.state in _BAD_BUDGETS for one in rows)
@@ -449,7 +448,7 @@ def _notes(answer: WhatIfAnswer) -> Section:
         for line in shown:
             _print_words(console, line, "yellow")
         if rest := len(lines) - len(shown):
-            print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
+            print_line(console, f"... and {rest:,} more notes", "dim")
 
     return Section(counted(len(lines), "note"), len(lines), show, Rank.ADVICE, most=len(lines))
 
@@ -462,7 +461,7 @@ def _next_steps(steps: Sequence[NextStep]) -> Section:
         for one in shown:
             _print_step(console, one)
         if rest := len(steps) - len(shown):
-            print_line(console, f"... and {counted(rest, 'more step')} ({DETAILS})", "dim")
+            print_line(console, f"... and {counted(rest, 'more step')}", "dim")
 
     title = counted(len(steps), "next step")
     return Section(title, len(steps), show, Rank.ADVICE, most=STEPS_SHOWN)

@@ -11,7 +11,6 @@ from rich.console import Console
 
 from fairlead.cli.output.console.fitted_table import TableColumn
 from fairlead.cli.output.console.screen import (
-    DETAILS,
     Rank,
     Section,
     print_screen,
@@ -74,7 +73,7 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
         for note in shown:
             console.print(f"Note: {one_line(note, 1_000)}", style="dim")
         if rest := len(answer.notes) - len(shown):
-            print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
+            print_line(console, f"... and {rest:,} more notes", "dim")
 
     notes = len(answer.notes)
     yield Section("", 1, show_head, Rank.HEAD)

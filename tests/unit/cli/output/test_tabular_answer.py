@@ -13,7 +13,7 @@ def test_more_notes_than_lines_are_counted(capsys):
     print_tabular(answer, "text")
     text = capsys.readouterr().out
     assert "Note: no resource 0 could be read\n" in text
-    assert "more notes (-o details)" in text
+    assert "more notes\n-o details prints all rows.\n" in text
     assert text.count("\n") <= 40
     print_tabular(answer, "details")
     assert capsys.readouterr().out.count("Note: ") == 60

@@ -3,9 +3,9 @@
 Each section prints the number of rows that it is given. Lines are given to sections in the order of
 their ranks. First, each section up to Rank.ADVICE gets the smallest number of rows that makes
 sense. Then sections get more rows, the most important sections first. Sections after Rank.ADVICE
-get the remaining lines. The last line of the screen names the sections without any row, and the
-option that prints everything. Sections are printed in the order of the answer, regardless of their
-rank.
+get the remaining lines. If rows are left out, the last line of the screen names the sections
+without any row, and the option that prints everything. Sections are printed in the order of the
+answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 1  104 rows  14 printed: all lines that the other sections do not need
@@ -31,7 +31,7 @@ Row = TypeVar("Row")
 LINES_MAX: Final = 40  # Lines of a screen if output is not a terminal.
 _LINES_MIN: Final = 22  # On a terminal of 24 lines, the command and the next prompt take two lines.
 _LAST_LINES: Final = 3  # Lines at the end that name what is not shown.
-DETAILS: Final = "-o details"
+DETAILS: Final = "-o details"  # The option of a command that prints all rows.
 
 
 class Rank(IntEnum):
@@ -67,6 +67,7 @@ class Section:
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
     """Print `sections` on one screen, or every row of every section if `has_details` is set.
 
+    The command must have the option DETAILS, which a line at the end names if rows are left out.
     A screen has two lines fewer than the terminal, but at least _LINES_MIN; if output is not a
     terminal, it has LINES_MAX lines.
     """
@@ -80,9 +81,14 @@ def print_screen(console: Console, sections: Iterable[Section], *, has_details: 
         if shown:
             one.show(console, shown)
     left_out = [one.title for one, shown in zip(filled, rows, strict=True) if not shown]
+    is_cut = any(one.rows > shown + 1 for one, shown in zip(filled, rows, strict=True))
     if left_out:
         text = f"Not shown: {', '.join(left_out)}. {DETAILS} prints everything."
-        console.print(Text(text, style="dim"), soft_wrap=False)
+    elif is_cut:
+        text = f"{DETAILS} prints all rows."
+    else:
+        return
+    console.print(Text(text, style="dim"), soft_wrap=False)
 
 
 def table_section(
@@ -103,7 +109,7 @@ def table_section(
         shown = rows_of(rows, count)
         FittedTable(columns, shown).print(console)
         if rest := len(rows) - len(shown):
-            print_line(console, f"... and {rest:,} more ({DETAILS})", "dim")
+            print_line(console, f"... and {rest:,} more", "dim")
 
     return Section(title, len(rows), show, rank, least, most)
 

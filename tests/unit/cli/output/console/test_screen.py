@@ -40,7 +40,8 @@ def test_sections_of_lower_rank_get_lines_first():
 def test_essential_sections_get_their_fewest_rows_before_others_grow():
     text = printed(HEAD, section("many", 60, 1, most=60), section("cause", 9, 4, least=2))
     assert "cause-1" in text
-    assert "... and 7 more (-o details)" in text
+    assert "... and 7 more\n" in text
+    assert text.endswith("-o details prints all rows.\n")
     assert text.count("\n") <= LINES_MAX
 
 
@@ -48,6 +49,7 @@ def test_a_single_omitted_row_is_printed_instead_of_a_line_that_counts_it():
     text = printed(HEAD, section("row", 7, 1, most=6))
     assert "row-6" in text
     assert "more" not in text
+    assert "-o details" not in text
 
 
 def test_with_details_all_rows_of_all_sections_are_printed():
