@@ -29,7 +29,6 @@ from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.result.tabular_answer import counted
 
 _SHOWN_MAX: Final = 10
-_WORKLOADS_MAX: Final = 5
 
 
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
@@ -46,7 +45,9 @@ def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Se
     def show(console: Console, count: int) -> None:
         _print_autoscaling(console, outcome, run, without_change, count)
 
-    lists = (outcome.groups, waiting_times_by_workload(run.waits), outcome.waiting, outcome.staying)
+    # Pods and nodes are grouped by reason.
+    reasons = set(outcome.waiting.values()), set(outcome.staying.values())
+    lists = (outcome.groups, waiting_times_by_workload(run.waits), *reasons)
     rows = max(1, *map(len, lists))
     return Section("what the autoscaler did", rows, show, Rank.PROBLEMS, most=_SHOWN_MAX)
 
@@ -150,10 +151,10 @@ def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant
 def _print_waiting(
     console: Console, waits: Sequence[PodWait], without: Sequence[PodWait] | None, count: int
 ) -> None:
-    """Print how long pods waited for a node, in total and by workload, longest waits first.
+    """Print how long pods waited for a node, in total and for at most `count` workloads.
 
-    `waits` are the waits of the run, and `without` those of the run without the change. At most
-    `count` workloads are printed; on one screen, at most _WORKLOADS_MAX.
+    Workloads with pods that still wait come first, then those with the longest waits. `waits` are
+    the waits of the run, and `without` those of the run without the change.
     """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:
@@ -161,7 +162,7 @@ def _print_waiting(
     if without:
         print_line(console, f"without the change: {_waiting(waiting_times(without))}")
     workloads = waiting_times_by_workload(waits)
-    shown = rows_of(workloads, count if count > _SHOWN_MAX else min(count, _WORKLOADS_MAX))
+    shown = rows_of(workloads, count)
     for workload, one in shown:
         print_item(console, f"{workload}: {_waiting(one)}")
     hidden = len(workloads) - len(shown)

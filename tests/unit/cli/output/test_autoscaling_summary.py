@@ -11,7 +11,9 @@ from rich.console import Console
 from fairlead.cli.output.autoscaling_summary import autoscaling
 from fairlead.cli.output.summary import print_simulation
 from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -77,6 +79,18 @@ def group(name: str, added: int = 0) -> GroupOutcome:
     )  # fmt: skip
 
 
+def run_of(found: AutoscalingOutcome, **more) -> RunOutcome:
+    empty = dict.fromkeys(
+        ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
+         "recurrences", "nodes", "allocations", "samples"),
+        (),
+    )  # fmt: skip
+    return RunOutcome(
+        started_at=0, ended_at=0, settled=True, pods={}, priority_names={}, choices_among_equals=0,
+        autoscaling=found, **empty, **more,
+    )  # fmt: skip
+
+
 def test_groups_without_a_price_are_named_instead_of_a_cost():
     a, b, c = group("a"), replace(group("b"), price=0.5), group("c")
     found = AutoscalingOutcome("cluster-autoscaler", (a, b), (), {}, {})
@@ -95,16 +109,27 @@ def test_a_run_that_takes_no_time_has_no_cost_without_prices():
 def test_node_groups_that_change_come_first():
     """A list of three groups that is cut off after one names the group that grew."""
     groups = group("a"), group("b"), group("c", added=2)
-    empty = dict.fromkeys(
-        ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
-         "recurrences", "nodes", "allocations", "samples"),
-        (),
-    )  # fmt: skip
-    run = RunOutcome(
-        started_at=0, ended_at=0, settled=True, pods={}, priority_names={}, choices_among_equals=0,
-        autoscaling=AutoscalingOutcome("cluster-autoscaler", groups, (), {}, {}), **empty,
-    )  # fmt: skip
     screen = io.StringIO()
-    autoscaling(run).show(Console(file=screen, width=120), 1)
+    section = autoscaling(run_of(AutoscalingOutcome("cluster-autoscaler", groups, (), {}, {})))
+    section.show(Console(file=screen, width=120), 1)
     assert "- c: 1 → 3 nodes (0 to 9)" in screen.getvalue()
     assert "- … and 2 more groups" in screen.getvalue()
+
+
+def test_with_all_rows_no_workload_that_waited_is_left_out():
+    waits = tuple(
+        PodWait(f"shop/web-{at}", WorkloadRef("Deployment", "shop", f"web-{at}"), 0, at + 1)
+        for at in range(8)
+    )
+    found = AutoscalingOutcome("cluster-autoscaler", (group("a"),), (), {}, {})
+    section, screen = autoscaling(run_of(found, waits=waits)), io.StringIO()
+    assert section.rows == 8
+    section.show(Console(file=screen, width=120), section.rows)
+    assert all(f"- deploy/shop/web-{at}: 1 bound" in screen.getvalue() for at in range(8))
+    assert "more" not in screen.getvalue()
+
+
+def test_pods_with_the_same_reason_are_one_row():
+    waiting = {f"shop/web-{at}": "the group is full" for at in range(50)}
+    found = AutoscalingOutcome("cluster-autoscaler", (group("a"),), (), waiting, {})
+    assert autoscaling(run_of(found)).rows == 1
