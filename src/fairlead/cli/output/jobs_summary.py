@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 
 from fairlead.cli.output.console.amount import amount_text
-from fairlead.cli.output.console.screen import Rank, Section
+from fairlead.cli.output.console.screen import Rank, Section, rows_of
 from fairlead.cli.output.console.terminal import print_table
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import QueueAllocation
@@ -39,7 +39,8 @@ def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     numbers = ("weight", "share before", "share")
 
     def show(console: Console, count: int) -> None:
-        print_table(console, "queues", columns, rows, numbers=numbers, rows_max=count)
+        shown = len(rows_of(rows, count))
+        print_table(console, "queues", columns, rows, numbers=numbers, rows_max=shown)
 
     return Section("queues", len(rows), show, Rank.CAUSES, most=QUEUES_MAX)
 
@@ -97,7 +98,7 @@ def waiting_groups(jobs: JobsOutcome, start: Instant, *, has_start_times: bool =
     title = f"waiting groups ({len(rows):,})"
 
     def show(console: Console, count: int) -> None:
-        print_table(console, title, columns, rows, rows_max=count)
+        print_table(console, title, columns, rows, rows_max=len(rows_of(rows, count)))
 
     what = counted(len(rows), "waiting group")
     return Section(what, len(rows), show, Rank.PROBLEMS, most=GROUPS_MAX)
