@@ -8,8 +8,9 @@
 The plugins run at the position that the option `--plugin` gives them. They are checked, and their
 exceptions are handled, as in a run. A scene calls the methods that choose a node, from `pre_filter`
 to `normalize_scores`, and `post_filter`. It does not call the methods that run before or after that
-(`pre_enqueue`, `reserve`, `permit`, `pre_bind`, …): a test calls these on the plugin, which is
-`scene.profile.framework.find(NAME)`.
+(`pre_enqueue`, `reserve`, `permit`, `pre_bind`, …): a test calls these on
+`scene.profile.framework.find(NAME)`. This object has the plugin's methods that the scheduler calls,
+and none of its other attributes.
 """
 
 from __future__ import annotations
