@@ -39,7 +39,8 @@ def watch(
     interval (default: 1m). If the cluster has changed, the command answers all questions again. It
     serves the answers as a web page (/), as JSON (/answers) and as Prometheus metrics (/metrics).
     Clients must send a token, which is printed at the start or read from --token-file, as a bearer
-    token or as ?token= in the URL. An example of a file with two questions:
+    token or as ?token= in the URL. Only health checks (/healthz) need no token. An example of a
+    file with two questions:
 
         every: 1m
         questions:
