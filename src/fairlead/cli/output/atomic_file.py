@@ -108,7 +108,8 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     ) -> None:
         """Rename the temporary file to its final name, or remove it after an error.
 
-        Raises OSError if the content cannot be written; the temporary file is then removed.
+        Raises OSError, whose `filename` is the final path, if the content cannot be written or the
+        file cannot be renamed; the temporary file is then removed.
         """
         assert self._file is not None
         try:
@@ -123,11 +124,15 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             return
         if self._is_stream:
             return
-        if not self._is_private:  # A temporary file is readable only by the user.
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(self._file.name).chmod(0o666 & ~mask)
-        Path(self._file.name).replace(self._path)
+        try:
+            if not self._is_private:  # A temporary file is readable only by the user.
+                mask = os.umask(0)
+                os.umask(mask)
+                Path(self._file.name).chmod(0o666 & ~mask)
+            Path(self._file.name).replace(self._path)
+        except OSError as cause:
+            self._discard()
+            raise self._named(cause) from None
 
     def _discard(self) -> None:
         """Remove the temporary file."""

@@ -56,6 +56,14 @@ def test_a_write_that_fails_names_the_file_and_leaves_the_old_content(tmp_path, 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_that_cannot_be_renamed_leaves_no_temporary_file(tmp_path):
+    path = tmp_path / "out"
+    with pytest.raises(OSError, match="Is a directory") as raised, AtomicFile(path):
+        path.mkdir()
+    assert raised.value.filename == str(path)
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_file_can_have_the_longest_possible_name(tmp_path):
     path = tmp_path / ("\u00e4" * 127)
     write_atomically(path, b"x")
