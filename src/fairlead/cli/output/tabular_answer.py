@@ -101,7 +101,7 @@ def _section(table: ResultTable) -> Section:
         print_line(console, f"{table.title[0].upper()}{table.title[1:]}:", "bold")
         inner.show(console, count)
 
-    # A table of which no rows are to be shown on the screen is printed only with -o details.
+    # `shown` is 0 for a table that is printed only with -o details.
     least, most = (min(_ROWS_MIN, table.shown), table.shown) if table.shown else (0, 0)
     return Section(what, len(rows), show, inner.rank, least, most)
 

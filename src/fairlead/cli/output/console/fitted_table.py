@@ -21,7 +21,7 @@ from fairlead.cli.output.console.terminal import GAP
 from fairlead.whatif.input.error import one_line
 
 NAME_MIN: Final = 16  # A column of names is not made narrower than this.
-WORDS_MIN: Final = 24  # The width that a last column of text needs at most; longer text is wrapped.
+WORDS_MIN: Final = 24  # A last column of text needs no more than this; longer text is wrapped.
 WORDS_LEAST: Final = 10  # No line of text is narrower, even if the table is then too wide.
 NARROW: Final = 40  # Text in a column that is not wider than this is hard to read in many lines.
 NARROW_LINES_MAX: Final = 3
