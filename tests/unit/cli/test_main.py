@@ -186,6 +186,26 @@ def test_a_written_file_replaces_an_old_one_and_has_usual_permissions(fairlead, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["old.json", "other"]
 
 
+@pytest.mark.parametrize(
+    ("condition", "code"), [("name=bare", 3), ("name=of-node", 0), ("name=other", 0)]
+)
+def test_a_deleted_node_displaces_its_pods(fairlead, tmp_path, condition, code):
+    """The condition selects a bare pod or a static pod of the node, or a pod of another node."""
+    spec = "spec: {nodeName: node-%s, containers: [{name: c, image: i}]}"
+    static = "annotations: {kubernetes.io/config.mirror: x}"
+    pods = [("bare", "", 0), ("of-node", static, 0), ("other", "", 1)]
+    (tmp_path / "s.yaml").write_text(
+        "cluster: {generated: {nodes: 2}}\nobjects:\n"
+        + "".join(
+            f"- {{apiVersion: v1, kind: Pod, metadata: {{name: {name}, {more}}}, {spec % node}}}\n"
+            for name, more, node in pods
+        )
+        + "events: [{at: 1m, delete: node/node-0}]\nduration: 10m\n"
+    )
+    result = fairlead("simulate", "s.yaml", "--no-report", "--fail-on", condition)
+    assert result[::2] == (code, "")
+
+
 def test_a_seed_is_part_of_the_input(fairlead):
     def choices(seed):
         arguments = ("simulate", PRIORITIES, "-o", "json", "--seed", seed)

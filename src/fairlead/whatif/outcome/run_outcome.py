@@ -380,14 +380,14 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
     the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
-    changed since the cluster was loaded. `on_deleted_nodes` contains the keys of the pods that were
-    on a node when the node was deleted. Both are None if unknown. `autoscaling` is None if no node
-    autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
-    None if it was too large to keep. `deleted_claims` does not contain claims that belong to a pod.
-    `completed_and_deleted` are pods that completed and were then deleted. `notes` are sentences
-    about rules that did not apply and defaults that were filled in. If the run settled, `ended_at`
-    is the instant of the last change. At `next_end`, if it is known, a pod or a Job would have
-    ended by itself.
+    changed since the cluster was loaded. `on_deleted_nodes` contains the pods that were on a node
+    when the node was deleted, keyed by `PodEnd.key`. Both are None if unknown. `autoscaling` is
+    None if no node autoscaler acted. `waits` are the pods' waits for a node, oldest first.
+    `cluster_history` is None if it was too large to keep. `deleted_claims` does not contain claims
+    that belong to a pod. `completed_and_deleted` are pods that completed and were then deleted.
+    `notes` are sentences about rules that did not apply and defaults that were filled in. If the
+    run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known, a pod
+    or a Job would have ended by itself.
     """
 
     started_at: Instant
@@ -414,7 +414,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     workloads_total: int = 0
     budgets: tuple[BudgetHistory, ...] = ()
     touched: frozenset[str] | None = None
-    on_deleted_nodes: frozenset[str] | None = None
+    on_deleted_nodes: Mapping[str, PodEnd] | None = None
     rest: Rest = AT_REST
     autoscaling: AutoscalingOutcome | None = None
     waits: tuple[PodWait, ...] = ()
@@ -443,6 +443,21 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def after_start(self, instant: Instant) -> DurationNs:
         """Return the time from the instant of the change to `instant`."""
         return instant - self.started_at
+
+    def displaced(self) -> list[PodEnd]:
+        """Return the pods that were preempted or evicted, or whose node was deleted.
+
+        A pod that was displaced several times is contained several times. Deleted nodes do not
+        displace pods of DaemonSets, static pods, completed pods and pods that are already being
+        deleted.
+        """
+        left = [one.pod for one in (*self.preempted, *self.evicted)]
+        of_deleted_nodes = (self.on_deleted_nodes or {}).values()
+        return left + [
+            pod
+            for pod in of_deleted_nodes
+            if not (pod.belongs_to_node or pod.is_completed or pod.is_terminating)
+        ]
 
     def placed(self) -> list[PodEnd]:
         """Return the pods that run on a node or start there, sorted by key (`is_placed`)."""

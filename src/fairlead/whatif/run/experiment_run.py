@@ -569,7 +569,7 @@ class ExperimentRun:
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
             touched=frozenset(recorder.touched),
-            on_deleted_nodes=frozenset(recorder.on_deleted_nodes),
+            on_deleted_nodes=dict(recorder.on_deleted_nodes),
             rest=rest,
             autoscaling=self._controllers.autoscaling(since, until),
             waits=tuple(recorder.waits(since)),

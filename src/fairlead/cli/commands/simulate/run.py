@@ -127,11 +127,12 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
 
 
 def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
-    """Return whether a displaced pod matches one of `conditions`.
+    """Return whether one of `conditions` is true.
 
-    The condition None (`loop`) is true if pods are displaced repeatedly.
+    A condition on pods is true if a displaced pod matches it. The condition None (`loop`) is true
+    if pods are displaced again and again.
     """
-    displaced = [one.pod for one in (*outcome.preempted, *outcome.evicted)]
+    displaced = outcome.displaced()
     return any(
         bool(outcome.recurrences) if one is None else any(map(one.matches, displaced))
         for one in conditions

@@ -123,7 +123,8 @@ class Recorder(Struct):
     workloads: WorkloadRecorder = field(default_factory=WorkloadRecorder)
     history: ClusterHistoryRecorder = field(default_factory=ClusterHistoryRecorder)
     touched: set[str] = field(default_factory=set)  # keys of the pods that changed after loading
-    on_deleted_nodes: set[str] = field(default_factory=set)  # keys of pods deleted with their node
+    # {key: pod that was on a node when the node was deleted}
+    on_deleted_nodes: dict[str, PodEnd] = field(default_factory=dict)
     priority_names: dict[int, str] = field(default_factory=dict)
     requests_of: Callable[[Pod], Mapping[str, int]] = field(default=requests_of_pod)
     # (pod, instant from which it waited, instant of its binding)
@@ -396,7 +397,8 @@ class Recorder(Struct):
             case ObjectDeleted(Node() as node):
                 pods = self.outage.pods_on(node.metadata.name)
                 self.touched.update(map(original_key, pods))
-                self.on_deleted_nodes.update(map(original_key, pods))
+                ends = self.pods_on((node.metadata.name,))
+                self.on_deleted_nodes.update((end.key, end) for end in ends)
                 self.workloads.node_changed(pods, now, is_serving=False)
                 self.outage.observe(stimulus, now)
             case _:
