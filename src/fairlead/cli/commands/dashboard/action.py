@@ -65,7 +65,7 @@ class Actions:
         return {"message": ""}
 
     async def change_node(self, body: Any) -> Json:
-        """Cordon, drain, stop or start a node.
+        """Cordon, uncordon, drain, stop or start a node.
 
         Raises ValidationError for a bad body or a refused request, ApiError for an unauthorized
         request.
@@ -78,9 +78,9 @@ class Actions:
         return {"message": await self._evict_pods(wish.node)}
 
     async def _evict_pods(self, node: str) -> str:
-        """Try once to evict each pod that `kubectl drain` would evict from `node`.
+        """Try once to evict each pod that `kubectl drain --force` would evict from `node`.
 
-        Return a sentence about the result.
+        Pods with emptyDir volumes are evicted too. Return a sentence about the result.
         """
         evicted, refused = 0, []
         for pod in self._evictable(node):
@@ -101,12 +101,21 @@ class Actions:
         return head if not refused else f"{head} Refused: {'; '.join(refused)}"
 
     def _evictable(self, node: str) -> list[Pod]:
+        """Return the pods of `node` except static pods, DaemonSet pods and terminating pods.
+
+        Completed pods of DaemonSets are included.
+        upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go: daemonSetFilter, mirrorPodFilter
+        """
         on_node = (pod for pod in self._store.list(POD) if pod["spec"].get("nodeName") == node)
         pods = [view for view in map(decode_stored, on_node) if isinstance(view, Pod)]
         return [
             pod
             for pod in pods
-            if not (is_daemon_pod(pod) or is_static(pod) or is_terminal(pod) or is_terminating(pod))
+            if not (
+                is_static(pod)
+                or is_terminating(pod)
+                or (is_daemon_pod(pod) and not is_terminal(pod))
+            )
         ]
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> None:

@@ -276,10 +276,11 @@ def test_a_drain_evicts_pods_and_reports_refused_evictions(visiting):
     async def test(browser):
         store, now = browser.cluster.store, browser.cluster.clock.now()
         spec = {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]}
-        for name in ("free", "guarded"):
+        for name in ("free", "guarded", "ended"):
             metadata = {"name": name, "namespace": "default", "labels": {"app": name}}
             manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-            store.create(manifest, now)
+            created = store.create(manifest, now)
+        store.update_status(POD, created, {**created, "status": {"phase": "Succeeded"}}, now)
         budget = {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
@@ -292,7 +293,7 @@ def test_a_drain_evicts_pods_and_reports_refused_evictions(visiting):
         status, text = await browser.post("/node", {"node": "node-1", "action": "drain"})
         assert status == 200
         message = json.loads(text)["message"]
-        assert message.startswith("node-1 is cordoned, 1 pod evicted. Refused: default/guarded: ")
+        assert message.startswith("node-1 is cordoned, 2 pods evicted. Refused: default/guarded: ")
         await browser.post("/clock", {"advance": "5s"})
         assert [pod["metadata"]["name"] for pod in store.list(POD)] == ["guarded"]
         # Soon after a slow update, a new stream begins with the state before it.
