@@ -9,7 +9,14 @@ import threading
 import pytest
 
 from fairlead.cli import exit_code
+from fairlead.cli.commands.run.client_settings import read_client_settings
+from fairlead.cli.commands.run.run import RunRequest, cluster_arguments
+from fairlead.cli.commands.run.shadow_options import NO_SHADOW
 from fairlead.cli.main import run
+from fairlead.cli.options.connection import NO_CONNECTION
+from fairlead.cli.options.controller import NO_NODE_FLAGS
+from fairlead.cli.options.log import NO_DECISION_LOG
+from fairlead.cli.options.release import ReleaseOptions
 
 
 def kubeconfig(path, user):
@@ -141,3 +148,25 @@ def test_a_flag_of_a_controller_that_does_not_run_is_refused(tmp_path, capsys, o
 def test_no_pod_garbage_collector_runs_so_its_flag_is_unknown(capsys):
     assert run(["run", "--terminated-pod-gc-threshold", "5"]) == exit_code.BAD_INPUT
     assert "Unknown option: --terminated-pod-gc-threshold" in capsys.readouterr().err
+
+
+def test_questions_of_the_dashboard_follow_the_cluster_and_configuration_of_the_process():
+    request = RunRequest(
+        controllers=("scheduler",),
+        config="scheduler.yaml",
+        connection=NO_CONNECTION,
+        plugins=("cost.py:Cost",),
+        batch=(None, ()),
+        listen="none",
+        certificate=("", ""),
+        elects=True,
+        writes_events=True,
+        flags=NO_NODE_FLAGS,
+        release=ReleaseOptions("1.19", "NodeLease=false"),
+        log=NO_DECISION_LOG,
+        shadow=NO_SHADOW,
+    )
+    assert cluster_arguments(request, "context prod", read_client_settings(None)) == [
+        *("--context", "prod", "--config", "scheduler.yaml", "--plugin", "cost.py:Cost"),
+        *("--behave-like", "1.19", "--feature-gates", "NodeLease=false"),
+    ]

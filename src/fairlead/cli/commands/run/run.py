@@ -419,17 +419,18 @@ def _dashboard(
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
 
     listening = opened.enter_context(open_dashboard_port(port))
-    return ClusterDashboard(listening, cluster, _arguments(request, cluster, settings))
+    return ClusterDashboard(listening, cluster, cluster_arguments(request, cluster, settings))
 
 
-def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:
+def cluster_arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:
     """Return the options for the commands that the dashboard runs on this cluster.
 
-    With these options, `fairlead whatif` and `fairlead explain` read this cluster and this
-    command's configuration.
+    With these options, `fairlead whatif` and `fairlead explain` read this cluster, and follow the
+    scheduler configurations and the Kubernetes version of this command. `cluster` is the name of
+    the connection, such as `context prod`.
 
-    If no option names the cluster, the current context is named, because the user may switch to
-    another context while this command runs.
+    If no option names the cluster, the result names the current context, because the user may
+    switch to another context while this command runs.
     """
     given, (batch_config, batch_plugins) = request.connection, request.batch
     if settings.kubeconfig and not given.is_given:
@@ -443,6 +444,8 @@ def _arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> l
         *(("--plugin", plugin) for plugin in request.plugins),
         ("--batch-config", batch_config),
         *(("--batch-plugin", plugin) for plugin in batch_plugins),
+        ("--behave-like", request.release.behave_like or None),
+        ("--feature-gates", request.release.feature_gates or None),
     )
     flags = (("--in-cluster", given.in_cluster), ("--allow-extenders", request.allow_extenders))
     options = [word for option, value in named if value is not None for word in (option, value)]
