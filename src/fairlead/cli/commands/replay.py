@@ -10,7 +10,10 @@ from fairlead.cli.options.plan import RECORDED_DEFAULTS, RecordedOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 if TYPE_CHECKING:
+    from fairlead.engine.configuration.release import Release
     from fairlead.engine.core.instant import DurationNs
+    from fairlead.engine.scheduling.config import SchedulerConfig
+    from fairlead.whatif.input.document import Document
     from fairlead.whatif.result.tabular_answer import TabularAnswer
 
 
@@ -41,10 +44,11 @@ def replay(
     """Compare each placement in a recorded history with the scheduler's rules.
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
-    export of kube-scheduler-simulator. For each recorded binding, Fairlead computes the scores of
-    all nodes in the state of the cluster before the binding, and then binds the pod to the recorded
-    node. The answer counts the pods whose recorded node has the highest score, and lists every
-    other pod with the reason.
+    export of kube-scheduler-simulator. For each recorded binding, Fairlead computes which nodes the
+    pod fits and their scores, in the state of the cluster before the binding. Then it binds the pod
+    to the recorded node. The answer counts the pods whose recorded node agrees with the rules: it
+    has the highest score, or the highest score in a possible sample of the nodes. The answer lists
+    the pods whose node does not agree, with the reason.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the
@@ -63,8 +67,8 @@ def replay(
     Parameters
     ----------
     file
-        An audit log, an export of kube-scheduler-simulator, a SimKube trace or openb's pod table; -
-        for standard input.
+        An audit log, an export of kube-scheduler-simulator or a SimKube trace, or - for standard
+        input. Or openb's pod table, which must be a file.
     """
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.content import BYTES_MAX
@@ -96,8 +100,6 @@ def _replayed_placements(
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.whatif.configuration.release import read_release
-    from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-    from fairlead.whatif.configuration.user_plugin import UserPlugins
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.input.document import Document
     from fairlead.whatif.input.error import InputError
@@ -116,14 +118,7 @@ def _replayed_placements(
     recorded = None
     if export is not None and export.value.get("schedulerConfig"):
         recorded = Document(f"{source}: schedulerConfig", export.value["schedulerConfig"])
-    config = read_scheduler_config(
-        present.config or recorded,
-        UserPlugins(present.plugin),
-        read_release(release.choice),
-        allow_extenders=True,
-    )
-    if config.extenders:
-        raise InputError("--config", "must not name extenders: a replay calls no extender")
+    config = _scheduler_config(present, read_release(release.choice), recorded)
     with ProgressBar() as progress:
         if export is not None:
             result = replay_simulator_export(export, config, progress)
@@ -147,8 +142,6 @@ def _replayed_starts(
     """
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.whatif.configuration.release import Releases, read_release
-    from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-    from fairlead.whatif.configuration.user_plugin import UserPlugins
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.input.document import STDIN
     from fairlead.whatif.input.error import InputError
@@ -166,7 +159,7 @@ def _replayed_starts(
     if snapshot is None:
         raise InputError("--snapshot", f"is missing: {source} has no nodes")
     version = read_release(release.choice)
-    config = read_scheduler_config(present.config, UserPlugins(present.plugin), version)
+    config = _scheduler_config(present, version)
     settings = ReplaySettings(config, Releases(version, version), present.seed, within)
     is_table = snapshot.endswith(TABLE_SUFFIXES)
     if is_openb_table(data) and file == "-":
@@ -181,3 +174,22 @@ def _replayed_starts(
             return replay_openb(file, dump or snapshot, settings, progress)
         assert dump is not None
         return replay_simkube(source, data, dump, settings, progress)
+
+
+def _scheduler_config(
+    present: RecordedOptions, release: Release, recorded: Document | None = None
+) -> SchedulerConfig:
+    """Return the configuration of --config, or else `recorded`, or else the default.
+
+    Raises InputError, also for a configuration with extenders.
+    """
+    from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+    from fairlead.whatif.configuration.user_plugin import UserPlugins
+    from fairlead.whatif.input.error import InputError
+
+    config = read_scheduler_config(
+        present.config or recorded, UserPlugins(present.plugin), release, allow_extenders=True
+    )
+    if config.extenders:
+        raise InputError("--config", "must not name extenders: a replay calls no extender")
+    return config

@@ -103,6 +103,10 @@ def test_a_trace_without_lifecycles_says_that_there_is_nothing_to_compare(tmp_pa
         (["shapes.csv", "--snapshot", "nodes.csv"], "shapes.csv: cluster.trace.arrivals: recorded"),
         (["trace.json", "--snapshot", "nodes.csv"], "--snapshot: nodes.csv is a table; name a"),
         (["bad.csv", "--snapshot", "nodes.csv"], "bad.csv: line 2: creation_time: 'x' is not"),
+        (
+            ["pods.csv", "--snapshot", "nodes.csv", "--config", "extender.yaml"],
+            "--config: must not name extenders: a replay calls no extender",
+        ),
     ],
 )
 def test_wrong_input_is_refused_in_one_line(tables, capsys, arguments, line):
@@ -110,6 +114,10 @@ def test_wrong_input_is_refused_in_one_line(tables, capsys, arguments, line):
     shapes = "pods,qos,cpu_milli,memory_mib,num_gpu,gpu_milli\n1,BE,1,1,0,0\n"
     (tables / "shapes.csv").write_text(shapes)
     (tables / "bad.csv").write_text(PODS.replace("Running,100", "Running,x"))
+    (tables / "extender.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "extenders: [{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}]\n"
+    )
     assert run(["replay", *arguments]) == 2
     printed = capsys.readouterr().err.strip()
     assert printed.startswith(f"fairlead: {line}")
