@@ -232,7 +232,8 @@ COMMANDS: Final = (
         "doctor",
         "fairlead.cli.commands.doctor:doctor",
         "Check that this machine meets Fairlead's requirements.",
-        "Exit status: 0 all checks pass; 1 a check fails.",
+        "Exit status: 0 Fairlead can run; 1 a library is missing, or the cluster does not answer; "
+        "2 bad input.",
     ),
     CommandEntry(
         "completion",

@@ -21,7 +21,8 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 
 # `fairlead up` needs a file descriptor for each client connection.
 _OPEN_FILES: Final = 1024
-_MEMORY_BYTES_PER_POD: Final = 20 << 10  # Memory of a what-if, per pod (docs/performance.md).
+# Peak memory of a what-if, per pod; the manifest of a pod in a real cluster has about 17 KB.
+_MEMORY_BYTES_PER_POD: Final = 20 << 10
 _KUBECTL_SECONDS: Final = 10
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -30,7 +31,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 class _Finding:
     """The result of one check.
 
-    `needed_for` states what does not work if the check fails; "" means that no command works.
+    `needed_for` names the commands or features that do not work if the check fails. If it is "", a
+    failed check makes `fairlead doctor` fail.
     """
 
     is_ok: bool
@@ -39,7 +41,7 @@ class _Finding:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the check failed and Fairlead cannot run at all."""
+        """Whether the check failed, and `fairlead doctor` therefore exits with status 1."""
         return not self.is_ok and not self.needed_for
 
     def __str__(self) -> str:
@@ -51,6 +53,10 @@ class _Finding:
 
 def doctor(*, connection: ConnectionOptions = NO_CONNECTION) -> int:
     """Check this machine: libraries, memory, kubectl, and the cluster of a kubeconfig context.
+
+    The command prints a line for each check. `ok` means that the check passes. `missing` means that
+    it fails, and that the exit status is 1. `note` means that it fails, but that only the named
+    commands or features need it.
 
     The command changes nothing. It contacts a cluster only with --context, --kubeconfig or
     --in-cluster.
