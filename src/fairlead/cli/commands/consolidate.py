@@ -33,8 +33,9 @@ def consolidate(
             "RULE",
             "Ignore a rule that makes autoscalers keep a node: annotations (such as "
             "cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
-            "emptyDir or hostPath volumes), unmanaged (pods without a controller) or system-pods "
-            "(pods in kube-system that no disruption budget covers).",
+            "emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
+            "controller is a custom resource) or system-pods (pods in kube-system that no "
+            "disruption budget covers).",
         ),
     ] = (),
     instance_types: Annotated[

@@ -44,9 +44,8 @@ def drain_plan(
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
     simulates the drain with 1 node at a time, then with 2 nodes at a time, 4 and so on. The answer
     is the fastest of these drains that is safe. A drain is safe if every node becomes empty, every
-    evicted pod of a
-    workload runs again, no disruption budget is breached, and every workload with several replicas
-    always has a ready pod.
+    evicted pod of a workload runs again, no Job fails, no disruption budget is breached, and every
+    workload with several replicas always has a ready pod.
 
     Try:
 

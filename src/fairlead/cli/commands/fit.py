@@ -107,9 +107,9 @@ def fit(
     SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
     json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
-    creates new pods one by one until a pod is refused (by admission or a ResourceQuota) or fits on
-    no node. The scheduler places them with all its plugins. Pods that are already pending are
-    placed before the new pods, by preemption if necessary.
+    adds new pods until a pod is refused (by admission or a ResourceQuota) or fits on no node. The
+    scheduler places the new pods with all its plugins. Pods that are already pending are placed
+    before the new pods, by preemption if necessary.
 
     Try:
 

@@ -31,9 +31,9 @@ def rebalance(
             "RULE",
             "Ignore a rule that protects pods from eviction by node autoscalers: annotations (such "
             "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
-            "emptyDir or hostPath volumes), unmanaged (pods without a controller) or system-pods "
-            "(pods in kube-system that no disruption budget covers). By default, protected pods are"
-            " not moved.",
+            "emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
+            "controller is a custom resource) or system-pods (pods in kube-system that no "
+            "disruption budget covers). By default, protected pods are not moved.",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,

@@ -54,9 +54,9 @@ def size(
         int,
         Parameter(
             help="Limit of the last step of the search, which replaces nodes by cheaper ones. This "
-            "step simulates at most N × P scheduling cycles in all, where P is the number of pods, "
-            "but at least 100. A larger N takes more time, and never gives a more expensive "
-            "answer.",
+            "step simulates at most N × P scheduling cycles in all. P is the number of pods, or "
+            "100 if there are fewer pods. A larger N takes more time, and never gives a more "
+            "expensive answer.",
             metavar="N",
             converter=integer,
         ),
