@@ -26,7 +26,10 @@ from fairlead.worlds.local.server.backup_endpoint import PATH
 DataDirectory = Annotated[
     Path, named("DIR", "The data directory of the cluster, as given to `fairlead up`.")
 ]
-NewDataDirectory = Annotated[Path, named("DIR", "The data directory to create for `fairlead up`.")]
+NewDataDirectory = Annotated[
+    Path,
+    named("DIR", "The data directory to create for `fairlead up`. If it exists, it must be empty."),
+]
 
 
 def backup(

@@ -74,7 +74,8 @@ def conformance(
         With kind `api`: send the requests to the API server at this URL instead of Fairlead's own.
     tokens
         With `--server`: a file with users and their tokens, in the format of kube-apiserver's
-        `--token-auth-file`.
+        `--token-auth-file`. By default, the token of each user is the user name followed by
+        `token`, such as `alicetoken`.
     ca
         With `--server`: a file with the CA certificate of the server.
     """

@@ -26,7 +26,8 @@ def replay(
         named(
             "SNAPSHOT",
             "A dump of the cluster at the start of the history: a file, a directory, - for "
-            "standard input, or openb's table of nodes (default: only the objects in FILE).",
+            "standard input, or openb's table of nodes. Required for a SimKube trace and for "
+            "openb's pod table. Without this option, only the objects in an audit log are known.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -44,11 +45,11 @@ def replay(
     """Compare each placement in a recorded history with the scheduler's rules.
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
-    export of kube-scheduler-simulator. For each recorded binding, Fairlead computes which nodes the
-    pod fits and their scores, in the state of the cluster before the binding. Then it binds the pod
-    to the recorded node. The answer counts the pods whose recorded node agrees with the rules: it
-    has the highest score, or the highest score in a possible sample of the nodes. The answer lists
-    the pods whose node does not agree, with the reason.
+    export of kube-scheduler-simulator. For each recorded binding, Fairlead computes on which
+    nodes the pod fits, and the scores of these nodes, in the state of the cluster before the
+    binding. Then it binds the pod to the recorded node. The answer counts the pods whose recorded
+    node agrees with the rules: it has the highest score, or the highest score in a possible sample
+    of the nodes. The answer lists the pods whose node does not agree, with the reason.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the

@@ -24,7 +24,7 @@ def snapshot(
         Parameter(
             name="--from",
             help="Read this file (a snapshot file or the output of kubectl) instead of a cluster. "
-            "With --reveal, the file can contain any text.",
+            "With --reveal, the file can contain any text with pseudonyms.",
             metavar="SNAPSHOT",
             show_default=False,
             allow_leading_hyphen=True,
@@ -71,9 +71,10 @@ def snapshot(
     pod and a list of these strings. With --list, all objects are written in full.
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
-    that sort like the original names, and fields that no command reads are removed. Commands give
-    the same answers for the anonymised file, with pseudonyms instead of names. To see the original
-    names in an answer, use --reveal.
+    that sort like the original names, and fields that no command reads are removed. Admission
+    policies, webhooks and ConfigMaps are removed too. If an answer does not depend on them, the
+    answer for the anonymised file is the same, with pseudonyms instead of names. To see the
+    original names in an answer, use --reveal.
 
     Try:
 

@@ -63,7 +63,7 @@ class ConnectionOptions:
 NO_CONNECTION: Final = ConnectionOptions()
 KUBECTL_PLUGIN: Final = "kubectl-fairlead"
 LARGE_YAML_BYTES: Final = 50_000_000
-JSON_IS_FASTER: Final = "YAML takes twice as long to read as JSON (kubectl get ... -o json)"
+JSON_IS_FASTER: Final = "YAML takes much longer to read than JSON (kubectl get ... -o json)"
 _YAML_STARTS: Final = (b"apiVersion:", b"items:", b"kind:", b"---")
 
 

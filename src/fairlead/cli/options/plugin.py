@@ -35,7 +35,7 @@ BatchConfig = Annotated[
         "and every pod is scheduled on its own. Default: fairlead if pods need a batch scheduler, "
         "else single-pods. Pods with the schedulerName kube-batch or volcano need a batch "
         "scheduler. Pods with the schedulerName fairlead need it if a PodGroup or a Queue exists, "
-        "or if one of these pods has the annotation of a pod group.",
+        "or if one of these pods names its pod group (in an annotation, a label or a field).",
     ),
 ]
 RunningBatchConfig = Annotated[

@@ -57,7 +57,8 @@ _HEADERS: Final = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 _NO_SESSION: Final = (
-    "This link was used already, or is not valid. `fairlead dashboard` prints a new one.\n"
+    "This link was used already, or is not valid. For a cluster of `fairlead up`, run `fairlead "
+    "dashboard` to get a new link; for `fairlead run`, see docs/production.md.\n"
 )
 
 Reply = tuple[int, str, bytes]

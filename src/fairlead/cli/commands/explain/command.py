@@ -89,10 +89,11 @@ def explain(
     - Pod: whether the pod fits on each node, and if not, why. Feasible nodes are listed with the
       score from each scheduler plugin; between nodes with equal scores, the scheduler chooses at
       random. If the pod fits on no node, the answer lists the nodes on which preemption would make
-      room: the victims, the number of victims that a disruption budget protects, and the rule by
-      which the scheduler chooses one of these nodes. The answer also states whether the pod would
-      fit on one more node like an existing node. A pod that already has a node is evaluated as if
-      it were pending. In large clusters, nodes with the same reason share a row.
+      room: the victims, the number of victims whose eviction would violate a disruption budget,
+      and the rule by which the scheduler chooses one of these nodes. If a pending pod fits on no
+      node, the answer also states whether it would fit on one more node like an existing node. A
+      pod that already has a node is evaluated as if it were pending. In large clusters, nodes with
+      the same reason share a row.
 
     - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
       more pod would be placed.
@@ -109,10 +110,9 @@ def explain(
       missing on each node, an estimate of the group's start, and a change with which the group
       could start now.
 
-    With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pending
-    pod. The answer
-    contains the pod's position in the scheduling queue, its attempts and backoff, and the result
-    for each node in the scheduler's cache.
+    With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pod. For
+    a pending pod, the answer contains the queue in which the pod waits, its attempts and backoff,
+    and the result for each node in the scheduler's cache.
 
     Try:
 

@@ -41,10 +41,10 @@ def extender(
     """Serve scheduler plugins as an HTTP extender of kube-scheduler.
 
     The extender serves filter, prioritize, preempt and bind requests in kube-scheduler's format.
-    Requests can contain whole nodes, or only the names of nodes (nodeCacheCapable). The extender
-    runs the plugins that --config enables. Without --config, it runs only the plugins of --plugin;
-    with neither option, it runs the default plugins. Plugins see the objects in the dump, and
-    all nodes in the request.
+    Requests can contain whole nodes, or only the names of nodes (nodeCacheCapable). With --config,
+    the extender runs the plugins that the configuration enables, and those of --plugin. Without
+    --config, it runs only the plugins of --plugin; with neither option, it runs the default
+    plugins. Plugins see the objects of --snapshot, and the nodes that requests have contained.
 
     Try:
 

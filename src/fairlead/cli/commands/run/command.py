@@ -24,9 +24,10 @@ CONFIG_HELP: Final = (
     "leaderElection and clientConnection also apply."
 )
 LISTEN_HELP: Final = (
-    "Address at which /healthz, /livez, /readyz and /metrics are served over HTTPS (default: "
-    "127.0.0.1:10259), or none to serve nothing. Clients of /metrics must send a bearer token "
-    "whose user has the RBAC permission to GET /metrics."
+    "Address at which /healthz, /livez, /readyz, /metrics and /fairlead/explain are served over "
+    "HTTPS (default: 127.0.0.1:10259), or none to serve nothing. Clients of /metrics and "
+    "/fairlead/explain must send a bearer token whose user has the RBAC permission to GET this "
+    "path."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a read-only dashboard to browsers on this machine. The command prints a link to "

@@ -75,7 +75,7 @@ def simulate(
     SCENARIO is a YAML file that describes a cluster (manifest files, a recorded trace or generated
     nodes), timed events, a duration, a seed and outputs. docs/scenarios.md explains every field.
     Options of this command override the settings in the scenario. With text output, an HTML report
-    is written to fairlead-simulate.html.
+    is written to fairlead-simulate.html, unless the scenario or --report names another file.
 
     Try:
 

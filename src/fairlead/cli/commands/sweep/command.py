@@ -88,7 +88,7 @@ def sweep(
     --out: cases.csv (a row for each case), cases/ (the full result of each case), report.html, and
     worst.html (the full report of the worst case). To continue an interrupted sweep, run the same
     command again. The results that are already in the directory are used again, unless the
-    scenario or a file that it names has changed.
+    scenario, a file that it names, or the version of Fairlead has changed.
 
     Try:
 

@@ -172,7 +172,7 @@ class _Parts:
     """The nodes or zones of scenarios that differ from the scenario of `path` in some fields."""
 
     def __init__(self, path: str, part: str) -> None:
-        """Return names of nodes if `part` is `node`, names of zones if it is `zone`."""
+        """`part` is `node` or `zone`; `path` is the file of the original scenario."""
         self._path = path
         self._part = part
         self._known: dict[bytes, list[str]] = {}
