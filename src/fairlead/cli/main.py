@@ -77,8 +77,9 @@ USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
 class CommandEntry:
     """A command, imported from `path` when it is called.
 
-    `text` is its line in `fairlead --help`. `main_option` is an option whose value users often
-    give without the option, such as a node without `--nodes`; an error message suggests it.
+    `text` is its line in `fairlead --help`, and `exit_codes` is the end of its own help.
+    `main_option` is an option whose value users often give without the option, such as a node
+    without `--nodes`; an error message suggests it.
     """
 
     name: str

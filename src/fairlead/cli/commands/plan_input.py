@@ -52,7 +52,7 @@ class PlanInput:
     notes: tuple[str, ...]
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
-        """Return a note about the autoscaler of the snapshot, as `idle_in_plan` does."""
+        """Return a note that the snapshot's autoscaler is not simulated; see `idle_in_plan`."""
         return idle_in_plan(self.snapshot.manifests, effect)
 
     def notes_of(self, plan: DrainPlan, experiment: Experiment) -> tuple[str, ...]:

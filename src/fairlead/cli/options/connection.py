@@ -76,6 +76,8 @@ def snapshot_of(
     """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError.
 
     As a kubectl plugin, Fairlead uses kubectl's current context if no snapshot or cluster is named.
+    `max_input` limits the size in bytes; None means BYTES_MAX. `progress` shows how much of a file
+    has been read.
     """
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
@@ -101,7 +103,7 @@ def is_kubectl_plugin() -> bool:
 
 
 def is_large_yaml(path: Path) -> bool:
-    """Return whether `path` is a YAML file from kubectl that takes long to read."""
+    """Return whether `path` is a YAML file from kubectl with at least LARGE_YAML_BYTES."""
     try:
         if not path.is_file() or path.stat().st_size < LARGE_YAML_BYTES:
             return False
@@ -116,7 +118,8 @@ def read_cluster(
 ) -> LiveObjects:
     """Read the objects of a cluster; show progress on a terminal. Raises InputError.
 
-    If `decode` is set, objects are decoded as they arrive; see `read_live`.
+    `max_input` limits the size in bytes; None means BYTES_MAX. If `decode` is set, objects are
+    decoded as they arrive; see `read_live`.
     """
     from fairlead.whatif.input.content import BYTES_MAX
     from fairlead.whatif.snapshot.live import read_live

@@ -40,8 +40,8 @@ class FailureOptions:
         Names,
         repeatable(
             "NODE",
-            "Fail a node repeatedly: with worker-3@60s/120s, worker-3 is down for 60s, then "
-            "up for 120s, and so on.",
+            "Fail nodes repeatedly, by name or label selector: with worker-3@60s/120s, worker-3 is "
+            "down for 60s, then up for 120s, and so on. Without @DOWN/UP, the times are 60s/120s.",
         ),
     ] = ()
     how: Annotated[

@@ -44,11 +44,11 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """A function that returns a reporter which logs decisions; None if nothing is logged.
+        """A function that makes a reporter that logs decisions; None if no decision is logged.
 
-        The returned reporter passes each report on to the reporter that is given to the function.
-        The function's second argument returns the current time. Raises InputError if both options
-        are given, or if -v is negative.
+        The function takes two arguments. The first is a reporter to which the new reporter passes
+        every record. The second is a function that returns the current time. Raises InputError if
+        both options are given, or if -v is negative.
         """
         if self.log_level is None and self.verbosity is None:
             return None

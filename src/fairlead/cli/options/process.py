@@ -19,8 +19,9 @@ class ProcessOptions:
         str | None,
         named(
             "URL",
-            "Ask a process of `fairlead run` about the pod, instead of reading a dump. URL is its "
-            "address, such as https://localhost:10259 (through kubectl port-forward).",
+            "Ask a process of `fairlead run` about the pod, instead of reading a dump. URL is the "
+            "address of the process, such as https://localhost:10259 (through kubectl "
+            "port-forward).",
         ),
     ] = None
     token_file: Annotated[

@@ -35,7 +35,7 @@ _QUEUES: Final = {
     QueueName.IN_FLIGHT: "being scheduled",
 }
 _OF_BATCH: Final = (
-    "waits for the batch scheduler of this process, which explains pods only without --process"
+    "waits for the batch scheduler of this process; fairlead explain without --process explains it"
 )
 _IN_BACKOFF: Final = (QueueName.BACKOFF, QueueName.ERROR_BACKOFF)
 
