@@ -39,7 +39,7 @@ _MERGE_PATCH: Final = {"content-type": "application/merge-patch+json"}
 _JSON: Final = {"content-type": "application/json"}
 _FAILURE: Final = 400
 
-# Handles a request to the API server. Raises ApiError if it is not authorized.
+# Handles a request to the API server; see `ApiApp.handle`.
 Api = Callable[[Request], Awaitable[Any]]
 
 
@@ -59,7 +59,7 @@ class Actions:
     async def control_clock(self, body: Any) -> Json:
         """Advance, pause or resume the clock, or set its speed; see ClockControl.
 
-        Raises ValidationError if the server refuses the request.
+        Raises ApiError if the server refuses the request.
         """
         await self._request("POST", clock_control.PATH, body, _JSON)
         return {"message": ""}
@@ -67,8 +67,8 @@ class Actions:
     async def change_node(self, body: Any) -> Json:
         """Cordon, uncordon, drain, stop or start a node.
 
-        Raises ValidationError for a bad body or a refused request, ApiError for an unauthorized
-        request.
+        Raises ValidationError for a bad body or a refused request, ApiError if the change cannot be
+        stored.
         """
         wish = msgspec.convert(body, _NodeChange)
         path = f"/api/v1/nodes/{quote(wish.node, safe='')}"
@@ -119,7 +119,10 @@ class Actions:
         ]
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> None:
-        """Send a request. Raises ValidationError if the server refuses it."""
+        """Send a request.
+
+        Raises ValidationError if the response is an error, and ApiError as `ApiApp.handle` does.
+        """
         request = Request(method, path, headers=headers, body=msgspec.json.encode(body))
         answer = await self._api(request)
         if answer.status >= _FAILURE:

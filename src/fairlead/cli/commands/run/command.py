@@ -91,8 +91,8 @@ def run(
     kube-scheduler (kube-system/kube-scheduler), so Fairlead waits while kube-scheduler holds this
     Lease. To run both schedulers at the same time, give Fairlead other profiles and another Lease
     in --config. If --controllers does not contain scheduler, the default Lease is
-    kube-system/fairlead-NAME, where NAME is the first controller, such as node-lifecycle.
-    docs/production.md describes the deployment and the permissions.
+    kube-system/fairlead-node-lifecycle, or kube-system/fairlead-taint-eviction if only
+    taint-eviction runs. docs/production.md describes the deployment and the permissions.
 
     With --shadow, the command writes nothing to the cluster. For each pod, the command compares
     the node that Fairlead would choose with the node that the cluster's own scheduler chooses. At
