@@ -66,8 +66,9 @@ answers more exact.
 """
 
 EPILOGUE: Final = """\
-Exit status: 0 success; 2 bad input; COMMAND --help lists further ones. Every command accepts
---debug, which prints a traceback with each error.
+Exit status: 0 success; 2 bad input; 70 a defect of Fairlead; 74 a result cannot be written;
+130 interrupted; COMMAND --help lists further ones. Every command accepts --debug, which prints a
+traceback with each error.
 """
 
 USUAL_EXIT_CODES: Final = "Exit status: 0 success; 2 bad input."
