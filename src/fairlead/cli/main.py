@@ -328,7 +328,10 @@ def _accept_all_characters() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run `fairlead` and return its exit code. Errors are printed as one line on stderr."""
+    """Run `fairlead` and return its exit code.
+
+    An error is printed as one line on stderr. With --debug, a traceback precedes this line.
+    """
     debug = DEBUG_FLAG in arguments
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:

@@ -107,8 +107,8 @@ def explain(
 
     - PodGroup, or a pod that is scheduled together with its group: how much of the cluster the
       group's queue uses and may use, the first pod that does not fit, the resources that are
-      missing on each node, an estimate of the group's start, and a change with which the group
-      could start now.
+      missing on the ten nodes that lack least, an estimate of the group's start, and a change with
+      which the group could start now.
 
     With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pod. For
     a pending pod, the answer contains the queue in which the pod waits, its attempts and backoff,

@@ -324,8 +324,8 @@ def _print_json(value: Json) -> None:
 def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
-    Otherwise, only the first feasible nodes are listed, and infeasible nodes with the same reason
-    share a row.
+    Otherwise, of more than NODES_MAX feasible nodes, only the BEST_MAX best are listed. Of more
+    than NODES_MAX infeasible nodes, those with the same reason share a row.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
