@@ -58,7 +58,7 @@ def conformance(
         Autoscaler), `karpenter` (decisions of Karpenter) or `api` (responses of kube-apiserver).
         All FILES must be of the same kind.
     files
-        Files with recorded cases, as JSON lines, plain or gzipped.
+        One or more files with recorded cases, as JSON lines, plain or gzipped.
     defects
         With kind `kubebatch` or `nodelifecycle`: what Fairlead does about known defects of the
         recorded programs. With `upstream`, Fairlead has the same defects, so its decisions equal

@@ -32,7 +32,7 @@ def size(
         Names,
         repeatable(
             "FAILURE",
-            "Choose enough nodes that all pods can still run after a failure of any one zone "
+            "Choose enough nodes so that all pods can still run after a failure of any one zone "
             "(zone), any one node (node), or any N nodes (nodes=N).",
         ),
     ] = (),

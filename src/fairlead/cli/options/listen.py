@@ -14,8 +14,8 @@ LISTEN: Final = "--listen"
 def listen_address(text: str, *, beyond_loopback: bool) -> Address:
     """Return the address in `text`.
 
-    Raises InputError for an invalid address, and for an address that other machines can reach if
-    `beyond_loopback` is False.
+    Raises InputError for an invalid address. If `beyond_loopback` is False, also raises InputError
+    for an address that other machines can reach.
     """
     try:
         address = parse_address(text)

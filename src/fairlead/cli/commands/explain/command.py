@@ -37,7 +37,8 @@ def explain(
         str | None,
         named(
             "FILE",
-            "KubeSchedulerConfiguration that the cluster uses now (default: kube-scheduler's "
+            "KubeSchedulerConfiguration that the cluster uses now: a file, or "
+            "configmap/NAMESPACE/NAME for a ConfigMap in the dump (default: kube-scheduler's "
             "defaults).",
         ),
     ] = None,
