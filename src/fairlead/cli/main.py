@@ -375,7 +375,9 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
     for before, token in zip(("", *tokens), tokens, strict=False):
         name, is_joined, value = token.partition("=")
         if not token:
-            raise InputError(before if before.startswith("-") else "arguments", "is empty")
+            if before.startswith("-"):
+                raise InputError(before, "is empty")
+            raise InputError("arguments", "contain an empty argument")
         if name.startswith("--") and is_joined and not value:
             raise InputError(name, "is empty")
 

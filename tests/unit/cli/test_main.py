@@ -206,6 +206,12 @@ def test_a_deleted_node_displaces_its_pods(fairlead, tmp_path, condition, code):
     assert result[::2] == (code, "")
 
 
+def test_an_empty_argument_is_refused(fairlead):
+    """An unset shell variable is the usual cause."""
+    assert fairlead("whatif", "")[::2] == (2, "fairlead: arguments: contain an empty argument\n")
+    assert fairlead("whatif", "--drain", "")[::2] == (2, "fairlead: --drain: is empty\n")
+
+
 def test_a_seed_is_part_of_the_input(fairlead):
     def choices(seed):
         arguments = ("simulate", PRIORITIES, "-o", "json", "--seed", seed)

@@ -135,7 +135,7 @@ def run_controllers(request: RunRequest) -> int:
             raise InputError("--otlp-endpoint", "cannot be used with --shadow")
         return run_shadow(request)
     if request.shadow != NO_SHADOW:
-        needing = "--for, --decisions, --report, --new-config and --new-plugin"
+        needing = "--for, --decisions, --report, --new-config or --new-plugin"
         raise InputError("--shadow", f"is required with {needing}")
     controllers, log = _controllers(request.controllers), _run_log(request)
     decision_log = request.log.logging_with_warnings(lambda entry, _now: log.write(entry))
