@@ -26,6 +26,14 @@ AnswerOutput = Annotated[
 TEXT_FORMATS: Final = ("text", "details")
 
 
+SimulationReport = Annotated[
+    Path | None,
+    named(
+        "FILE.html",
+        "Write the HTML report to FILE.html. Without this option, a report is written only with "
+        "text output, or if the scenario names its file.",
+    ),
+]
 Report = Annotated[
     Path | None,
     named(
@@ -56,18 +64,17 @@ def _report_path(report: Path | None, default: str, *, is_text: bool, off: bool)
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OutputOptions:
-    """The options that choose the format and the files of the results."""
+    """The options that choose the format and the files of a simulation's results."""
 
     output: Output = "text"
-    report: Report = None
+    report: SimulationReport = None
     no_report: NoReport = False
     commands: Commands = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the HTML report, or None if no report is written.
+        """Return the path of the HTML report that the options choose, or None if they choose none.
 
-        Without --report, the path is `default` if the output is text; otherwise no report is
-        written.
+        Without --report, the path is `default` if the output is text; otherwise it is None.
 
         Raises InputError if --report and --no-report are both given.
         """
