@@ -80,10 +80,10 @@ def test_nodes_are_grouped_by_any_label(drawn):
 def test_a_node_lists_the_pods_that_were_added_and_removed(drawn):
     page = drawn("#node=worker-00")
     headings = page.lines("#nodes .panel h4")
-    assert any(line.startswith("Left (") for line in headings)
-    assert not any(line.startswith("Came") for line in headings)
+    assert any(line.startswith("Pods that left (") for line in headings)
+    assert not any(line.startswith("Pods that came") for line in headings)
     page = drawn("#node=worker-05")
-    assert any(line.startswith("Came (") for line in page.lines("#nodes .panel h4"))
+    assert any(line.startswith("Pods that came (") for line in page.lines("#nodes .panel h4"))
 
 
 def test_a_deleted_node_is_marked(drawn):

@@ -51,7 +51,7 @@ def test_a_single_taint_has_no_chart_of_the_rate_limit(page, reports):
     """Lines over one instant have no length, so the frame would be empty."""
     page.open(reports / "one-taint.html")
     titles = page.texts("#outage .steps-chart strong")
-    assert titles == ["Nodes out of service", "Their pods"]
+    assert titles == ["Nodes out of service", "Pods of failed nodes"]
 
 
 def test_misconceptions_are_listed_with_corrections(page, reports):

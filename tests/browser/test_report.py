@@ -119,7 +119,7 @@ def test_the_key_figures_are_at_the_top(page, reports):
     """Placed, pending, preempted and evicted pods, the allocation, and the earlier values."""
     page.open(reports / "small.html")
     shown = page.text("#tile-preempted").split("\n")
-    assert shown == ["Preempted", "7", "+7 against 0 without the change"]
+    assert shown == ["Preempted", "7", "+7 compared with 0 without the change"]
     assert page.text("#tile-evicted").split("\n")[1] == "3"
     cells = page.texts(".allocation-cell")
     assert [cell.split("\n")[0] for cell in cells] == ["CPU", "Memory", "GPU"]

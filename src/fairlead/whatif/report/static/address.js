@@ -1,6 +1,6 @@
-// The page's address as a permalink: `#node=worker-1&t=350` leads back to what is shown.
+// The fragment of the page's address, which links to the current view: `#node=worker-1&t=350`.
 
-/** What the address says, as [name, value] pairs. */
+/** The parts of the fragment, as [name, value] pairs. */
 function addressed() {
   const parts = window.location.hash.slice(1).split("&");
   return parts
@@ -17,7 +17,7 @@ function decoded(value) {
   }
 }
 
-/** Makes the page's address lead to what is shown; null takes `name` out of it. */
+/** Sets the part `name` of the fragment to `value`; null removes the part. */
 export function setAddress(name, value) {
   const others = addressed().filter(([other]) => other !== name);
   if (value === null && others.length === addressed().length) return;
@@ -31,9 +31,9 @@ export function setAddress(name, value) {
 }
 
 /**
- * Calls `show` with the value of `name` in the address, and with all that the address says, by name:
- * now, whenever the address is changed, and when a link to the present address is pressed again.
- * It ends when `element`, if one is given, is no longer in the page.
+ * Calls `show` with the value of `name` in the fragment, and with an object that has all parts of the
+ * fragment: at the start, whenever the address changes, and when a link to the current address is
+ * clicked. The calls stop when `element` is no longer in the page.
  */
 export function onAddress(name, show, element = document.body) {
   const end = new AbortController();

@@ -1,5 +1,5 @@
-// The nodes that an autoscaler added and removed: figures, nodes and money over time, how long pods
-// waited for a node, and why no more was done.
+// The nodes that an autoscaler added and removed: figures, nodes and cost over time, how long pods
+// waited for a node, and why no further nodes were added or removed.
 
 import { count, duration, hours, isNumber, money, plural } from "./format.js";
 import { choice, h, section } from "./dom.js";
@@ -57,8 +57,8 @@ const NODE_CHANGES = {
 
 const NO_SCALE_UP = {
   key: "no_scale_up",
-  label: "No node for",
-  empty: "Every pod that could get a node got one.",
+  label: "No scale-up",
+  empty: "Every pod that needed a new node triggered a scale-up.",
   fields: [
     { key: "pod", label: "Pod", kind: "pod" },
     { key: "why", label: "Why it triggers no scale-up", kind: "why" },
@@ -207,6 +207,6 @@ function costRows(values, without, sloped) {
   const label = without ? "with the change" : "cost";
   const rows = [{ label, variable: "--priority-0", values, line: true, sloped }];
   if (without)
-    rows.push({ label: "without it", variable: "--ink", values: without, line: true, dashed: true, sloped });
+    rows.push({ label: "without the change", variable: "--ink", values: without, line: true, dashed: true, sloped });
   return rows;
 }

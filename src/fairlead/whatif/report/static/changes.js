@@ -1,4 +1,4 @@
-// What happened to pods, in tables behind tabs: displaced, not drained, gone, new and removed ones.
+// What happened to pods, in tables behind tabs: displaced, not drained, gone, new and removed pods.
 
 import { count, plural } from "./format.js";
 import { section } from "./dom.js";
@@ -151,8 +151,8 @@ function podListTable(key, label, more) {
 }
 
 /**
- * The displaced pods in the tables, as a set: one that was preempted and then moved is one pod. New
- * pods that only have another node than without the change were not displaced.
+ * The set of the displaced pods in the tables: a pod that was preempted and then moved occurs once. A
+ * new pod is not displaced, even if it has another node than without the change.
  */
 export function displacedPods({ preemptions, evictions, moved }) {
   const left = moved.columns.pod.filter((_, row) => moved.columns.how[row] === "displaced");
@@ -161,8 +161,8 @@ export function displacedPods({ preemptions, evictions, moved }) {
 }
 
 /**
- * Where the displaced pods are at the end, so that the numbers on the tabs add up. A pod whose node
- * was deleted is only in the table of moved pods.
+ * Says where the displaced pods are at the end, which explains how the numbers on the tabs add up. A
+ * pod whose node was deleted is only in the table of moved pods.
  */
 function changesLead({ preemptions, evictions, moved, nodes }) {
   const ejected = preemptions.length + evictions.length;
@@ -184,7 +184,7 @@ function changesLead({ preemptions, evictions, moved, nodes }) {
     amounts.set(where, (amounts.get(where) ?? 0) + 1);
   }
   const parts = [...amounts].sort((a, b) => b[1] - a[1]).map(([where, amount]) => `${count(amount)} ${where}`);
-  const twice = again ? ` ${plural(again, "row is", "rows are")} about a pod displaced before.` : "";
+  const twice = again ? ` ${plural(again, "row is", "rows are")} about pods that had been displaced before.` : "";
   return `Of ${plural(places.size, "displaced pod")}, at the end: ${parts.join(", ")}.${twice}`;
 }
 

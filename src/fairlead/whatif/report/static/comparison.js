@@ -84,7 +84,7 @@ function sideBySide() {
   return section(
     "alternatives",
     "Alternatives",
-    "Each name opens its own report, in this file.",
+    "The name of an alternative opens its report, which is part of this file.",
     h(
       "div",
       { class: "card scroll" },

@@ -79,7 +79,7 @@ function updateDashboard(fresh) {
   forgetDetachedRepaints();
 }
 
-/** A part that is built again when its key changes, but never under the mouse or the cursor. */
+/** A part that is built again when its key changes, but not while the mouse or the focus is in it. */
 function part(build, keyOf) {
   const element = h("section-holder", {});
   let key = null;

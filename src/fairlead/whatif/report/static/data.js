@@ -1,4 +1,4 @@
-// Undoes the packing of the embedded JSON (pack.py) and fills in what may be absent.
+// Unpacks the embedded JSON, which page_data.py packs, and gives each resource a label and a scale.
 
 const LISTS = [
   "workloads",
@@ -90,7 +90,7 @@ function unpackNodes(nodes) {
   };
 }
 
-/** At the end, pods of node n are those from first[n] up to first[n + 1]; others follow. */
+/** The pods on node n at the end have the positions from first[n] to first[n + 1] - 1; other pods follow. */
 function unpackPods(pods) {
   const first = [0];
   for (const amount of unpackColumn(pods.count)) first.push(first[first.length - 1] + amount);
@@ -112,7 +112,7 @@ function scaleOf({ name, unit }) {
   return "count";
 }
 
-/** Gives each resource a short label, unless two would then be called the same. */
+/** Gives each resource a short label, unless another resource would have the same label. */
 function named(resources) {
   const short = ({ name, scale }) => {
     if (name === "cpu") return "CPU";

@@ -1,6 +1,6 @@
-// Building the page. Text enters it through text nodes and attributes only, never as markup.
+// Functions that build elements. Text is inserted only as text nodes and attributes, never as markup.
 
-/** An element: `attributes` become properties (class, on…) or attributes, children follow. */
+/** Creates an element with `children`. `attributes` may contain `class` and listeners (`on…`). */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) assign(element, name, value);
@@ -15,7 +15,7 @@ function assign(element, name, value) {
   else element.setAttribute(name, value === true ? "" : value);
 }
 
-/** A titled part of the page that the navigation can point at. */
+/** A part of the page with a title, to which the navigation can link. */
 export function section(id, title, lead, ...children) {
   const heading = h("h2", { id: `${id}-title` }, title);
   const head = h(
@@ -27,12 +27,12 @@ export function section(id, title, lead, ...children) {
   return h("section", { id, "aria-labelledby": `${id}-title` }, head, ...children);
 }
 
-/** A command whose lines break between its words, never inside a flag such as `--add-nodes`. */
+/** The words of a command, so that lines break between words, never inside a flag like `--add-nodes`. */
 export function unbroken(command) {
   return command.split(" ").flatMap((word) => [h("span", { class: "word" }, word), " "]);
 }
 
-/** Marks an element that scrolls sideways with what lies beyond its ends, for the style to show. */
+/** Marks an element that scrolls sideways while some of its content is hidden at its left or right. */
 export function scrollingSideways(element) {
   const update = () => {
     const { scrollLeft, scrollWidth, clientWidth } = element;
@@ -44,12 +44,12 @@ export function scrollingSideways(element) {
   return element;
 }
 
-/** The plain sentence that stands where there is nothing to show. */
+/** The sentence that is shown if there is nothing else to show. */
 export function nothing(text) {
   return h("p", { class: "nothing" }, text);
 }
 
-/** One of several: buttons of which exactly one is pressed. */
+/** A group of buttons, of which exactly one is pressed. */
 export function choice(label, options, chosen, onchoose) {
   const buttons = options.map(([value, text, title]) => {
     const pressed = String(value === chosen);
@@ -69,7 +69,7 @@ export function choice(label, options, chosen, onchoose) {
   return scrollingSideways(h("div", { class: "choice", role: "group", "aria-label": label }, ...buttons));
 }
 
-/** The same as a drop-down list, for many options. */
+/** A drop-down list, which replaces the buttons of `choice` if there are many options. */
 export function dropDown(label, options, chosen, onchoose) {
   const select = h("select", { "aria-label": label });
   for (const [value, text] of options) select.append(h("option", { value }, text));
@@ -78,14 +78,14 @@ export function dropDown(label, options, chosen, onchoose) {
   return select;
 }
 
-/** A text field that calls `oninput` with what is typed, in lower case. */
+/** A text field that calls `oninput` with the typed text, in lower case. */
 export function searchField(label, oninput) {
   const field = h("input", { type: "search", placeholder: label, "aria-label": label });
   field.addEventListener("input", () => oninput(field.value.trim().toLowerCase()));
   return field;
 }
 
-/** A horizontal bar; `before` (a ratio or null) is marked on it. */
+/** A horizontal bar as long as `share`, with a mark at `before`. Both are ratios or null. */
 export function bar(share, before = null) {
   const fill = h("span", { class: share > 1 ? "fill over" : "fill" });
   fill.style.width = `${Math.min(Math.max(share ?? 0, 0), 1) * 100}%`;
@@ -99,8 +99,8 @@ export function bar(share, before = null) {
 }
 
 /**
- * Calls `draw(width)` now that the element has a width, and whenever that changes; at once at an
- * event `fit`, as printing does not wait.
+ * Calls `draw(width)` when the element gets a width, and whenever the width changes. On the event
+ * `fit`, it calls `draw` immediately, because printing does not wait.
  */
 export function onWidth(element, draw) {
   let drawn = 0;

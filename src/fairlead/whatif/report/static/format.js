@@ -28,13 +28,13 @@ export function count(value) {
   return isNumber(value) ? grouped(value, WHOLE).replace("-", "−") : MISSING;
 }
 
-/** With thousands separated; what nobody would count in digits, as a power of ten. */
+/** Formats a number with separators between thousands; a very large number, with a power of ten. */
 function grouped(value, format) {
   if (Math.abs(value) < READABLE_MAX) return format.format(value);
   return value.toExponential(2).replace("e+", "e");
 }
 
-/** A number of hours, with a tenth where it matters. */
+/** A number of hours; with tenths if it is below 100. */
 export function hours(value) {
   if (!isNumber(value)) return MISSING;
   return value > 0 && value < 0.05 ? "<0.1" : grouped(value, Math.abs(value) < 100 ? TENTHS : WHOLE);
@@ -52,12 +52,12 @@ export function signed(value) {
   return value > 0 ? `+${count(value)}` : value < 0 ? count(value) : "±0";
 }
 
-/** part / whole, or null where there is no whole. */
+/** `part` divided by `whole`; null if one of them is not a number, or if `whole` is not positive. */
 export function ratio(part, whole) {
   return isNumber(part) && isNumber(whole) && whole > 0 ? part / whole : null;
 }
 
-/** A ratio as a percentage; what is not quite nothing or not quite all does not round to it. */
+/** A ratio as a percentage. Only 0 is shown as 0%, and only 1 as 100%: other ratios never round to these. */
 export function percent(value) {
   if (!isNumber(value)) return MISSING;
   if (value > 0 && value < 0.001) return "<0.1%";
@@ -89,7 +89,7 @@ function fewDigits(value) {
   return grouped(value, size < 10 ? HUNDREDTHS : size < 100 ? TENTHS : WHOLE);
 }
 
-/** "requested of allocatable", with the unit where the resource's name does not say it. */
+/** "REQUESTED of ALLOCATABLE", for CPU with the word "cores". */
 export function amountOf(requested, allocatable, { name, scale }) {
   const amounts = [requested, allocatable].map((value) => quantity(value, scale)).join(" of ");
   return name === "cpu" ? `${amounts} cores` : amounts;

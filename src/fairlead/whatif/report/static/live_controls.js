@@ -1,4 +1,4 @@
-// What can be done in a dashboard: steer the clock, change a node, ask what-ifs, have a pod explained.
+// The controls of a dashboard: the clock, changes of nodes, what-ifs, and explanations of pods.
 
 import { h, section } from "./dom.js";
 import { post } from "./live_server.js";
@@ -12,7 +12,7 @@ const ADVANCES = [
 ];
 const SPEEDS = [1, 10, 60, 600];
 
-/** A button that runs `act`; what it answers, or why it failed, is said in `said`. */
+/** A button that calls `act`; `said` shows the returned message, or why `act` failed. */
 function actionButton(text, said, act) {
   const button = h("button", { type: "button", class: "quiet" }, text);
   button.addEventListener("click", async () => {
@@ -40,8 +40,8 @@ function saying() {
 }
 
 /**
- * The clock of the cluster, with its controls if it has any; `show(clock)` follows the server,
- * `connect` the line.
+ * The clock of the cluster, with controls if `hasControls`. `show(clock)` shows a new state of the
+ * clock. `connect(problem)` shows a problem of the connection; "" means that there is none.
  */
 export function clockControls(hasControls) {
   const said = saying();
@@ -93,7 +93,7 @@ export function clockControls(hasControls) {
   return { element, show, connect };
 }
 
-/** The form for what-ifs, with their answers below. */
+/** The form for what-ifs, and the answers below it. */
 export function askSection({ nodes }) {
   const said = saying();
   const field = h("input", {
@@ -120,7 +120,7 @@ export function askSection({ nodes }) {
   return section("ask", "What if?", lead, h("div", { class: "card" }, form, answers));
 }
 
-/** Puts options into the form, ready to be asked or changed. */
+/** Puts options into the form, where the user can change them before asking. */
 export function suggestChange(options) {
   const field = document.querySelector(".ask-field");
   field.value = options;
@@ -142,7 +142,7 @@ export function liveActions(hasControls) {
   return { nodeActions: hasControls ? nodeActions : () => null, explanation };
 }
 
-const saidAboutNode = new Map(); // what is said survives that the panel is drawn again
+const saidAboutNode = new Map(); // kept, so that a message stays visible when the panel is drawn again
 
 function nodeActions(name, states, node) {
   if (!saidAboutNode.has(name)) saidAboutNode.set(name, saying());

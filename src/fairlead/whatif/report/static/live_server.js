@@ -1,11 +1,11 @@
-// The server behind a dashboard: the state as server-sent events, and requests that change or ask.
+// Communication with the server of a dashboard: server-sent events with the state, and POST requests.
 
 const RETRY_MS = 3000;
 const NO_SESSION = 401;
 
 /**
- * Calls `onState({ clock, page })` for every state, and `onConnection(problem)` when the connection is
- * lost, or with "" when it is there again.
+ * Calls `onState({ clock, page })` for every state. Calls `onConnection(problem)` when the connection is
+ * lost, and `onConnection("")` when it is restored.
  */
 export function followState(onState, onConnection) {
   const source = new EventSource("/live");
@@ -28,7 +28,7 @@ async function isLoggedOut() {
   }
 }
 
-/** The server's answer to a POST; throws an Error with its reason for a refusal. */
+/** The server's answer to a POST. If the server refuses the request, throws an Error with the reason. */
 export async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
   const reply = await fetch(path, { method: "POST", headers, body: JSON.stringify(body) });

@@ -9,7 +9,7 @@ import { suggestChange } from "./live_controls.js";
 const NAMES_MAX = 3;
 const ZONE_OUTAGE = "20m";
 
-/** The findings, worst first, and suggestions below them; `update(report)` follows the cluster. */
+/** The findings, worst first, and suggestions below them. `update(report)` shows a newer state. */
 export function statusPart(report) {
   const first = h("p", { class: "verdict", role: "status" });
   const others = h("ul", { class: "findings" });
@@ -58,8 +58,8 @@ function findings(report) {
 }
 
 /**
- * How many of the displaced pods have a node again, wait for one or are gone. A controller replaces
- * a pod that is gone by one with another name, so the waiting pods of its workload are counted, too.
+ * Says how many of the displaced pods have a node again, wait for one, or are gone. The replacement of
+ * a pod that is gone has another name, so other waiting pods of its workload are counted, too.
  */
 function whereTheyAre(displaced, { nodes, owners, pending }) {
   const all = new Set(displaced);
@@ -87,8 +87,8 @@ function podNamesOn({ pods: { name, first } }, places) {
 }
 
 /**
- * The workloads of `pods`, those with the most first, DaemonSets last; pods without a workload by
- * their own names.
+ * The names of the workloads of `pods`: those with the most pods first, DaemonSets last. A pod without
+ * a workload has its own name in the list.
  */
 function workloadsOf(pods, { owners }) {
   const amounts = new Map();
@@ -111,7 +111,7 @@ function some(names) {
   return rest > 0 ? `${shown} and ${count(rest)} more` : shown;
 }
 
-/** Links into the page as [words, place], and what-ifs as [words, null, options]. */
+/** Suggestions: links to parts of the page as [words, place], what-ifs as [words, null, options]. */
 function nextSteps(report) {
   const { nodes, pending } = report;
   const [first] = nodes.name;
@@ -119,13 +119,13 @@ function nextSteps(report) {
   return [
     pending.length && ["See why no node takes these pods.", "pending"],
     ...report.next_steps.map(({ words, options }) => [words, null, options]),
-    displacedPods(report).size && ["See the displaced pods, with causes and where they are now.", "changes"],
-    first && ["Ask what draining a node displaces:", null, `--drain ${quoted(first)}`],
+    displacedPods(report).size && ["See the displaced pods, the causes, and where the pods are now.", "changes"],
+    first && ["Ask which pods the drain of a node displaces:", null, `--drain ${quoted(first)}`],
     zone && ["Ask whether the cluster survives the failure of a zone:", null, `--fail-zone ${quoted(zone)} --for ${ZONE_OUTAGE}`],
   ].filter(Boolean);
 }
 
-/** A word as the dashboard's server splits it, in the way of a shell. */
+/** Quotes a word, because the dashboard's server splits options as a shell does. */
 function quoted(word) {
   return /^[\w.:/-]+$/.test(word) ? word : `'${word.replaceAll("'", `'"'"'`)}'`;
 }

@@ -1,4 +1,4 @@
-// The node map itself: one cell per node, painted on a canvas so that thousands stay quick.
+// The node map itself: one cell per node, on a canvas, which is fast even for thousands of nodes.
 
 import { percent, plural, points } from "./format.js";
 import { h, onWidth } from "./dom.js";
@@ -9,7 +9,7 @@ import { eachCell, nodeAt, nodeByKey, nodeLayout } from "./node_layout.js";
 
 const DIMMED = 0.16;
 
-/** The canvas; `view` says what to paint, `on.point` and `on.pin` are told what is pointed at. */
+/** The canvas. `view` says what to paint; `on.point` gets the node under the pointer, `on.pin` a clicked node. */
 export function nodeCanvas(report, view, on) {
   const canvas = h("canvas", {
     tabindex: "0",
@@ -68,7 +68,7 @@ function listen(map, on) {
   });
 }
 
-/** Where on the screen a node's cell is, for the tooltip of someone without a pointer. */
+/** The position of a node's cell on the screen, for the tooltip when the keyboard is used. */
 function placeOf(map, wanted) {
   const box = map.canvas.getBoundingClientRect();
   let place = null;
@@ -142,7 +142,7 @@ function paintCell(brush, node, x, y) {
   context.globalAlpha = 1;
 }
 
-/** How a node differs: more is requested on it or less, or it is new or deleted. */
+/** Paints how a node differs between the runs: more or less is requested on it, or it is new or deleted. */
 function paintChange(brush, node, x, y) {
   const { context, layout, view, none, more, less, edge } = brush;
   const { width, height } = layout.cell;
@@ -178,7 +178,7 @@ function paintChangeText({ context, layout, report, view, ink, soft }, node, x, 
   context.fillText(text || (isChanged(view.states, node) ? "other pods" : "unchanged"), x + 6, y + 29);
 }
 
-/** A node without the resource is an outline: neither empty nor full. */
+/** Paints only the outline of a node that does not have the resource, so that it looks neither empty nor full. */
 function paintHollow({ context, none, edge }, x, y, width, height) {
   context.fillStyle = edge;
   context.fillRect(x, y, width, height);
@@ -186,7 +186,7 @@ function paintHollow({ context, none, edge }, x, y, width, height) {
   context.fillRect(x + 1, y + 1, width - 2, height - 2);
 }
 
-/** A few nodes have room for their names: the cell is a label over a bar. */
+/** Paints a label over a bar: if there are few nodes, cells have room for the names of the nodes. */
 function paintNamedCell(
   { context, layout, report, view, ramp, ink, soft, none, over, mark, edge },
   node,
@@ -214,7 +214,7 @@ function paintNamedCell(
   context.globalAlpha = 1;
 }
 
-/** Nodes out of service lose their colour, and keep an edge of it. */
+/** Paints over the middle of a node that is out of service, so that only its rim keeps its colour. */
 function paintFaded({ context, none, edge }, x, y, width, height) {
   const rim = Math.max(1, Math.round(width / 6));
   context.fillStyle = none;
@@ -223,7 +223,7 @@ function paintFaded({ context, none, edge }, x, y, width, height) {
   context.fillRect(x + 2 * rim, y + 2 * rim, width - 4 * rim, height - 4 * rim);
 }
 
-/** Cordoned nodes carry a diagonal stroke, which survives any colour and a size of 4 px. */
+/** Paints a diagonal line over a cordoned node; it is visible on any colour and in cells of 4 px. */
 function paintCross({ context, card, mark }, x, y, width, height) {
   for (const [style, line] of [
     [card, Math.max(3, width / 4)],

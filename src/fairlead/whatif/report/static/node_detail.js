@@ -1,4 +1,4 @@
-// What is said about a node: in the tooltip, in the pinned panel, and of all nodes by zone.
+// Texts about nodes: the tooltip, the panel of the pinned node, and the tables about all nodes.
 
 import { amountOf, count, percent, plural, quantity, ratio } from "./format.js";
 import { bar, h, nothing } from "./dom.js";
@@ -10,18 +10,18 @@ const TOOLTIP_PODS = 8;
 const PANEL_PODS_MAX = 500;
 const TENTHS_SHOWN = 10;
 
-/** The share of `resource` requested on `node`, or null where the node has none of it. */
+/** The share of `resource` that is requested on `node`; null if the node does not have the resource. */
 export function utilisation({ requested, allocatable }, node, resource) {
   return ratio(requested.get(resource)?.[node] ?? 0, allocatable.get(resource)?.[node] ?? null);
 }
 
-/** By how much the change raises the share of `resource` requested on `node`, from -1 to 1. */
+/** By how much the change raises the requested share of `resource` on `node`, from -1 to 1. */
 export function utilisationChange({ after, before }, node, resource) {
   const share = (state) => (state.absent.has(node) ? 0 : (utilisation(state, node, resource) ?? 0));
   return share(after) - share(before);
 }
 
-/** Whether the change moves, adds or takes away anything on `node`. */
+/** Whether the status of `node`, or an amount that is requested on it, differs between the runs. */
 export function isChanged({ after, before }, node) {
   const marks = ["absent", "cordoned", "outOfService"];
   if (marks.some((mark) => after[mark].has(node) !== before[mark].has(node))) return true;
@@ -30,12 +30,12 @@ export function isChanged({ after, before }, node) {
   );
 }
 
-/** What a run's map shows: the state with the change, unless that without it was chosen. */
+/** The state that the map shows: with the change, unless the run without the change is chosen. */
 export function shownState({ side, states }) {
   return side === "before" ? states.before : states.after;
 }
 
-/** Words for what is special about a node: cordoned, out of service, new, deleted. */
+/** The words that apply to a node: cordoned, out of service, new, deleted. */
 export function nodeMarks({ after, before }, node, state = after) {
   const isNew = before && before.absent.has(node) && !after.absent.has(node);
   const isDeleted = after.absent.has(node) && (!before || !before.absent.has(node));
@@ -86,7 +86,7 @@ export function nodePanel(report, priorities, view, onclose) {
   );
 }
 
-/** The pods that the change takes from the node, and those that it brings. */
+/** Lists of the pods that leave the node because of the change, and of the pods that come to it. */
 function exchange(report, node) {
   const { moved, preemptions, evictions, gone, placed, not_created: missing } = report;
   const on = ({ columns }, place, pod = "pod") =>
@@ -98,8 +98,8 @@ function exchange(report, node) {
   ];
   const came = [...on(moved, "to"), ...on(placed, "node")];
   return [
-    ["Left", left],
-    ["Came", came],
+    ["Pods that left", left],
+    ["Pods that came", came],
   ].map(([title, pods]) => podNames(title, [...new Set(pods)]));
 }
 
@@ -181,7 +181,7 @@ function requestText(resources, requests) {
   return parts.join(" · ") || "no requests";
 }
 
-/** Zones with their nodes and what is requested of `resource` in each. */
+/** A table of the zones: the number of nodes, and the requested share of `resource`. */
 export function zoneTable(view, heading) {
   const { zones, resource } = view;
   const state = shownState(view);
@@ -206,7 +206,7 @@ export function zoneTable(view, heading) {
   return h("table", { class: "zones" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
 }
 
-/** How many nodes are how full of `resource`: a column for every tenth. */
+/** A histogram of the nodes by the requested share of the resource: a column for every tenth. */
 export function fillHistogram(view) {
   const { zones, resource } = view;
   const amounts = new Array(TENTHS_SHOWN).fill(0);

@@ -1,4 +1,4 @@
-// Where each node's cell stands: zones as blocks, side by side where that lets cells be larger.
+// The position of each node's cell. A zone is a block; blocks are side by side if this makes cells larger.
 
 const CELLS_HEIGHT_MAX_PX = 440;
 const ZONE_GAP_PX = 20;
@@ -8,7 +8,7 @@ const NAMED_NODES_MAX = 60;
 const NAMED_CELL = { width: 124, height: 42, gap: 4 };
 const SQUARES_PX = [24, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4];
 
-/** Lays out `zones` ([{ name, nodes }]) in `width`; cells as large as their height together allows. */
+/** Lays out `zones` ([{ name, nodes }]) in `width`, with the largest cells that fit into the height limit. */
 export function nodeLayout(zones, width) {
   const total = zones.reduce((sum, { nodes }) => sum + nodes.length, 0);
   if (total <= NAMED_NODES_MAX)
@@ -29,7 +29,7 @@ function zoneColumnsMax(zones, width) {
   return Math.max(1, Math.min(zones.length, Math.floor(width / ZONE_WIDTH_MIN_PX)));
 }
 
-/** As many zones side by side as can each show their nodes in rows of two or more. */
+/** The largest number of zones side by side that leaves each zone room for two nodes in a row. */
 function fewColumns(zones, width, cell) {
   const widest =
     Math.min(2, Math.max(1, ...zones.map(({ nodes }) => nodes.length))) * (cell.width + cell.gap);
@@ -77,7 +77,7 @@ export function eachCell({ blocks, cell, perRow }, visit) {
   }
 }
 
-/** The node whose cell holds the point, or null. */
+/** The node whose cell contains the point, or null. */
 export function nodeAt({ blocks, cell, perRow }, x, y) {
   for (const block of blocks) {
     const column = Math.floor((x - block.x) / (cell.width + cell.gap));
@@ -89,7 +89,7 @@ export function nodeAt({ blocks, cell, perRow }, x, y) {
   return null;
 }
 
-/** The node reached from `node` by `key`, in reading order through all zones. */
+/** The node to which `key` moves from `node`, in reading order through all zones; null for other keys. */
 export function nodeByKey({ blocks, perRow }, node, key) {
   const order = blocks.flatMap(({ nodes }) => nodes);
   const at = Math.max(0, order.indexOf(node));

@@ -1,4 +1,4 @@
-// What the nodes of each run hold at an instant: the state at the end, with later changes reverted.
+// The state of the nodes of each run at an instant: the state at the end, with later changes reverted.
 
 const EXISTS = 1;
 const SERVING = 2;
@@ -25,7 +25,7 @@ function podsAtEnd({ first }, node) {
   return Array.from({ length: first[node + 1] - first[node] }, (_, at) => first[node] + at);
 }
 
-/** The state at the end of the run without the change; its pods are kept as a difference. */
+/** The end of the run without the change; its pods are stored as differences from the other run. */
 function withPods(nodes, side) {
   const podsBy = new Map();
   const { node, pod, arrives } = side.pods;
@@ -61,7 +61,7 @@ function request(requested, length, name, node, amount) {
   amounts[node] = (amounts[node] ?? 0) + amount;
 }
 
-/** Of each node's statuses, the last one up to `t` holds. */
+/** The sets of nodes by status at second `t`: for each node, its last status at or before `t` counts. */
 function statusesAt(end, { t_s: times, node, state }, t) {
   const sets = ["absent", "outOfService", "cordoned"].map((name) => new Set(end[name]));
   for (let row = 0; row < times.length && times[row] <= t; row += 1) {

@@ -21,7 +21,7 @@ const BUTTONS_MAX = 5;
 const ZONE = "zone";
 const collator = new Intl.Collator("en", { numeric: true });
 
-/** Asks the map to pin a node and come into view; any table may. */
+/** Makes the map pin a node and scroll into view; tables call this for links to nodes. */
 export function showNode(name) {
   document.dispatchEvent(new CustomEvent("shownode", { detail: name }));
 }
@@ -81,12 +81,12 @@ export function nodesSection(report, priorities, states, time) {
   return section(
     "nodes",
     "Nodes",
-    "One cell per node. Point at a cell for its pods, click to keep them.",
+    "One cell per node. Point at a cell to see the pods of the node; click the cell to keep them in view.",
     nodesCard(report, view, map, parts, refresh, nodeTime(states, time)),
   );
 }
 
-/** Takes over a newer state; what the mouse or the cursor is in stays as it is. */
+/** Shows a newer state, but does not draw the side panel again while the mouse or the focus is in it. */
 function followReport(report, view, parts, states, time, refresh) {
   const at = report.nodes.name.indexOf(view.pinnedName);
   view.pinned = view.pinnedName === null || at < 0 ? null : at;
@@ -99,10 +99,10 @@ function followReport(report, view, parts, states, time, refresh) {
   parts.isHeld = false;
 }
 
-/** The scrubber above the map, with the instant that the map shows. */
+/** The scrubber above the map, and the instant that the map shows. */
 function nodeTime({ isKnown }, time) {
   if (!time.end && !time.isLive) return null;
-  if (!isKnown) return h("p", { class: "note" }, "There are too many placements to show other times, so the map shows the end.");
+  if (!isKnown) return h("p", { class: "note" }, "The run has too many placements for the map to show other times, so it shows only the end of the run.");
   const words = h("output", { class: "time-words" });
   onTime(time, (t) => (words.textContent = timeText(time, t)));
   return h("div", { class: "node-time" }, scrubber(time, "Time shown by the node map"), words);
@@ -114,7 +114,7 @@ function nodesCard(report, view, map, parts, refresh, timeRow) {
   const help = h(
     "p",
     { class: "unseen", id: "node-map-help" },
-    "Arrow keys move between nodes, Enter keeps a node's pods in view, Escape lets go.",
+    "Arrow keys move between nodes, Enter keeps a node's pods in view, Escape closes them.",
   );
   const toolbar = h(
     "div",
@@ -176,7 +176,7 @@ function controls(report, view, map, parts, refresh) {
 function sides(view, refresh) {
   const options = [
     ["before", "Without the change"],
-    ["after", "With it"],
+    ["after", "With the change"],
     ["change", "Difference"],
   ];
   return choice("Run", options, view.side, (side) => {
@@ -220,7 +220,7 @@ function changeScale() {
   return h("div", { class: "scale-row" }, h("span", {}, "less", gradient, "more"));
 }
 
-/** The nodes that the chosen side has, in blocks by zone or by a label. */
+/** The nodes of the chosen run, in blocks by zone or by a label. */
 function zonesOf(report, view) {
   const { nodes } = report;
   const values = view.group === ZONE ? nodes.zone : nodes.labels.get(view.group);
@@ -244,7 +244,7 @@ function zonesOf(report, view) {
     .sort((a, b) => collator.compare(a.name, b.name));
 }
 
-/** What "fullest first" orders by: the share requested, or how much it differs. */
+/** The number by which "Fullest first" sorts: the requested share, or how much it differs. */
 function nodeRank(view) {
   const { side, resource, states } = view;
   if (side !== "change") return (node) => utilisation(shownState(view), node, resource.name) ?? -1;

@@ -83,7 +83,7 @@ export function outageTitle({ outage }) {
   return outage ? "Outage" : "Rolling drain";
 }
 
-/** The section in a list, or an empty list where there is nothing to say. */
+/** The section in a list; an empty list if no node failed and there is no rolling drain. */
 export function outageSection(report, priorities, time) {
   const { outage, drains } = report;
   if (!outage && !drains.length) return [];

@@ -1,5 +1,5 @@
-// The three charts of an outage: nodes by state, nodes tainted against their zone's rate, and what
-// became of the pods that were on failed nodes.
+// The three charts of an outage: nodes by state, tainted nodes compared with the rate of their zone,
+// and the pods that were on failed nodes, by state.
 
 import { count, duration, isNumber, plural } from "./format.js";
 import { h } from "./dom.js";
@@ -42,12 +42,12 @@ function nodesChart({ nodes_over_time: line, figures }, report, time) {
 function podsChart({ pods_over_time: line, figures }, report, time) {
   const rows = countRows(line, POD_STATES);
   if (!rows.length) return null;
-  const note = `${plural(figures.concerned, "pod")} were on failed nodes`;
-  const model = { title: "Their pods", note, rows, stacked: true };
+  const note = `${plural(figures.concerned, "pod was", "pods were")} on failed nodes`;
+  const model = { title: "Pods of failed nodes", note, rows, stacked: true };
   return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC, time);
 }
 
-/** Nodes tainted so far, zone by zone, each beside what its rate would have allowed. */
+/** For each zone, the number of nodes tainted so far, and the number that the zone's rate allows. */
 function rateChart({ rates }, { virtual_seconds: end }, time) {
   const t = [...new Set(rates.flatMap((rate) => rate.t_s))].sort((a, b) => a - b);
   if (t.length < 2) return null; // lines over one instant have no length
@@ -69,12 +69,12 @@ function rateChart({ rates }, { virtual_seconds: end }, time) {
   const margin = Math.max((last - first) * 0.04, 1);
   const isMostOfTheRun = isNumber(end) && last - first > end / 2; // then the axis is that of the charts beside it
   const range = isMostOfTheRun ? [0, end] : [Math.max(first - margin, 0), last + margin];
-  const note = `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`;
+  const note = `${duration(last - first)} from the first taint to the last; the rate counts nodes, not pods`;
   const model = { title: "Tainted nodes", note, t, rows, stacked: false };
   return stepsChart({ ...model, range }, 150, null, time);
 }
 
-/** The values of one zone at the instants of all; nothing before its first and after its last. */
+/** The values of one zone at `t`, the instants of all zones; null before the zone's first instant. */
 function stretched(rate, name, t) {
   const known = new Map(rate.t_s.map((instant, at) => [instant, rate[name][at]]));
   const last = rate.t_s[rate.t_s.length - 1];
@@ -92,7 +92,7 @@ function countRows({ counts }, states) {
     .map((state) => ({ ...state, values: counts[state.name] }));
 }
 
-/** From the start of the run, with nothing, to its end, with what held last. */
+/** Extends the rows to the whole run: with 0 from its start, and with their last value until its end. */
 function untilEnd(t_s, rows, { virtual_seconds: end }) {
   const t = [...t_s];
   const before = t[0] > 0;

@@ -1,5 +1,5 @@
-// Colours by meaning. The values stand in base.css, chosen to be told apart by colour-blind eyes;
-// a canvas needs them resolved for the theme in force.
+// Colours by meaning. Their values are in base.css; colour-blind people can distinguish them. For a
+// canvas, the values are resolved for the current theme.
 
 import { MISSING, count } from "./format.js";
 import { h } from "./dom.js";
@@ -9,8 +9,8 @@ const RAMP_STOPS = 5;
 const RAMP_STEPS = 64;
 
 /**
- * Which colour and name each priority has; beyond seven, the less numerous share one. Priorities
- * without pods take no colour.
+ * The colour and the name of each priority. The seven priorities with the most pods have a colour of
+ * their own; all others share one colour.
  */
 export function prioritiesOf(report) {
   const names = new Map(report.priorities.map(({ priority, name }) => [priority, name]));
@@ -47,13 +47,13 @@ export function swatch(variable) {
   return square;
 }
 
-/** A priority's colour and name; for one that is not known, a dash. */
+/** A priority's colour and name; a dash if the priority is unknown. */
 export function priorityMark(priorities, priority) {
   const label = priorities.label(priority);
   return priority === null ? [label] : [swatch(priorities.variable(priority)), label];
 }
 
-/** The [red, green, blue] that a CSS variable has in the theme in force. */
+/** The value of a CSS variable in the current theme, as [red, green, blue]. */
 export function resolvedColour(variable) {
   const probe = h("span");
   probe.style.color = `var(${variable})`;
@@ -73,7 +73,7 @@ export function mixed(from, to, share) {
   return from.map((channel, at) => channel + (to[at] - channel) * share);
 }
 
-/** Colours for utilisation 0 … 1, as a function that gives css text. */
+/** A function that returns the CSS colour for a utilisation from 0 to 1. */
 export function utilisationRamp() {
   const stops = Array.from({ length: RAMP_STOPS }, (_, at) => resolvedColour(`--ramp-${at}`));
   const steps = Array.from({ length: RAMP_STEPS + 1 }, (_, step) => {

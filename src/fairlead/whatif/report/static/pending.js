@@ -1,5 +1,5 @@
-// The pods that still wait, grouped by why. The counts inside a FailedScheduling message change
-// with every attempt, so messages that differ in them alone belong to one group.
+// The pending pods, grouped by reason. The counts in a FailedScheduling message change with every
+// attempt, so messages that differ only in their counts belong to one group.
 
 import { count, percent, plural } from "./format.js";
 import { h, nothing, searchField, section } from "./dom.js";
@@ -8,8 +8,8 @@ import { dataTable } from "./table.js";
 
 const GROUPS_SHOWN = 12;
 const REFUSAL = /^\d+\/\d+ nodes are available: (.*)$/s;
-// What the scheduler's words mean, where they do not say it themselves. The words are those of the
-// constants beside the scheduler's rules; tests/unit/whatif/report/test_pending.py checks this.
+// Explanations of the scheduler's reasons. The reasons are equal to the constants beside the
+// scheduler's rules; tests/unit/whatif/report/test_pending.py checks this.
 const MEANINGS = [
   ["node(s) were unschedulable", "The node is cordoned: by kubectl cordon, or by a drain."],
   ["node(s) didn't match Pod's node affinity/selector", "The node's labels do not match the pod's nodeSelector or node affinity."],
@@ -22,7 +22,7 @@ const MEANINGS = [
   ["Too many pods", "The node already has its maximum number of pods."],
   ["Insufficient", "The pods on the node leave less of this resource than the pod requests."],
   ["No preemption victims found for incoming pod", "The node has no pod of lower priority that could be preempted."],
-  ["Preemption is not helpful for scheduling", "Preemption cannot help: the reason would stay even if pods were removed from the node."],
+  ["Preemption is not helpful for scheduling", "Preemption cannot help: the reason would remain even if pods were removed from the node."],
   ["preemptionPolicy=Never", "The pod's preemptionPolicy is Never, so the pod does not preempt other pods."],
 ];
 // The result of preemption in a message. DynamicResources adds "no new claims to deallocate" even for
@@ -57,7 +57,7 @@ export function pendingSection(report, priorities) {
   );
 }
 
-/** [{ title, detail, rows }], the largest first. */
+/** The groups as [{ title, detail, rows }], the largest first. */
 export function groupsByReason({ length, columns: { reason } }) {
   const groups = new Map();
   for (let row = 0; row < length; row += 1) {
@@ -69,7 +69,7 @@ export function groupsByReason({ length, columns: { reason } }) {
   return [...groups.values()].sort((a, b) => b.rows.length - a.rows.length);
 }
 
-/** A FailedScheduling message as its causes without counts, and what preemption had to say. */
+/** The causes in a FailedScheduling message, without counts, and the result of preemption. */
 function causesOf(reason) {
   const preemption = reason.match(PREEMPTION);
   const refusal = (preemption ? reason.slice(0, preemption.index) : reason).match(REFUSAL);
@@ -152,12 +152,12 @@ function groupElement(view, group, isOpen) {
   const details = h("details", { class: "group" }, summary);
   const fill = () => details.open && !details.dataset.filled && fillGroup(view, details, group);
   details.addEventListener("toggle", fill);
-  details.open = isOpen; // the largest, so that links to the pending pods lead to pods
+  details.open = isOpen; // true for the largest group, so that links to the pending pods lead to pods
   fill();
   return details;
 }
 
-/** What the causes of a group mean, as a list of terms. */
+/** A list that explains the causes of a group; null if there is nothing to explain. */
 function meaningsOf({ title, detail }) {
   const found = MEANINGS.filter(([words]) => title.includes(words) || detail.includes(words));
   return found.length
@@ -165,7 +165,7 @@ function meaningsOf({ title, detail }) {
     : null;
 }
 
-/** How many of the group wait at each priority, the highest first. */
+/** The number of pods of the group for each of its three highest priorities. */
 function byPriority({ pending: { columns }, priorities }, rows) {
   const amounts = new Map();
   for (const row of rows)
@@ -186,7 +186,7 @@ function byPriority({ pending: { columns }, priorities }, rows) {
   );
 }
 
-// Filled when first opened: thousands of pods in closed groups cost nothing.
+// A group is filled when it is first opened, so that thousands of pods in closed groups take no time.
 function fillGroup({ pending, priorities }, details, group) {
   const { rows } = group;
   details.dataset.filled = "yes";

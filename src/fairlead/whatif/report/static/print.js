@@ -1,5 +1,5 @@
-// Printing: everything unfolded, in light colours, as wide as the paper. Tables and charts follow
-// the events that are sent to them here.
+// Printing: all details are open, the colours are light, and the page is as wide as the paper. Tables
+// get the event `printing`, and charts the event `fit`.
 
 import { repaint } from "./theme.js";
 
@@ -21,7 +21,7 @@ function unfold(details, isPrinting) {
   if (isPrinting && !details.open) {
     details.open = true;
     details.dataset.unfolded = "";
-    details.dispatchEvent(new Event("toggle")); // the browser's own comes too late
+    details.dispatchEvent(new Event("toggle")); // the browser sends its own event too late
   } else if (!isPrinting && "unfolded" in details.dataset) {
     details.open = false;
     delete details.dataset.unfolded;

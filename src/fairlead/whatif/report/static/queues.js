@@ -1,5 +1,5 @@
-// Queues of whole jobs: each one's part of the cluster over time beside what it deserves, what gangs
-// got out of the run, and the groups that wait.
+// Batch queues: the share of each queue over time, compared with the share that it deserves, key
+// figures of gangs, and the groups that wait.
 
 import { count, isNumber, plural } from "./format.js";
 import { h, section } from "./dom.js";
@@ -19,7 +19,7 @@ const WAITING = {
   ],
 };
 
-/** The section in a list, or an empty list where there are no whole jobs. */
+/** The section in a list; an empty list if there are no queues and no waiting groups. */
 export function queuesSection(report, priorities, time) {
   const { queues, waiting_groups: waiting } = report;
   if (!queues && !waiting.length) return [];

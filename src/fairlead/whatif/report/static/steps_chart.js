@@ -17,10 +17,11 @@ import { onThemeChange } from "./theme.js";
 import { onTime, showTime } from "./time.js";
 
 /**
- * `model` is { title, note, t, rows, stacked, range }; rows are [{ label, variable, values, dashed,
- * line }], the first at the bottom of the stack; a `line` is drawn over it. `range` is what the
- * axis of time shows, from and to; all of it where it is missing. `format` writes values that are
- * no counts; a `sloped` line joins its values instead of holding each until the next.
+ * `model` is { title, note, t, rows, stacked, range, format }. `rows` are [{ label, variable, values,
+ * dashed, line, sloped }]; the first row is at the bottom of the stack, and a row with `line` is drawn
+ * as a line over the stack. `range` is the [from, to] of the time axis (default: all of `t`). `format`
+ * formats values that are not counts. A `sloped` line connects its values; any other line holds each
+ * value until the next.
  */
 export function stepsChart(model, height, sync, time) {
   const plot = h("div", { class: "plot" });
@@ -82,7 +83,7 @@ function stepsLegend({ t, rows, format = (value) => count(Math.floor(value + 1e-
   return { element: h("p", { class: "outage-legend" }, items, when), show };
 }
 
-/** Layers from the whole stack down to the lowest row, then the lines. */
+/** The layers of the stack, from the sum of all rows to the lowest row alone; then the lines. */
 function outageLayers({ rows, stacked }) {
   const layers = [];
   if (stacked) {

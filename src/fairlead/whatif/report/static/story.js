@@ -71,7 +71,7 @@ function workloadSentence({ wanted, lowest, lowest_for: lasted, at_end: atEnd, w
   return `${count(wanted[row])} wanted, ${count(atEnd[row])} ready at the end${dip}: ${what[row]}.`;
 }
 
-/** How it ends for the pod; if it waits to the end, also what took it from its node. */
+/** The last event of the pod; if the pod waits at the end, also the event that displaced it. */
 function lastWords(report, pod) {
   const events = eventsOf(report, pod);
   const last = events.at(-1);
@@ -120,7 +120,7 @@ function outcomes(report, name) {
     placed: ({ node }) => `Runs on ${node}, and has no node without the change`,
     returned: ({ node }) => `Is back on ${node}`,
     waited: ({ waited_s: waited, reason }) => `Waited ${duration(waited)} for a node: ${reason}`,
-    updated: ({ node, instead_of: before }) => `Runs on ${node} instead of ${before}`,
+    updated: ({ node, instead_of: before }) => `Runs on ${node} in place of pod ${before}`,
     gone: () => "Gone for good: nothing replaces it",
     not_created: ({ waits_for: pod }) => `Not created again${pod ? `: waits for ${pod}` : ""}`,
     removed: () => "Removed",

@@ -13,7 +13,7 @@ import {
 } from "./format.js";
 import { bar, h, nothing, section, unbroken } from "./dom.js";
 
-/** What a run counts as events, or with pods that are gone at the end; no share of the pods. */
+/** Figures that count events, or pods that are gone at the end; they are not shown as shares of the pods. */
 const EVENTS = ["preempted", "evicted", "completed"];
 const DISTURBING = ["pending", "preempted", "evicted"];
 
@@ -57,7 +57,7 @@ function factList(report) {
 export function summarySection(report) {
   const lead =
     report.kind === "whatif"
-      ? "All pods of the run with the change, beside those of the run without it."
+      ? "All pods of the run with the change, compared with the run without the change."
       : null;
   return section(
     "summary",
@@ -92,7 +92,7 @@ function tile(name, summary, before) {
 
 function tileNote(name, summary, before) {
   if (before && isNumber(before[name])) {
-    return `${signed(summary[name] - before[name])} against ${count(before[name])} without the change`;
+    return `${signed(summary[name] - before[name])} compared with ${count(before[name])} without the change`;
   }
   if (EVENTS.includes(name)) return "since the start";
   const share = ratio(summary[name], summary.pods);

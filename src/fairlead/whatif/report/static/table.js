@@ -7,15 +7,15 @@ import { showNode } from "./nodes.js";
 import { podLink } from "./story.js";
 
 const PAGE_SIZES = [10, 25, 50, 100];
-const PRINTED_ROWS_MAX = 200; // of a table; the line below it says how many there are
+const PRINTED_ROWS_MAX = 200; // in each table; the line below a table has the number of all its rows
 const FACETS_MAX = 12;
-const UNFILTERED_MAX = 5; // rows that one sees at a glance
+const UNFILTERED_MAX = 5; // a table with at most this number of rows has no filter
 const textOrder = new Intl.Collator("en", { numeric: true });
 
 /**
  * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, word, name, pod,
- * node, time, duration, count, money or priority; a field's `priority` names the column with that of
- * its pod. `facet` names a column whose values become buttons.
+ * node, time, duration, count, money or priority; a field's `priority` names the column with the
+ * priority of its pod. `facet` names a column whose values become buttons.
  */
 export function dataTable({
   table,
@@ -49,7 +49,7 @@ export function dataTable({
   const search = searchField("Filter", (text) => restart(view, redraw, { text }));
   const element = h(
     "table",
-    { class: "data", role: "table" }, // said also where rows are stacked, which hides it from some readers
+    { class: "data", role: "table" }, // the roles are explicit, because stacked rows hide them from some readers
     h("caption", { class: "unseen" }, label),
     h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, parts.headings)),
     parts.body,
@@ -81,7 +81,7 @@ export function dataTable({
   return whole;
 }
 
-/** Whether one of the row's cells is the value that a link leads to. */
+/** Whether a cell of the row has the value to which a link leads. */
 function isMarked({ table: { columns }, fields, marked }, row) {
   return marked !== undefined && fields.some(({ key }) => columns[key][row] === marked);
 }
@@ -98,7 +98,7 @@ function headingCell(view, parts, field) {
   return cell;
 }
 
-/** Sorts by a column; by the one that it is sorted by, the other way round. */
+/** Sorts by a column. If the table is already sorted by this column, reverses the order. */
 function sortBy(view, parts, key) {
   const again = view.sort.key === key;
   view.sort = { key, descending: again && !view.sort.descending };
@@ -109,7 +109,7 @@ function sortBy(view, parts, key) {
   restart(view, () => drawRows(view, parts), {});
 }
 
-/** The headings as a list, for a screen where rows are stacked and have none above them. */
+/** A list of the headings, for narrow screens: there, rows are stacked and have no headings above them. */
 function sorting(view, parts) {
   const options = view.fields.map(({ key, label }) => [key, `Sort by ${label.toLowerCase()}`]);
   const list = dropDown("Sort by", [["", "Sort by …"], ...options], "", (key) => {
@@ -141,7 +141,7 @@ function facetButtons(view, redraw) {
     });
     return button;
   });
-  return h("div", { class: "facets", role: "group", "aria-label": "Only with" }, buttons);
+  return h("div", { class: "facets", role: "group", "aria-label": "Show only rows with" }, buttons);
 }
 
 function pager(view, parts, redraw) {
@@ -197,7 +197,7 @@ function drawRows(view, parts) {
   parts.pager.classList.toggle("whole", shown.length === order.length);
 }
 
-/** The rows that pass the filters, in the order of the chosen column (equals as they came). */
+/** The rows that pass the filters, sorted by the chosen column; equal rows keep their order. */
 function rowOrder(view) {
   const { columns, length } = view.table;
   const rows = Array.from({ length }, (_, row) => row).filter((row) => passes(view, row));
@@ -229,7 +229,7 @@ function priorityOf({ priority }, columns, row, priorities) {
   return priority ? priorities.label(columns[priority][row]) : "";
 }
 
-/** A cell's value as text, the way it is shown. */
+/** A cell's value as the text that is shown. */
 function spelled({ kind }, value, priorities) {
   if (kind === "time") return clock(value);
   if (kind === "count") return count(value);

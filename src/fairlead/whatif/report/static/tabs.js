@@ -1,16 +1,16 @@
-// Tables behind tabs: one of several is shown, each with its number of rows on its tab. An address
-// such as `#tab=evictions&row=store/web-1` opens a tab at its rows with a value.
+// Tables behind tabs: one table is shown at a time, and each tab has the number of rows of its table.
+// An address such as `#tab=evictions&row=store/web-1` opens a tab at the first row with this value.
 
 import { onAddress, setAddress } from "./address.js";
 import { count } from "./format.js";
 import { h, scrollingSideways } from "./dom.js";
 import { dataTable } from "./table.js";
 
-const BEFORE_PX = 50; // of the tab before the chosen one, which so can be seen to be there
+const BEFORE_PX = 50; // this part of the tab to the left of the chosen one stays visible
 
 /**
- * `specs` are [{ key, label, empty, fields, facet }]; `tables` has a table for each key. The first
- * that has rows is shown.
+ * `specs` are [{ key, label, empty, fields, facet }]; `tables` has a table for each key. At first, the
+ * first table that has rows is shown.
  */
 export function tabbedTables(specs, tables, label, priorities, known) {
   const panels = specs.map((spec) => panel(spec, tables[spec.key], priorities, known));
@@ -30,7 +30,7 @@ export function tabbedTables(specs, tables, label, priorities, known) {
   strip.addEventListener("keydown", (event) => selectByKey(event, tabs, choose));
   select(first);
   const card = h("div", { class: "card" }, strip, panels);
-  let mayScroll = document.documentElement.dataset.drawn !== "yes"; // not when a dashboard draws it anew
+  let mayScroll = document.documentElement.dataset.drawn !== "yes"; // false when a dashboard draws the tables again
   onAddress("tab", (key, { row }) => {
     const at = specs.findIndex((spec) => spec.key === key);
     if (at >= 0) open(at, row);

@@ -35,7 +35,7 @@ export function onThemeChange(paint, within = null) {
   repaints.push({ paint, within });
 }
 
-/** Forgets the repaints of elements that have been taken out of the page. */
+/** Removes the functions whose elements are no longer in the page. */
 export function forgetDetachedRepaints() {
   const kept = repaints.filter(({ within }) => within === null || within.isConnected);
   repaints.splice(0, repaints.length, ...kept);
@@ -47,12 +47,12 @@ function applyTheme(theme) {
   repaint();
 }
 
-/** Paints everything that is on a canvas again. */
+/** Calls all functions that were passed to `onThemeChange`. */
 export function repaint() {
   for (const { paint } of repaints) paint();
 }
 
-// A browser may refuse storage to a file it opened from disk; the choice then lasts for the visit.
+// A browser may refuse storage to a file that it opened from disk; the choice is then not remembered.
 function remembered() {
   try {
     const theme = localStorage.getItem(STORED_AS);

@@ -1,4 +1,4 @@
-// The instant that the page shows: the end of the run, or where the scrubber is.
+// The instant that the page shows: the end of the run, or the position of the scrubber.
 
 import { clock } from "./format.js";
 import { h } from "./dom.js";
@@ -6,7 +6,7 @@ import { onAddress, setAddress } from "./address.js";
 
 const LARGE_STEP = 20;
 
-/** The shown instant of one report; `end` and `instants` are seconds, ascending. */
+/** The shown instant of a report. `instants` are the seconds at which a node or a pod changes. */
 export function timeModel(report, instants) {
   const time = { end: 0, stops: [], shown: null, listeners: [] };
   setEnd(time, report, instants);
@@ -23,13 +23,13 @@ function setEnd(time, report, instants) {
   time.stops = stops.filter((t) => t >= 0 && t <= time.end).sort((a, b) => a - b);
 }
 
-/** Follows a report that has grown. */
+/** Updates `time` after the report has grown, and calls the listeners. */
 export function updateTime(time, report, instants) {
   setEnd(time, report, instants);
   for (const { listener } of time.listeners) listener(time.shown);
 }
 
-/** Shows second `t`; null, and any instant from the end on, is the end. */
+/** Shows second `t`. Null, and any second at or after the end, stand for the end. */
 export function showTime(time, t) {
   const shown = t === null || t >= time.end ? null : Math.max(0, t);
   if (shown === time.shown) return;
@@ -44,7 +44,7 @@ export function onTime(time, listener, within = null) {
   listener(time.shown);
 }
 
-/** Forgets the listeners of elements that have been taken out of the page. */
+/** Removes the listeners whose elements are no longer in the page. */
 export function forgetDetachedListeners(time) {
   time.listeners = time.listeners.filter(({ within }) => within === null || within.isConnected);
 }
@@ -73,7 +73,7 @@ export function scrubber(time, label) {
   return slider;
 }
 
-/** The instant that a key leads to from the shown one; undefined for other keys. */
+/** The second to which a key moves from the shown one: null for the end, undefined for other keys. */
 export function stopByKey(time, key) {
   const { stops, shown, end } = time;
   const now = shown ?? end;

@@ -1,4 +1,4 @@
-// The time line: charts by measure above one another on one axis of time, and their read-out.
+// The time line: a chart for each measure, one above the other, with one time axis and one legend.
 
 import { count } from "./format.js";
 import { choice, h, nothing, onWidth, section } from "./dom.js";
@@ -11,7 +11,7 @@ import { MEASURES, timelineModel } from "./timeline_series.js";
 const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100 };
 
 export function timelineSection(report, priorities, time) {
-  const lead = "Pods by priority over virtual time. A pod runs from when it has a node until it ends or its deletion begins. Click a chart to move the scrubber, which also moves the node map; drag to zoom in.";
+  const lead = "Pods by priority over virtual time. A pod counts as running from the time it gets a node until it ends or its deletion begins. Click a chart to move the scrubber, which also moves the node map; drag to zoom in.";
   if (!report.timeline.t_s.length) {
     return section("timeline", "Time line", null, nothing("No time line was recorded."));
   }
@@ -26,7 +26,7 @@ export function timelineSection(report, priorities, time) {
   }
   // A running cluster still gets values; a finished run of no length has nothing to draw.
   if (report.kind !== "live" && report.virtual_seconds === 0) {
-    const words = "The run ended at its start, because nothing remained to happen.";
+    const words = "The run ended at its start, because nothing happened afterwards.";
     return section("timeline", "Time line", null, nothing(words));
   }
   return section("timeline", "Time line", lead, timelineCard(report, priorities, model, time));
@@ -74,7 +74,7 @@ function timelineCard(report, priorities, model, time) {
   return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, h("div", {}, plots, view.slider), side));
 }
 
-/** Takes over the counts of `fresh`; false where it has other rows, which need another read-out. */
+/** Copies the counts of `fresh` to `model`; returns false if `fresh` has other rows than `model`. */
 function tookOver(model, fresh) {
   const labels = ({ rows }) => JSON.stringify(rows.map(({ label }) => label));
   if (labels(model) !== labels(fresh)) return false;
@@ -133,7 +133,7 @@ function zoomTo(view, range) {
   drawTimeline(view);
 }
 
-/** Says which measures stayed at zero instead of drawing them empty. */
+/** A sentence that names the measures that are always zero, for which no chart is drawn. */
 function quietMeasures(view) {
   const absent = MEASURES.filter((measure) => !view.model.measures.includes(measure));
   if (!absent.length || view.measure !== "all") return "";

@@ -17,8 +17,8 @@ export const LABEL_PX = 36;
 const DRAG_PX = 4;
 
 /**
- * A heading and a plot. `on.cursor(second or null)` follows the mouse, `on.pick(second)` is a click and
- * `on.zoom([from, to])` a drag; `markTime(second or null)` draws a line at the second.
+ * A heading and a plot. Calls `on.cursor(second or null)` when the mouse moves, `on.pick(second)` for a
+ * click, and `on.zoom([from, to])` for a drag. `markTime(second or null)` draws a line at the second.
  */
 export function timelineChart(model, rows, measure, size, zoom, on) {
   const layers = stack(rows, measure.name);
@@ -28,13 +28,13 @@ export function timelineChart(model, rows, measure, size, zoom, on) {
   return { element, chart, markTime: timeMark(chart, on.pick) };
 }
 
-/** The second that the cursor is at, null where it is nowhere. */
+/** The second under the cursor; null if the cursor is not on the chart. */
 export function cursorTime(chart) {
   const { left, idx } = chart.cursor;
   return idx === null || idx === undefined || left < 0 ? null : chart.posToVal(left, "x");
 }
 
-/** The index of the last of the ascending `t` that is not after `instant`; -1 where there is none. */
+/** The index of the last element of `t` (ascending) that is not after `instant`; -1 if there is none. */
 export function lastUpTo(t, instant) {
   let [low, high] = [0, t.length];
   while (low < high) {
@@ -45,7 +45,7 @@ export function lastUpTo(t, instant) {
   return low - 1;
 }
 
-/** Makes a click pick its second, and gives a function that draws a line at a second. */
+/** Calls `pick` with a clicked second; returns a function that draws a line at a second. */
 export function timeMark(chart, pick) {
   const line = h("div", { class: "time-mark", hidden: true });
   let pressed = null;

@@ -1,4 +1,4 @@
-// Legend and read-out in one table: a row per priority that can be hidden, a column per measure.
+// The legend with the counts at one time: a row per priority, which can be hidden, and a column per measure.
 
 import { count } from "./format.js";
 import { h } from "./dom.js";
@@ -7,7 +7,7 @@ import { timeText } from "./time.js";
 import { lastUpTo } from "./timeline_chart.js";
 import { MEASURES } from "./timeline_series.js";
 
-/** The table, with `show(t)` to read out second `t` (null: the end of the run). */
+/** The table, and `show(t)`, which shows the counts at second `t` (null: the end of the run). */
 export function readout(model, time, hidden, onchange) {
   const when = h("caption", { "aria-live": "polite" });
   const rows = model.rows.map((row) => readoutRow(row, hidden, onchange));

@@ -7,7 +7,7 @@ export const MEASURES = [
   { name: "evicted", label: "Evicted", grows: true },
 ];
 
-/** Rows of counts by priority; priorities without a colour of their own are added up in one. */
+/** Rows of counts by priority; priorities without a colour of their own are added up in one row. */
 export function timelineModel(report, priorities) {
   const timeline = untilTheEnd(report);
   const length = timeline.t_s.length;
@@ -50,7 +50,7 @@ function row(label, priority, priorities, members, length) {
   return { label, priority, variable: priorities.variable(priority), ...counts };
 }
 
-/** The running sums of `rows`, from the lowest priority (all of them) to the highest (it alone). */
+/** The layers of the stack of `rows`, from the sum of all priorities to the highest priority alone. */
 export function stack(rows, measure) {
   const layers = [];
   for (const one of rows) {
@@ -60,7 +60,7 @@ export function stack(rows, measure) {
   return layers;
 }
 
-/** Where a stack is highest: { value, at }, the first of equals. */
+/** The highest value of a layer and its index, as { value, at }; of equal values, the first. */
 export function peakOf(layer) {
   let at = 0;
   for (let i = 1; i < layer.length; i += 1) if (layer[i] > layer[at]) at = i;

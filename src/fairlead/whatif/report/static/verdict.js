@@ -90,7 +90,7 @@ const START_TIMES = {
     { key: "p10_s", label: "10%", kind: "duration" },
     { key: "p50_s", label: "Median", kind: "duration" },
     { key: "p90_s", label: "90%", kind: "duration" },
-    { key: "started", label: "Simulations that start it", kind: "count" },
+    { key: "started", label: "Simulations in which it starts", kind: "count" },
   ],
 };
 
@@ -137,7 +137,7 @@ function certaintySentence({ certainty, seed, summary: { choices_among_equals: c
   }
   if (!choices) return "No node was chosen at random: whenever a pod was placed, one node was the best.";
   const times = choices === 1 ? "Once" : `${count(choices)} times`;
-  return `${times}, several nodes were equally good for a pod, and seed ${seed ?? 0} chose one. Another choice may place pods elsewhere; --seeds 20 shows which outcomes depend on it.`;
+  return `${times}, several nodes were equally good for a pod, and seed ${seed ?? 0} chose one. Another choice may place pods elsewhere; --seeds 20 shows which outcomes depend on the choice.`;
 }
 
 function nextStep({ words, options, command, place }) {
