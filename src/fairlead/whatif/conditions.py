@@ -64,7 +64,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     load: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise InputError for a text in a field that takes several texts."""
+        """Raise InputError if a field that takes a tuple of strings is a single string."""
         refuse_single_texts(self)
 
 

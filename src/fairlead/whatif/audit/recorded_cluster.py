@@ -4,15 +4,16 @@ At level RequestResponse, each write records the new object, which replaces the 
 Request, the new object is computed from the old object and the request:
 
     create          the request, with defaults and the priority of its class
-    update, patch   the fields of the request (of its status, for the subresource status)
-    binding         the pod with `spec.nodeName`
+    update, patch   the old object with the request applied: to its status if the subresource is
+                    `status`, otherwise to all its other fields
+    binding         the old pod, with `spec.nodeName` set to the node of the binding
     delete          the object is removed; a pod on a node first gets a deletion timestamp
 
-The log does not contain the type of a patch. A list is applied as a JSON patch, and an object as a
-strategic merge patch, or as a JSON merge patch if the resource is a custom resource. At level
-Request, the log does not contain the name of a pod that was created with `generateName`. The pod
-gets its name from the first later write to an unknown pod whose name begins with the prefix. A pod
-of a DaemonSet gets its name from a binding to its node.
+The log does not contain the type of a patch. A patch that is a list is applied as a JSON patch. Any
+other patch is applied as a strategic merge patch, or as a JSON merge patch if the resource is a
+custom resource. At level Request, the log does not contain the name of a pod that was created with
+`generateName`. The pod gets its name from the first later write to an unknown pod whose name begins
+with the prefix. A pod of a DaemonSet gets its name from a binding to its node.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class RecordedCluster(Struct):
     """The objects of a cluster, which `apply` changes; `source` names the log in error messages.
 
     `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
-    `unfollowed` names the lines of the writes with effects that the log does not show.
+    `unfollowed` names the lines of the writes that were not applied, because the log does not show
+    their effects.
     """
 
     source: str
@@ -196,8 +198,9 @@ class RecordedCluster(Struct):
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
         """Yield the update of an object to `new`.
 
-        If `new` is deleted and no finalizer or grace period keeps it, yield the removal of the
-        object. Yield nothing if a newer version of the object is recorded.
+        If `new` has a deletion timestamp, and neither a finalizer nor a grace period keeps the
+        object, yield the removal of the object. Yield nothing if a newer version of the object is
+        recorded.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)

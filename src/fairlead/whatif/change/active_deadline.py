@@ -57,7 +57,7 @@ def without_deadlines(
     They ignore the deadlines of pods of these Jobs, and of pods that `script` creates. The second
     result is None if there are no such pods. A note in the script names the Jobs and pods. A Job or
     pod keeps its deadline if it has the annotation `fairlead.dev/run-duration`, or if
-    `run_durations` returns the run time.
+    `run_durations` returns its run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []
@@ -136,7 +136,7 @@ def _deadline(
 
 
 def _positive(deadline_s: object) -> int | None:
-    """Return `deadline_s` if it is a valid deadline; validation refuses other values."""
+    """Return `deadline_s` if it is a valid deadline; otherwise None."""
     return deadline_s if isinstance(deadline_s, int) and deadline_s > 0 else None
 
 

@@ -123,7 +123,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     namespace: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError for a text in a field that takes several texts."""
+        """Raise InputError if a field that takes a tuple of strings is a single string."""
         refuse_single_texts(self)
 
     @property
@@ -248,7 +248,10 @@ class _Steps(Struct):
         self.steps.append(ScriptedStep(0, commands, source, what))
 
     def refuse_edited(self, option: str, target: Manifest, name: str) -> None:
-        """Raise InputError if an edit sets the field spec.`name`, which `option` also sets."""
+        """Raise InputError if an edit sets a field in the spec of `target` that `option` also sets.
+
+        `name` is the name of this field.
+        """
         if self.fields is not None:
             self.fields.refuse_replaced(option, target, {("spec", name): f"spec.{name}"})
 
@@ -346,7 +349,7 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     """Return the settings of a rolling drain; None if all nodes are drained at the same time.
 
     Raises InputError for an invalid number or duration, for --max-unavailable without --drain, and
-    for --for without --max-unavailable and without failing nodes.
+    for --for if there is neither --max-unavailable nor a failing node.
     """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
@@ -452,7 +455,7 @@ def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory)
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return the changed manifest.
 
-    Raises InputError, which names `source`.
+    Raises InputError, with `source` in its message, if a field of `result` is malformed.
     """
     changed = _changed(collected, existing, result, source)
     collected.write(existing, changed, source)
@@ -462,7 +465,7 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
 def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Return the manifest of `existing` with the content `result`, and add it to `collected`.
 
-    Raises InputError, which names `source`.
+    Raises InputError, with `source` in its message, if a field of `result` is malformed.
     """
     from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
 
@@ -617,8 +620,8 @@ def _rank(manifest: Manifest) -> int:
 def _nodes_to_cordon(option: str, texts: tuple[str, ...], collected: _Steps) -> Iterator[str]:
     """Yield the names of the nodes that `texts` select, in the order of `texts`, each once.
 
-    Raises InputError for a node that does not exist, and for a node whose field spec.unschedulable
-    an edit sets, too.
+    Raises InputError for a node that does not exist, and for a node whose `spec.unschedulable` is
+    also set by an edit.
     """
     inventory = collected.inventory
     for name in dict.fromkeys(name for text in texts for name in inventory.nodes(option, text)):

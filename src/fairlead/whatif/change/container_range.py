@@ -130,7 +130,9 @@ def _amounts(limit_ranges: list[Manifest]) -> Iterator[tuple[str, str, Quantity]
 
 
 def _with_requests(container: Json) -> Json:
-    """Return `container` with a request for each limit, as the API server adds it to pods.
+    """Return `container`; the limit becomes the request of each resource that has only a limit.
+
+    The API server sets the same defaults in pods.
 
     upstream: pkg/apis/core/v1/defaults.go: SetDefaults_Pod
     """

@@ -1,4 +1,4 @@
-"""Makes running pods pending before both runs of a what-if, which then compares placements.
+"""Makes running pods pending before both runs of a what-if, so that their placements can differ.
 
 A scheduler does not move running pods, so a changed scheduler configuration would not affect them.
 With `--reschedule`, the selected pods are pending at the start of both runs. The scheduler places

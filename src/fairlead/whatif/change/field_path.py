@@ -6,7 +6,7 @@ key. Missing objects in the path are created; missing list items are not created
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema, and values that are objects or
-lists, are read as YAML. `null` removes the field, and creates nothing.
+lists, are read as YAML. `null` removes the field; it does not create missing objects in the path.
 """
 
 from __future__ import annotations

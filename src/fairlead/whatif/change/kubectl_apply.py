@@ -6,9 +6,10 @@
 
 Fields that are in `original` but not in `modified` are removed from `current`. Then `modified` is
 merged into `current` by the strategic merge rules: lists of objects are merged by their merge key,
-and null removes a field. A volume or a Deployment's strategy that changes keeps only the fields
-that it has in `modified` ($retainKeys). The status stays as it is. Without the annotation, no other
-field is removed. Custom resources have no merge keys, so their lists are replaced.
+and null removes a field. If a volume or the strategy of a Deployment changes, it keeps only the
+fields that it has in `modified` ($retainKeys). The status stays as it is. Without the annotation,
+`original` is unknown, so only null and $retainKeys remove fields. Custom resources have no merge
+keys, so their lists are replaced.
 
     original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
     modified  containers: [{name: app, image: a:2}]
@@ -108,7 +109,7 @@ def applied_by_server(
 
 
 def _without_status(existing: Manifest, modified: Json) -> Json:
-    """Return `modified` without the status of a built-in kind, which the API server would reset."""
+    """Return `modified` without its status if the kind is built-in: an update cannot change it."""
     # upstream: pkg/registry/core/node/strategy.go: nodeStrategy.PrepareForUpdate, and others
     if existing.kind.is_custom:
         return modified

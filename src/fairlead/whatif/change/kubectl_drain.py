@@ -43,7 +43,7 @@ _FATAL: Final = {
 class DrainFlag(Struct, frozen=True):
     """A flag that `kubectl drain` needs, and the pods that make it necessary.
 
-    `guards` are the guard pods of OpenShift among them (see `is_guard`).
+    `guards` are those of the pods that are guard pods of OpenShift (see `is_guard`).
     """
 
     flag: str

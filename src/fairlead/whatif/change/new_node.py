@@ -1,8 +1,9 @@
 """New nodes (`--add-nodes 10`): copies of a node of the cluster, or nodes of an instance type.
 
 The copied node is the model of the new nodes. A new node runs the static pods of its model; the
-simulated DaemonSet controller creates its pods there. The node's kubelet makes it Ready as soon as
-these pods could be placed (`api.node_start`).
+simulated DaemonSet controller creates its pods there. The node becomes Ready a moment after it
+registers, so that these pods are placed before others (`api.node_start`).
+
 The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
 and devices (ResourceSlices) of its model, and the taints that no controller manages. Labels that
 name the model name the new node instead (`own_labels`). The node has neither the images nor the

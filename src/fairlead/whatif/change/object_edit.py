@@ -59,8 +59,9 @@ _HUGE_PAGES: Final = "hugepages-"
 class ObjectEdit(Struct, frozen=True):
     """The effect of one value of an option.
 
-    `content` is the new content of `target`, and `notes` are texts for the answer. `places` maps
-    the path of each field that is set to the name of the field in messages.
+    `content` is the new content of `target`, and `notes` are texts for the answer. The keys of
+    `places` are the paths of the fields that the edit sets; the values are the names of these
+    fields in messages.
     """
 
     target: Manifest

@@ -62,9 +62,9 @@ def owned_hint(owner: Manifest, inventory: Inventory) -> str:
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
-    This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the
-    workload or its autoscaler. `replicas` is the new number of replicas; with 0, an autoscaler
-    without such an owner does nothing.
+    This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the workload
+    or its autoscaler. `replicas` is the new number of replicas; if it is 0, a
+    HorizontalPodAutoscaler that no custom resource owns does nothing.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller
@@ -102,9 +102,9 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _follows_load(autoscaler: Manifest) -> bool:
-    """Return whether `autoscaler` has a metric that --load can give: of CPU or memory.
+    """Return whether `autoscaler` has a CPU or memory metric, whose value --load can give.
 
-    Without metrics, its target is the CPU utilization.
+    An autoscaler without metrics has a target for CPU utilization.
     """
     metrics = (autoscaler.value.get("spec") or {}).get("metrics") or ({"type": "Resource"},)
     return any(one.get("type") in _METRICS_OF_LOAD for one in metrics)

@@ -1,4 +1,4 @@
-"""Finds created or changed objects without effect, because their controllers are not simulated.
+"""Finds objects in a change that have no effect because their controllers are not simulated.
 
 A what-if stores such an object, so its answer must say what is missing. For a CronJob, an Argo
 Rollout, a Volcano Job or a Knative Service, the pods are missing. Any other object of an unknown

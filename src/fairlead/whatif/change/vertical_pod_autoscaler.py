@@ -4,9 +4,11 @@ The recommended target of each container becomes its request in the pod template
 workload, and a rollout follows, as with --set-resources. A target is capped to the bounds that
 LimitRanges set for containers, then to `minAllowed` and `maxAllowed`. Limits keep their ratio to
 the requests.
+
 With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
-Containers with mode Off do not change. The option applies a VPA whatever its update mode is. Only
-if several VPAs have the same workload, the update mode helps to decide which of them is applied.
+Containers with mode Off do not change. The option applies a VPA whatever its update mode is. The
+update mode matters only if several VPAs have the same workload: it helps to decide which of them is
+applied.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go
@@ -127,8 +129,8 @@ class _Form(msgspec.Struct):
 class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
-    `places` maps the path of each amount that changes to the option. `target` is None if the VPA
-    has no effect; `note` then contains the reason.
+    The keys of `places` are the paths of the amounts that change; each value is the name of the
+    option. `target` is None if the VPA has no effect; `note` then contains the reason.
     """
 
     target: Manifest | None
@@ -167,8 +169,10 @@ def _form(manifest: Manifest) -> _Form:
 def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manifest]:
     """Return the VPA that controls the pods of each target.
 
-    Among the VPAs of one target, this is the oldest, then the first by name. As in upstream, a VPA
-    with the update mode Off controls the pods only if all VPAs of the target have this mode.
+    Among the VPAs of one target, the oldest has control; if several are equally old, the first by
+    name. As in upstream, a VPA with the update mode Off controls the pods only if all VPAs of the
+    target have this mode.
+
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """
     found: dict[_Target, Manifest] = {}

@@ -64,7 +64,7 @@ Points = list[tuple[DurationNs, int]]
 
 
 class DailyForm(StrictForm, frozen=True, kw_only=True):
-    """A cosine over 24 hours from `low` to `high`; `high` occurs at `peak` after the start."""
+    """A cosine over 24 hours from `low` to `high`; it reaches `high` at the time `peak`."""
 
     low: Amount
     high: Amount
@@ -282,7 +282,7 @@ class _Table(Struct):
     _first: Instant | None = None
 
     def curves(self) -> Curves:
-        """Return (first line in the file, points ordered by time) by (workload, resource).
+        """Return (first line in the file, points ordered by time), keyed by (workload, resource).
 
         Raises InputError.
         """

@@ -219,7 +219,8 @@ def _rules(
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
     """Return the names of the pod protections that the fields of `args` enable.
 
-    The newer field is `pod_protections`; the older fields have one protection each.
+    The newer field is `pod_protections`; each of the older fields enables or disables one
+    protection.
 
     Raises InputError for an unknown protection.
 

@@ -26,9 +26,9 @@ _Owner = tuple[str, str, str, str]  # (namespace, kind, name, images)
 def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
     """Evict pods from nodes that have too many pods with the same owner and the same images.
 
-    A node may keep the number of such pods divided by the number of nodes where they can run,
-    rounded up. Example: five replicas can run on three nodes, and all of them run on one node. Two
-    replicas stay, and three are evicted.
+    If P such pods can run on N nodes, each node may keep P / N of them, rounded up. Example: five
+    replicas can run on three nodes, and all of them run on one node. Two replicas stay, and three
+    are evicted.
     """
     total, others = _duplicates(evictor, args)
     for owner, by_node in sorted(others.items()):

@@ -1,7 +1,8 @@
 """Explains a PodGroup of a snapshot: the reasons that block it, and changes that would start it.
 
-The group is evaluated in the state of the next session (see `engine.batch.explanation`). For a pod
-of the batch scheduler, its group is explained; a pod without a group is its own group.
+The group is evaluated in the state of the next session (see `engine.batch.explanation`). If a pod
+of the batch scheduler is to be explained, its group is explained instead; a pod without a group is
+its own group.
 """
 
 from __future__ import annotations

@@ -73,18 +73,18 @@ _STATIC_NOTE: Final = (
 class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
-    `remedies` maps infeasible nodes to small changes that would make them feasible. No remedy is
-    searched for a node that is not Ready, because the pod would not start there, or for a node
-    that an extender rejected. If more than REMEDIES_MAX of the remaining nodes are infeasible,
-    `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched. Some nodes are too
-    small for the pod even without other pods; `too_small` maps each of them to a text that says so.
+    `remedies` maps infeasible nodes to small changes that would make them feasible. Nodes that are
+    not Ready have no remedy, because the pod would not start there; nor have nodes that an extender
+    rejected. If more than REMEDIES_MAX other nodes are infeasible, `exceeds_remedies_max` is set,
+    and remedies were tried for only the first REMEDIES_MAX of them. Some nodes are too small for
+    the pod even without other pods; `too_small` maps each of them to a text that says so.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
     other pods, and if the scheduler has extenders, because their rules are unknown.
 
-    `held_group` is the pod's PodGroup if it cannot start, so that the pod is not bound even if it
-    fits a node.
+    `held_group` is the pod's PodGroup if the group cannot start; the pod is then not bound, even if
+    it fits a node.
     """
 
     pod: str
@@ -192,7 +192,7 @@ def _explanation(
 
 
 def _too_small(built: BuiltProfile, pod: PodInfo, evaluation: Evaluation) -> dict[str, str]:
-    """Return why infeasible nodes would be too small for `pod` even without other pods, by node."""
+    """Return, by node, why infeasible nodes are too small for `pod` even without other pods."""
     table = built.framework.cluster.table
     refused = (table.find(name) for name, why in evaluation.verdicts.items() if why is not None)
     problems = {

@@ -2,7 +2,7 @@
 
 The metrics and conditions are those that the controller wrote to the status. The proposal of a
 metric is computed from its current value, its target value and the number of replicas in the
-status. Unlike here, the controller also considers pods that are not ready or have no metrics
+status. Unlike this module, the controller also considers pods that are not ready or have no metrics
 (`engine.workloads.horizontal_pod_autoscaler`).
 
 If the target is a custom resource, such as an Argo Rollout, its number of replicas is taken from
@@ -366,9 +366,9 @@ def _metric(entry: Json, view: HorizontalPodAutoscaler, replicas: int) -> _Metri
 def _proposal(
     current: Any, target: Any, view: HorizontalPodAutoscaler, replicas: int
 ) -> int | None:
-    """Return ceil(current ÷ target x replicas), or `replicas` within the tolerance.
+    """Return ceil(current ÷ target x replicas), or `replicas` if the ratio is within the tolerance.
 
-    Return None if a value is no quantity.
+    Return None if `current` or `target` is not a quantity, or if `target` is 0.
 
     upstream: pkg/controller/podautoscaler/replica_calculator.go
     """
@@ -428,7 +428,7 @@ def _selector_text(selector: object) -> tuple[str, ...]:
 
 
 def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
-    """Return the containers of `pods` that lack the request which the metric needs.
+    """Return the containers of `pods` without a request for the resource of `metric`.
 
     upstream: pkg/controller/podautoscaler/replica_calculator.go:calculateRequests
     """
@@ -476,9 +476,9 @@ def _is_custom(view: HorizontalPodAutoscaler) -> bool:
 
 
 def _pods(model: ClusterModel, target: Manifest) -> list[Pod]:
-    """Return the pods of the workload `target`; without pods, a pod of its template.
+    """Return the pods of the workload `target`; if it has none, a pod made from its template.
 
-    Pods have the defaults of the API server and of LimitRanges, which templates lack.
+    Pods come first, because templates lack the defaults of the API server and of LimitRanges.
     """
     spec = _object(target.value.get("spec"))
     selector = _object(spec.get("selector"))

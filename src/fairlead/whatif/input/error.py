@@ -46,7 +46,7 @@ class InputError(ValueError):
 
 @contextmanager
 def named_by(source: str, field: str) -> Iterator[None]:
-    """Add `source` and `field` to errors about a file that this field of `source` refers to.
+    """Add `source` and `field` to errors about another file, which this field of `source` names.
 
     The `with` block reads that other file. Errors about `source` itself and about options do not
     change.

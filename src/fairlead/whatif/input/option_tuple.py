@@ -1,4 +1,4 @@
-"""refuse_single_texts: refuses a text in an option that takes several texts."""
+"""refuse_single_texts: refuses a single string in a field that takes a tuple of strings."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from fairlead.whatif.input.error import InputError
 
 
 def refuse_single_texts(options: Struct) -> None:
-    """Raise InputError if a field of `options` that takes several texts contains a single text.
+    """Raise InputError if a field of `options` that takes a tuple of strings is a single string.
 
-    Each character of the text would be one value: `drain="n1"` would drain the nodes n and 1.
+    Otherwise, each character of the string would be one value: `drain="n1"` would drain the nodes n
+    and 1.
     """
     for field in structs.fields(options):
         value = getattr(options, field.name)

@@ -45,7 +45,7 @@ class Failures(Struct, frozen=True, kw_only=True):
     lasts: str = ""
 
     def __post_init__(self) -> None:
-        """Raise InputError for a text in a field that takes several texts."""
+        """Raise InputError if a field that takes a tuple of strings is a single string."""
         refuse_single_texts(self)
 
     @property

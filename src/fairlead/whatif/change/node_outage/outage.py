@@ -61,9 +61,10 @@ class Outage(Struct, frozen=True, kw_only=True):
         )
 
     def _capacity_outage(self) -> CapacityOutage | None:
-        """Return the period in which the cloud delivers no machines, as the whole zone is down.
+        """Return the period in which the cloud delivers no machines because a whole zone is down.
 
-        Return None if not a whole zone fails, or if its machines only behave badly.
+        Return None if only a part of a zone fails, or if the kubelets of the zone misbehave without
+        being stopped or paused.
         """
         if not self.zone or parse_kubelet_behaviour(self.behaviour).mode not in _WITHOUT_CAPACITY:
             return None

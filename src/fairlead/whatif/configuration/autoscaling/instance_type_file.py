@@ -5,8 +5,8 @@
     AWS                  aws ec2 describe-instance-types
     Google Cloud         gcloud compute machine-types list --format json
     Azure                az vm list-skus
-    OpenCost             its CSV of prices (module open_cost_price): the second of two files,
-                         TYPES,PRICES, or alone, for the types of the cluster's nodes
+    OpenCost             its CSV of prices (module open_cost_price), as the second of two files
+                         (TYPES,PRICES); without TYPES, the types are those of the cluster's nodes
 
 A type without zones is offered in the zones of the cluster's nodes. The price of a type without a
 price is estimated from its cores and memory.

@@ -153,7 +153,9 @@ def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) ->
 def _nodes_of_missing_types(
     nodes: Iterable[Node], types: Iterable[InstanceType], well_known: frozenset[str]
 ) -> Iterator[str]:
-    """Yield a note about nodes of NodePools that Karpenter replaces, because no type matches them.
+    """Yield a note about nodes that Karpenter replaces because no instance type matches them.
+
+    Only nodes of NodePools are considered.
 
     upstream: drift.go:instanceTypeNotFound
     """

@@ -61,9 +61,9 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    Settings that no Deployment of Karpenter states are the defaults, but the feature gate
-    NodeOverlay is then on if there are NodeOverlays (`has_overlays`). If some NodeOverlays come
-    from a file (`adds_overlays`), this gate is on, whatever the Deployment states.
+    A setting that no Deployment of Karpenter states has its default value. The feature gate
+    NodeOverlay is on by default if there are NodeOverlays (`has_overlays`). If some NodeOverlays
+    come from a file (`adds_overlays`), this gate is on, whatever the Deployment states.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)

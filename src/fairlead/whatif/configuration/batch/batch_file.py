@@ -71,7 +71,7 @@ def _configuration(source: str, extensions: Extensions) -> BatchConfig:
 
 
 def read_extensions(sources: Iterable[str]) -> Extensions:
-    """Return the plugins and actions `sources`.
+    """Return the plugins and actions that `sources` name.
 
     Each is MODULE:CLASS, FILE.py:CLASS or the name of an installed plugin. Raises InputError.
     """

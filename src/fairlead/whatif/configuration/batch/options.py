@@ -22,7 +22,7 @@ class BatchOptions(Struct, frozen=True):
     plugins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise InputError if a field that takes a tuple of texts is a single text."""
+        """Raise InputError if a field that takes a tuple of strings is a single string."""
         refuse_single_texts(self)
 
 
