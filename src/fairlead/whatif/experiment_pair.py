@@ -155,9 +155,7 @@ class _ScriptMaker(Struct, frozen=True):
 
 
 def _zone_notes(script: ChangeScript, without: Experiment) -> Iterator[str]:
-    """Yield a note about each zone whose outage in `script` stops an autoscaler from adding
-    nodes.
-    """
+    """Yield a note about each zone in which `script` prevents an autoscaler from adding nodes."""
     if without.autoscaler is None and without.karpenter is None:
         return
     name = "Cluster Autoscaler" if without.karpenter is None else "Karpenter"

@@ -339,9 +339,9 @@ def _start_times(
 ) -> StartTimes | None:
     """Return the simulated start times of the pods that wait at the end of `after`.
 
-    Return None if no pod waits, if --seeds is 1 without --runtimes, or if no running pod has a
-    known runtime. The start times are simulated with as many seeds as --seeds states. If --seeds is
-    1 and --runtimes is given, they are simulated with `DRAWS_DEFAULT` seeds.
+    Return None if no pod waits, if --seeds is 1 and --runtimes is not given, or if no running pod
+    has a known runtime. The start times are simulated with as many seeds as --seeds states. If
+    --seeds is 1 and --runtimes is given, they are simulated with `DRAWS_DEFAULT` seeds.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -367,7 +367,7 @@ def _runtime_notes(
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
-    If `starts` is None although it could be estimated, a note says which option does this.
+    If `starts` is None although start times could be estimated, a note names the option for this.
     """
     if starts is not None:
         yield starts.words

@@ -5,10 +5,10 @@ simulated DaemonSet controller creates its pods there. The node becomes Ready a 
 registers, so that these pods are placed before others (`api.node_start`).
 
 The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
-and devices (ResourceSlices) of its model, and the taints that no controller manages. Labels that
-name the model name the new node instead (`own_labels`). The node has neither the images nor the
-cordon of its model. If the new node has another instance type than its model, it has no devices,
-because the devices of that type are unknown.
+and devices (ResourceSlices) of its model, and the taints that no controller manages. A label whose
+value is the name of the model gets the name of the new node as its value (`own_labels`). The node
+has neither the images nor the cordon of its model. If the new node has another instance type than
+its model, it has no devices, because the devices of that type are unknown.
 """
 
 from __future__ import annotations

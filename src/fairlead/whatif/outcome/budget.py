@@ -1,7 +1,7 @@
 """BudgetOutcome: whether a budget was kept, delayed or blocked evictions, or was breached.
 
-A budget is unmet if it had too few healthy pods for a time although no pod was displaced against
-it, for example because pods were down on failed nodes.
+A budget is unmet if it had too few healthy pods for a time although no pod was displaced in
+violation of it; for example, pods were down on failed nodes.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
-    """Return the shortage in the run with the change, or 0 if it is not greater than without."""
+    """Return the shortage in the run with the change, or 0 if it is not greater than without it."""
     return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 

@@ -93,7 +93,7 @@ _CAUSES_IN_WORDS: Final = {
 
 
 class NodeSample(Struct, frozen=True):
-    """The number of nodes of `zone` in each state, since the instant `at`."""
+    """The number of nodes of `zone` in each state, from the instant `at` until its next sample."""
 
     at: Instant
     zone: str
@@ -101,7 +101,10 @@ class NodeSample(Struct, frozen=True):
 
 
 class AffectedPodSample(Struct, frozen=True):
-    """Affected pods by state since the instant `at`; `evicted` counts their evictions so far."""
+    """Numbers of affected pods, by state, from the instant `at` until the next sample.
+
+    `evicted` counts their evictions up to `at`.
+    """
 
     at: Instant
     down: int
@@ -111,7 +114,7 @@ class AffectedPodSample(Struct, frozen=True):
 
 
 class ZoneChange(Struct, frozen=True):
-    """The state of a zone since the instant `at`, as the node lifecycle controller sees it.
+    """The state of a zone from the instant `at` on, as the node lifecycle controller sees it.
 
     `size` is the number of its nodes, `unready` of which are not ready. `rate` is the eviction rate
     in nodes per second.
@@ -136,8 +139,9 @@ class RateLimitedTaint(Struct, frozen=True):
 class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
-    If the node failed several times, this is the failure that led to the first eviction of a pod,
-    or the first failure if no pod was evicted.
+    If the node failed several times, the times are those of the failure that led to the first
+    eviction of a pod, or of the first failure if no pod was evicted.
+
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
     True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
     `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
@@ -181,7 +185,7 @@ class OutagePreemption(Struct, frozen=True, kw_only=True):
 
 
 class DrainProgress(Struct, frozen=True, kw_only=True):
-    """The progress of a node's rolling drain; a time is None for a stage that it did not reach.
+    """The progress of a node's rolling drain; the time of a stage that was not reached is None.
 
     `held_up_by` are the refused evictions that block the drain.
     """

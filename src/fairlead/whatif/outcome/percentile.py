@@ -9,7 +9,7 @@ Value = TypeVar("Value", int, float, int | float)
 
 
 def percentile(ordered: Sequence[Value], percent: int) -> Value:
-    """Return the smallest value for which at least `percent` % of the values are not greater.
+    """Return the smallest value that is at least as great as `percent` % of the values.
 
     Of 10 values, the 5th is the median, and the 9th is the 90th percentile. `ordered` contains the
     values in ascending order and is not empty.

@@ -1,4 +1,4 @@
-"""RateLine: the nodes of a zone that the eviction rate allowed to taint, and the tainted nodes.
+"""RateLine: how many nodes of a zone the eviction rate allowed to be tainted, over time.
 
 The token bucket of a zone holds one token. While nodes are queued, the first node is tainted
 immediately, and a further node after every 1/rate seconds. The line shows how many taints the rate

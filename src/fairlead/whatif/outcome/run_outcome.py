@@ -220,7 +220,7 @@ class PlacementChange(Struct, frozen=True):
 
 
 class NodeStatusChange(Struct, frozen=True):
-    """The state of `node` since the instant `at`.
+    """The state of `node` from the instant `at` until its next change.
 
     `exists` means that the node is in the cluster; `is_serving` that its kubelet runs and its
     condition Ready is True.
@@ -294,7 +294,7 @@ class Undrained(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A command of a step that had no effect.
+    """A command that had no effect when its step was performed.
 
     The object of the command did not exist, or the eviction that it requested was refused.
     """
@@ -360,7 +360,7 @@ class Recurrence(Struct, frozen=True):
 
 
 class PodCountSample(Struct, frozen=True):
-    """Numbers of pods of one priority since the instant `at`.
+    """Numbers of pods of one priority from the instant `at` until the next sample.
 
     `preempted` and `evicted` are totals up to this instant.
     """

@@ -63,8 +63,8 @@ class WorkloadRef(Struct, frozen=True, order=True):
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        It is False for Jobs, pods without a controller and other workloads whose pods end by
-        themselves, even if nothing else changes in the cluster.
+        It is False for Jobs, pods without a controller and other workloads whose pods can end
+        although nothing changes in the cluster.
         """
         return self.kind not in _FINITE
 

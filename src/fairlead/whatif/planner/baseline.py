@@ -1,7 +1,7 @@
 """The baseline of a plan: the snapshot without a change, with the pods that its workloads lack.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
-plan for such a cluster would treat resources as free that the missing pods need. So the planners
+plan for such a cluster would treat resources that the missing pods need as free. So the planners
 first let the simulated controllers create these pods, and start when the cluster is at rest, as a
 what-if does.
 """

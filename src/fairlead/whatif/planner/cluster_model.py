@@ -417,7 +417,7 @@ class ClusterModel:
                 self._undo.clear()
 
     def _revert_with(self, undo: Callable[[], None]) -> None:
-        """Record the reverse of a change; outside hypotheses nothing reverts a change."""
+        """Record `undo`, which reverses a change; changes outside hypotheses are not reverted."""
         if self._hypotheses:
             self._undo.append(undo)
 

@@ -1,7 +1,7 @@
 """consolidate: finds the nodes that can be removed, and the reasons why other nodes stay.
 
-    1  rules      nodes with a pod, or an annotation, that forbids their removal are blocked, and
-                  nodes whose evictions would make a Job fail
+    1  rules      a node is blocked if a pod or an annotation forbids its removal, or if its
+                  evictions would make a Job fail
     2  choice     the other nodes are tried one after another: a node is chosen if the scheduler
                   finds a place for its pods on nodes that are not chosen. This is done in several
                   orders: little load for the price first, little load first, few pods first; the

@@ -1,7 +1,7 @@
 """JobRoom: whether the Job of an evicted pod replaces the pod.
 
-An evicted pod counts as a failed pod, unless the podFailurePolicy of its Job ignores disruptions.
-At its limit of failed pods, a Job fails and creates no further pods.
+An evicted pod counts as a failed pod, unless the podFailurePolicy of its Job ignores disruptions. A
+Job that reaches its limit of failed pods fails, and creates no further pods.
 
 upstream: pkg/controller/job/job_controller.go:syncJob
 """

@@ -131,8 +131,8 @@ class OwnerTemplates:
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
 
-        The value is None for a DaemonSet whose pods do not run there. DaemonSets whose template
-        describes no valid pod, or that admission refuses, are missing.
+        The value is None for a DaemonSet whose pods do not run there. A DaemonSet is missing if its
+        template does not describe a valid pod, or if admission refuses the pod.
         """
         found: dict[str, Pod | None] = {}
         for uid, owner in self._owners.items():

@@ -1,9 +1,9 @@
 """Replays a recorded history, and compares each placement with the scheduler's decision.
 
-For every pod that the history places, the scheduler decides on the state before the placement was
-recorded. Then the recorded placement is applied, whatever the decision was, so that a decision that
-differs does not change the state for later decisions. The placements are compared as in `fairlead
-run --shadow` (`worlds.cluster.shadow`).
+For every pod that the history places, the scheduler makes a decision in the state before the
+recorded placement. Then the recorded placement is applied, whatever the decision was, so later
+decisions do not depend on this decision. The placements are compared as in `fairlead run --shadow`
+(`worlds.cluster.shadow`).
 """
 
 from __future__ import annotations

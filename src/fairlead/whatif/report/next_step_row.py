@@ -23,7 +23,7 @@ class NextStepRow(TypedDict, total=False):
     """A sentence with options, a command or a place.
 
     `options` extend the question; `command` is run instead. `place` is a part of the report: the id
-    of an element, or the target of a link in it, such as `tab=evictions&row=store/web-1`.
+    of an element, or a link target in the report, such as `tab=evictions&row=store/web-1`.
     """
 
     words: str

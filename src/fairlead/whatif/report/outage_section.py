@@ -49,7 +49,7 @@ class OutageTimeline(TypedDict):
 class ZoneRate(TypedDict):
     """The number of nodes of `zone` that were tainted until each `t_s`.
 
-    `allowed` is the number of nodes that the eviction rate allowed to taint until then.
+    `allowed` is the number of nodes that the eviction rate allowed to be tainted until then.
     """
 
     zone: str
@@ -250,7 +250,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return the number of tainted nodes and the number of nodes that the rate allowed to taint.
+    """Return the number of tainted nodes, and how many nodes the rate allowed to be tainted.
 
     There is an entry for each instant at which one of the two numbers changes.
     """

@@ -294,7 +294,7 @@ def _error(effect: Effect) -> str | None:
 
 
 def _failed(effect: Effect) -> str | None:
-    """Return a sentence about new pods without a controller that failed; None if none did."""
+    """Return a sentence about failed new pods that have no controller; None if there are none."""
     completed = effect.difference.completed
     pods = [pod for pod in completed if pod.has_failed and pod.workload.kind == POD]
     return f"{_pods_of(pods)} {_end(effect, pods, 'fail')}." if pods else None

@@ -36,8 +36,8 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 class Move(Struct, frozen=True):
     """A pod that is on `target` instead of `origin` at the end.
 
-    `is_recreated` is set if the pod existed at the change and was deleted, so that `pod` is a new
-    pod.
+    `is_recreated` is set if the original pod existed before the change and was deleted, so that
+    `pod` is a new pod.
     """
 
     pod: PodEnd
@@ -228,8 +228,8 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
     """Yield the pods that completed after the change only in `changed`, sorted by key.
 
-    Names can be random, so the pods of a workload are counted: as many are yielded as the workload
-    has more completed pods in `changed` than in `without`.
+    Names can be random, so the completed pods of each workload are counted. If a workload has n
+    more of them in `changed` than in `without`, n of them are yielded.
     """
     before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
     known = {pod.key for pod in before}
@@ -252,7 +252,7 @@ def _ended_since_start(run: RunOutcome) -> Iterator[PodEnd]:
 
 
 def _returns_with_node(pod: PodEnd) -> bool:
-    """Return whether `pod` is a guard pod: created again when its node is schedulable again."""
+    """Return whether `pod` is a guard pod, which returns when its node is schedulable again."""
     return pod.belongs_to_node and pod.workload.kind == POD
 
 
@@ -308,8 +308,8 @@ def _first_waiting(pods: Iterable[PodEnd]) -> str:
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
     """Return the resources whose total requests differ, in the order of `changed.allocations`.
 
-    Pods that terminate are not counted: they may have been replaced, and only a node that does not
-    answer keeps them.
+    Terminating pods are not counted: they may have been replaced already, and exist only because
+    their node does not answer.
     """
     before = {one.resource: one.requested for one in without.allocations}
     more = {
@@ -329,7 +329,7 @@ def _terminating_requests(run: RunOutcome) -> Counter[str]:
 
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
-    """Return the number of pods on failed nodes beyond the number in the run without the change."""
+    """Return how many more pods are on failed nodes than in the run without the change."""
     if changed.outage is None:
         return 0
     known = {one.node: one.pods for one in without.outage.nodes} if without.outage else {}

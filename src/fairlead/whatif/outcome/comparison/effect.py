@@ -61,14 +61,14 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def lasting_errors(self) -> list[ObjectError]:
-        """The `errors` that still exist at the end, without creations that were only delayed."""
+        """The `errors` that still exist at the end; delayed creations are left out."""
         return [one for one in self.errors if not one.is_over]
 
     @property
     def untouched_workloads(self) -> int:
-        """The number of workloads with pods at the end that the change does not affect.
+        """The number of workloads that have pods at the end and are not affected by the change.
 
-        Affected workloads without pods at the end, such as deleted ones, are not in the total.
+        Affected workloads that have no pods at the end, such as deleted ones, are not subtracted.
         """
         affected = self._affected
         if affected:
@@ -118,7 +118,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors that only `changed` has, or that cost more pods than in `without`.
+    """Yield the errors that only `changed` has, or because of which more pods are missing there.
 
     The messages are not compared, because they contain the names of the pods of each attempt.
     """

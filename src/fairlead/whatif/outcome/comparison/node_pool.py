@@ -51,7 +51,10 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
 
 
 def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[NodePoolOutcome]:
-    """Return the pools, sorted by name: nodes with equal `label`, or all nodes if `label` is ""."""
+    """Return the pools, sorted by name: nodes with equal values of `label`.
+
+    If `label` is "", all nodes are one pool.
+    """
     after, before = _by_pool(changed.nodes, label), _by_pool(without.nodes, label)
     return [
         NodePoolOutcome(

@@ -10,7 +10,7 @@ on the same node only, even if the new pod still waits for it.
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
 
-A pod that existed at the change has the same name in both runs. If only the run with the change
+A pod that existed before the change has the same name in both runs. If only the run with the change
 deletes it, for example because of fewer replicas, it has been removed: a pod of the same revision
 that a later scale-up creates is another pod. The replacement of a displaced pod, however, counts as
 the same pod.
@@ -58,7 +58,7 @@ class PodRole(Struct, frozen=True):
     def is_displaced(
         self, displaced: Collection[str], without: RunOutcome, lost: Collection[str]
     ) -> bool:
-        """Return whether the pod left the node on which it ran at the change, and exists again.
+        """Return whether the pod left the node on which it ran before the change, and exists again.
 
         `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
         whose nodes the change deleted. A pod that got its first node only after the change may be
@@ -74,7 +74,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def is_recreated(self) -> bool:
-        """Whether the pod existed at the change, and is a new pod in the run with the change."""
+        """Whether the pod existed before the change and is a new pod in the run with the change."""
         return self.before.is_initial and self.after is not ABSENT and not self.after.is_initial
 
     @property
@@ -123,7 +123,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def _is_left_over(self) -> bool:
-        """Whether the pod existed at the change and still terminates, without a replacement.
+        """Whether the pod existed before the change and still terminates, without a replacement.
 
         The kubelet of a failed node cannot complete the deletion. The pod may have been replaced in
         the run without the change.
@@ -196,12 +196,12 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
 
 
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
-    """Return the keys of the pods that lost their node to the change, but can run on another one.
+    """Return the keys of the pods whose nodes the change deleted, and which can run elsewhere.
 
-    The change deleted these nodes. The keys are those of the run `without`. Three kinds of pods are
-    left out: pods of DaemonSets and static pods, because they are deleted with their node; pods
-    that were created after the change, because they were never on the deleted node; and pods that
-    were deleted before their node.
+    The keys are those of the run `without`. Three kinds of pods are left out: pods of DaemonSets
+    and static pods, because they are deleted with their node; pods that were created after the
+    change, because they were never on the deleted node; and pods that were deleted before their
+    node.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

@@ -284,7 +284,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the returned pods that were on another node at the change than at the end.
+    """Yield the returned pods that are not on the node on which they were before the change.
 
     Without the change, these pods end on the same node, so both runs move them.
     """

@@ -29,9 +29,9 @@ class SizeQuestion(Struct, frozen=True):
 
     `replaced` is the number of nodes to replace, and `cost` is what they cost per hour today.
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of
-    the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices.
-    `estimated` are the types, on offer or of the replaced nodes, whose price is then still an
-    estimate. `resources` are the names of resources in the order of the columns.
+    the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices;
+    `estimated` are then the types on offer, and the types of the replaced nodes, to which the user
+    gives no price. `resources` are the names of resources in the order of the columns.
     `control_plane` is the number of replaced nodes that run the control plane. `virtual` are the
     kept nodes that are virtual, such as Fargate nodes.
     """

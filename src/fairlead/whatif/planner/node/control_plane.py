@@ -1,7 +1,7 @@
 """is_control_plane: whether a node runs the control plane of the cluster.
 
 The API server, etcd and the controllers are often static pods. A drain leaves static pods on their
-node, so the room that a plan finds for the other pods does not show that the node can go.
+node, so even if a plan finds room for the other pods, the node may not be removable.
 
 upstream: cmd/kubeadm/app/constants/constants.go: LabelNodeRoleControlPlane
 """
@@ -17,5 +17,5 @@ _MASTER: Final = "node-role.kubernetes.io/master"  # the label until Kubernetes 
 
 
 def is_control_plane(node: Node) -> bool:
-    """Return whether `node` has the label that kubeadm and others give to these nodes."""
+    """Return whether `node` has the label that kubeadm and others give to control plane nodes."""
     return CONTROL_PLANE in node.metadata.labels or _MASTER in node.metadata.labels

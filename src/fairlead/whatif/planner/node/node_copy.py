@@ -2,10 +2,10 @@
 
 The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices, the
 room for local volumes in CSIStorageCapacities. The new node cannot reach volumes that are local to
-the existing node, because labels that name that node name the new node (`own_labels`). The own
-pods of a node are those of DaemonSets and static pods. Each DaemonSet of the snapshot runs a pod on
-the new node if its template allows that, also if it has no pod on the existing node. Pods of other
-DaemonSets and static pods are copied.
+the existing node, because a label whose value is the name of that node is copied with the new
+node's name instead (`own_labels`). The own pods of a node are those of DaemonSets and static pods.
+Each DaemonSet of the snapshot runs a pod on the new node if its template allows that, even if it
+has no pod on the existing node. Pods of other DaemonSets and static pods are copied.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
 
 
 def takes_pods(node: Node) -> bool:
-    """Return whether `node` is Ready, is not being deleted, and is no Fargate node.
+    """Return whether `node` is Ready, is not being deleted, and is not a Fargate node.
 
     A node is Ready if its Ready condition is True or missing and no taint contradicts it: the node
     lifecycle controller taints nodes whose Ready condition is not True as not-ready or unreachable.

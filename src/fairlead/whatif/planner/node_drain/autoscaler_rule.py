@@ -54,7 +54,7 @@ RULE_OF: Final = {
 
 
 class AutoscalerRules:
-    """Finds what prevents an autoscaler from removing a node, without the rules in `ignored`."""
+    """Finds what prevents an autoscaler from removing a node; rules in `ignored` do not apply."""
 
     def __init__(
         self,

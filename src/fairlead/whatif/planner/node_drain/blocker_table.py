@@ -73,7 +73,7 @@ def few_or_count(nodes: Collection[str]) -> str:
 
 
 def _are_named(nodes: Collection[str]) -> bool:
-    """Return whether a cell names `nodes`: few nodes with short names, or one node."""
+    """Return whether a table cell names all `nodes`: one node, or a few nodes with short names."""
     if len(nodes) > _NAMED_MAX:
         return False
     return len(nodes) == 1 or len(", ".join(nodes)) <= _NAMES_WIDTH_MAX

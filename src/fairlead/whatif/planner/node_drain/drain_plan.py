@@ -13,10 +13,10 @@
 If no run is safe, and pods of a node must be placed in a certain order, the steps 2 and 3 are
 repeated without such nodes (`DrainPlanner.reorders`).
 
-The order is that of step 2: nodes with fewer evictions that budgets limit come first, then nodes
-with fewer pods, then by name. If nodes are blocked in this order because pods of other nodes took
-their room, orders that begin with the blocked nodes are tried. The plan uses the order in which the
-most nodes can be drained.
+The order is that of step 2. Nodes are sorted by the number of evictions that budgets limit, then by
+the number of pods (the lowest number first), then by name. If nodes are blocked in this order
+because pods of other nodes took their room, orders that begin with the blocked nodes are tried. The
+plan uses the order in which the most nodes can be drained.
 """
 
 from __future__ import annotations
@@ -449,7 +449,8 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield a sentence about the flags that kubectl drain needs, and about the pods of --force."""
+    """Yield a sentence about the flags that the drains need, and about the pods that need --force.
+    """
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."

@@ -215,8 +215,8 @@ class DrainPlanner:
     def budget_blockers(self, node: str) -> list[Blocker]:
         """Return the blockers of the evictions from `node` that a budget refuses, now or always.
 
-        A pod has several blockers if its budget still allows no eviction now when the first blocker
-        is removed.
+        A pod has several blockers if its budget would still allow no eviction after the first
+        blocker is removed.
         """
         pods = self.evicted(node)
         lost = self._charged(pod for pod in pods if _is_lost(pod))
@@ -499,7 +499,7 @@ def _silent(node: str) -> Blocker:
 def _several(
     node: str, pod: PodInfo, limits: Sequence[BudgetLimit], others: Sequence[BudgetLimit]
 ) -> Blocker:
-    """Return the blocker of a pod that several budgets cover, which are in `limits`.
+    """Return the blocker of `pod`, which all the budgets in `limits` cover.
 
     The eviction API refuses such a pod. The edit of the blocker deletes `others`, which are all
     budgets of the pod except one. If one of the budgets has an owner, the caller leaves it out of
@@ -524,10 +524,10 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     """Yield the blockers of `pod` by a budget that allows no eviction now, each with an edit.
 
     If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
-    pods are ready even then, there is a second blocker.
+    pods would be ready even after this edit, there is a second blocker.
 
-    For pods whose controllers have no scale, and for pods without a controller, the new rule is a
-    number of ready pods, `spare` less than today.
+    For pods whose controllers have no scale, and for pods without a controller, the new rule
+    requires `spare` fewer ready pods than exist today.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:

@@ -7,7 +7,7 @@ be forked (extenders, threads), the cluster is loaded for each pace.
 
 A drain begins when the cluster is at rest. For comparison, the cluster is also simulated without
 drains. What happens there, too, is not an effect of the drains: pods that stay pending, and pods
-that are displaced against a budget, for example by preemption.
+that are displaced in violation of a budget, for example by preemption.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class DrainPace(Struct, frozen=True):
 
 
 class DrainRound(Struct, frozen=True):
-    """A group of nodes to drain. The `added` objects, such as surge nodes, exist meanwhile.
+    """A group of nodes to drain. The `added` objects, such as surge nodes, exist during the drains.
 
     The added nodes are drained and deleted before the next round begins, or before the run ends.
     """
@@ -91,12 +91,12 @@ class UncreatedPods(Struct, frozen=True):
 class _Baseline(Struct, frozen=True):
     """The result of a simulation without a drain.
 
-    `after` is the time from the start until the cluster was at rest. `pending` pods have no node
-    at the end, and `lost` pods are gone for good; `breaches` is the number of evictions against a
-    budget. `missing` is the number of pods that could not be created, by the object that creates
-    them. `failed_jobs` are the Jobs that fail. `shortages` is the number of displaced pods that
-    each StatefulSet has not created again. `next_end` is the next instant at which a pod or a Job
-    would end by itself.
+    `after` is the time from the start until the cluster was at rest. `pending` pods have no node at
+    the end, and `lost` pods are gone for good; `breaches` is the number of evictions in violation
+    of a budget. `missing` is the number of pods that could not be created, by the object that
+    creates them. `failed_jobs` are the Jobs that fail. `shortages` is the number of displaced pods
+    that each StatefulSet has not created again. `next_end` is the next instant at which a pod or a
+    Job would end by itself.
     """
 
     after: DurationNs
@@ -134,10 +134,10 @@ class DrainRun(Struct, frozen=True):
     other nodes because of the drain, for example pods of a gang that lost its minimum. A budget
     refused the eviction of `waited` pods at least once. `uncreated` pods were evicted because of
     the drain and cannot be created again. `failed_jobs` failed because of the drain: the eviction
-    of a Job's pod can count as a failure. `breaches` is the number of evictions against a budget; a
-    run with breaches is not safe. `times` are the times of the nodes in the order of their drains.
-    `refused` are the `waited` pods by budget. `kept` are the pods that finalizers keep on nodes,
-    with the reasons.
+    of a Job's pod can count as a failure. `breaches` is the number of evictions in violation of a
+    budget; a run with breaches is not safe. `times` are the times of the nodes in the order of
+    their drains. `refused` are the `waited` pods by budget. `kept` are the pods that finalizers
+    keep on nodes, with the reasons.
     """
 
     pace: DrainPace
@@ -166,7 +166,8 @@ class DrainRun(Struct, frozen=True):
     def is_safe(self) -> bool:
         """Whether all nodes are drained, all pods run again, and no replicated workload stops.
 
-        No Job fails. Pods without a controller on the drained nodes may be lost.
+        If a Job fails, the run is not safe either. Pods without a controller on the drained nodes
+        may be lost.
         """
         replicated = [one for one in self.stopped if one.wanted > 1]
         missing = self.pending or self.uncreated or self.failed_jobs or self.lost

@@ -142,9 +142,9 @@ class _Trials:
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
         """Return the changes that would let another node take `pod` now, the smallest first.
 
-        No change is searched for nodes that are cordoned or take no pods (`takes_pods`), because
-        the pod would not start there. No change deletes pods, or changes the pods of a Job, whose
-        template is immutable.
+        Nodes that are cordoned or take no pods (`takes_pods`) are ignored, because the pod would
+        not start there. No change deletes pods, or changes the pods of a Job, whose template is
+        immutable.
 
         upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
