@@ -7,8 +7,8 @@
     for move in answer.difference.moved:
         print(move.pod.key, move.origin, move.target)
 
-docs/python-api.md is the guide. Names are imported when they are first used, so that commands and
-scripts start quickly.
+docs/python-api.md is the guide. A public name is imported from its module when it is first used, so
+that commands and scripts start quickly.
 
     snapshot/        the objects of a cluster, from files or a live cluster
     change/          changes to the cluster
@@ -125,5 +125,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, which help() and completion list before their first use."""
+    """Return all public names, so that help() and completion list names that were not used yet."""
     return __all__

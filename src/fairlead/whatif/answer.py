@@ -30,8 +30,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     `source` is the snapshot as the user named it. `releases` contains the Kubernetes releases of
     both runs. `scheduler_config` is the path of the scheduler's configuration file in the run
     without the change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the
-    user's plugins in that run. `seeds` is the number of seeds with which the what-if ran.
-    `certainty` says in how many of these runs each outcome occurs; it is () for one seed.
+    user's plugins in that run. `seeds` is the number of seeds; the what-if ran once with each.
+    `certainty` says with how many of the seeds each outcome occurs; it is () for one seed.
     `start_times` are the simulated start times of pods that wait at the end; None if no pod waits
     or no start times were simulated. `next_steps` are what to do after the answer, the most
     important step first.

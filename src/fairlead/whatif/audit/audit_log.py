@@ -140,7 +140,8 @@ def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> 
 
     If `has_workloads` is set, the result includes writes of Deployments, DaemonSets, Jobs and
     CronJobs, and of the subresource scale. Raises InputError for a line that is not an event, for
-    a level without bodies, and for a log without events of the stage ResponseComplete.
+    an event whose level records no bodies, and for a log without events of the stage
+    ResponseComplete.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []

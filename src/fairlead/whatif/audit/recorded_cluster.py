@@ -199,8 +199,8 @@ class RecordedCluster(Struct):
         """Yield the update of an object to `new`.
 
         If `new` has a deletion timestamp, and neither a finalizer nor a grace period keeps the
-        object, yield the removal of the object. Yield nothing if a newer version of the object is
-        recorded.
+        object, yield the removal of the object. Yield nothing if a newer version of the object was
+        recorded before.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
@@ -279,7 +279,7 @@ class RecordedCluster(Struct):
         return ObjectDeleted(decode(self._store.storage.remove(kind, namespace, name)))
 
     def _note_version(self, key: _Identity, version: str) -> bool:
-        """Record a resourceVersion; return False if a newer version of the object is recorded."""
+        """Return False if a newer version was recorded before; otherwise, record `version`."""
         if not version.isdecimal() or len(version) > _VERSION_DIGITS_MAX:
             return True
         if int(version) < self._versions.get(key, 0):
@@ -376,8 +376,8 @@ def initial_objects(writes: Iterable[AuditedWrite]) -> list[tuple[AuditedWrite, 
     """Return the objects that existed before the first write, each with the write that shows it.
 
     An object existed before the first write if its creation timestamp is not later than that write.
-    Its state is taken from the first recorded response. A pod with a binding in the log had no node
-    at the start.
+    Its state is taken from the first recorded response that contains it. A pod with a binding in
+    the log had no node at the start.
     """
     found: dict[_Identity, tuple[AuditedWrite, Json] | None] = {}
     bound: set[_Identity] = set()

@@ -130,7 +130,7 @@ def _amounts(limit_ranges: list[Manifest]) -> Iterator[tuple[str, str, Quantity]
 
 
 def _with_requests(container: Json) -> Json:
-    """Return `container`; the limit becomes the request of each resource that has only a limit.
+    """Return `container` with the limit as the request of each resource that has only a limit.
 
     The API server sets the same defaults in pods.
 

@@ -5,10 +5,10 @@ simulated DaemonSet controller creates its pods there. The node becomes Ready a 
 registers, so that these pods are placed before others (`api.node_start`).
 
 The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
-and devices (ResourceSlices) of its model, and the taints that no controller manages. A label whose
-value is the name of the model gets the name of the new node as its value (`own_labels`). The node
-has neither the images nor the cordon of its model. If the new node has another instance type than
-its model, it has no devices, because the devices of that type are unknown.
+and devices (ResourceSlices) of its model, and the taints that no controller manages. A label that
+identifies the model alone (`own_labels`) gets the name of the new node as its value. The node has
+neither the images nor the cordon of its model. If the new node has another instance type than its
+model, it has no devices, because the devices of that type are unknown.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
 
 
 def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
-    """Return the keys of those labels that name the node `model` itself (`own_labels`)."""
+    """Return the keys of the labels that identify the node `model` alone (`own_labels`)."""
     csi = inventory.get(CSI_NODE, "", model.ref.name)
     drivers = () if csi is None else decode_as(CSINode, csi.value).spec.drivers
     topology = (key for driver in drivers for key in driver.topology_keys)

@@ -320,7 +320,7 @@ def _room(
     view: HorizontalPodAutoscaler,
     replicas: int,
 ) -> FitResult | str | None:
-    """Return the result of adding pods up to maxReplicas, or a sentence why no pod can be added.
+    """Return the result of adding pods up to maxReplicas, or why no pod can be added.
 
     Return None if `replicas` is already maxReplicas or more. The model does not change.
     """
@@ -428,7 +428,7 @@ def _selector_text(selector: object) -> tuple[str, ...]:
 
 
 def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
-    """Return the containers of `pods` without a request for the resource of `metric`.
+    """Return those containers of `pods` that have no request for the resource of `metric`.
 
     upstream: pkg/controller/podautoscaler/replica_calculator.go:calculateRequests
     """
@@ -478,7 +478,8 @@ def _is_custom(view: HorizontalPodAutoscaler) -> bool:
 def _pods(model: ClusterModel, target: Manifest) -> list[Pod]:
     """Return the pods of the workload `target`; if it has none, a pod made from its template.
 
-    Pods come first, because templates lack the defaults of the API server and of LimitRanges.
+    Existing pods are preferred, because templates lack the defaults of the API server and of
+    LimitRanges.
     """
     spec = _object(target.value.get("spec"))
     selector = _object(spec.get("selector"))

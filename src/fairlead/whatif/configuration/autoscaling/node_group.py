@@ -123,8 +123,8 @@ def with_prices(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with prices of its groups, a note about the groups without a price).
 
-    The price of a group without a price is that of its instance type in `files`. If all prices are
-    known, or if neither `files` nor a group states a price, there is no note. Raises InputError.
+    A group without a price gets the price of its instance type in `files`. If all prices are known,
+    or if neither `files` nor a group states a price, there is no note. Raises InputError.
     """
     stated = {}
     if files is not None:

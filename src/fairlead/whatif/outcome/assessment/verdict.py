@@ -147,7 +147,8 @@ def _repeated(effect: Effect) -> str | None:
 def _is_over(one: Recurrence, effect: Effect) -> bool:
     """Whether the displaced workload of `one` has all wanted pods at the end.
 
-    The run with the change must have come to rest, so that the pods are not displaced again.
+    The result is False if the run with the change has not come to rest, because the pods may be
+    displaced again.
     """
     ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
     return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted

@@ -2,10 +2,10 @@
 
 The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices, the
 room for local volumes in CSIStorageCapacities. The new node cannot reach volumes that are local to
-the existing node, because a label whose value is the name of that node is copied with the new
-node's name instead (`own_labels`). The own pods of a node are those of DaemonSets and static pods.
-Each DaemonSet of the snapshot runs a pod on the new node if its template allows that, even if it
-has no pod on the existing node. Pods of other DaemonSets and static pods are copied.
+the existing node, because labels that identify that node alone (`own_labels`) get the name of the
+new node as their value. The own pods of a node are those of DaemonSets and static pods. Each
+DaemonSet of the snapshot runs a pod on the new node if its template allows that, even if it has no
+pod on the existing node. Pods of other DaemonSets and static pods are copied.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
 
 
 def own_labels_of(model: ClusterModel, info: NodeInfo) -> tuple[str, ...]:
-    """Return the keys of the labels of `info` that name the node itself (`own_labels`)."""
+    """Return the keys of the labels that identify the node `info` alone (`own_labels`)."""
     csi_nodes = (one for one in model.dependents(info.name) if isinstance(one, CSINode))
     topology = (
         key for one in csi_nodes for driver in one.spec.drivers for key in driver.topology_keys

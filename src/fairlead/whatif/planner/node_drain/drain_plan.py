@@ -449,8 +449,7 @@ def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
 
 
 def flag_findings(flags: Sequence[DrainFlag]) -> Iterator[str]:
-    """Yield a sentence about the flags that the drains need, and about the pods that need --force.
-    """
+    """Yield a sentence about the flags that the drains need, and the pods that need --force."""
     if flags:
         parts = (f"{one.flag} ({counted(len(one.pods), 'pod')})" for one in flags)
         yield f"kubectl drain needs {', '.join(parts)}."
