@@ -3,7 +3,7 @@
 At level RequestResponse, each write records the new object, which replaces the old object. At level
 Request, the new object is computed from the old object and the request:
 
-    create          the request, with defaults and the priority of its class
+    create          the object in the request, with defaults and the priority of its class
     update, patch   the old object with the request applied: to its status if the subresource is
                     `status`, otherwise to all its other fields
     binding         the old pod, with `spec.nodeName` set to the node of the binding

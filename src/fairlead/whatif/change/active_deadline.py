@@ -1,4 +1,4 @@
-"""Removes activeDeadlineSeconds from Jobs and pods that a change starts, if no run time is known.
+"""Ignores activeDeadlineSeconds of Jobs and pods that a change starts, if no run time is known.
 
 Pods without a known run time are assumed to keep running. So a Job or pod that the change starts
 would exceed its deadline, and the answer would say that the change makes it fail. Jobs and pods

@@ -75,8 +75,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     """The parts of a change, as the user wrote them.
 
     Most fields contain the values of the option of `fairlead whatif` with the same name, in the
-    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError if such a field is a
-    string instead of a tuple of strings.
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError if a field that takes a
+    tuple of strings is a single string.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.

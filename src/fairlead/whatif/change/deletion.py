@@ -1,8 +1,8 @@
 """Finds the objects that a what-if deletes together with an object: the contents of a Namespace.
 
 The engine's namespace controller deletes the contents once the Namespace terminates. The deletion
-is refused if the namespace contains a pod whose owner is unknown, because that owner would create a
-replacement.
+of a Namespace is refused if it contains a pod whose owner is unknown, because that owner would
+create a replacement.
 
 Three kinds of objects are not deleted immediately: a PersistentVolumeClaim that a pod uses is
 deleted after the pod, a bound PersistentVolume is deleted after its claim, and a Node of Karpenter

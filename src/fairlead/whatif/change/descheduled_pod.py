@@ -60,7 +60,7 @@ class DescheduledPods(Struct, frozen=True):
 def deschedule(
     found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
 ) -> DescheduledPods:
-    """Return the objects `found`, with the running pods that `text` selects as pending pods.
+    """Return the objects `found`; running pods that `text` selects are pending in the result.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. `order` is
     `BY_PRIORITY` or `scheduled` (the order in which the cluster scheduled the pods). Raises

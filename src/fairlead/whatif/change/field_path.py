@@ -63,8 +63,9 @@ class _Place(Struct, frozen=True):
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[str | int, ...]:
     """Set the field of `obj` at `path` to `text`, read as a value of the type in `schema`.
 
-    The text `null` removes the field. Returns the steps of the path: the key of an object or map,
-    or the index of a list item. Raises SetFieldError if `path` or `text` does not fit the object.
+    The text `null` removes the field. Returns the steps of the path; each is the key of an object
+    or map, or the index of a list item. Raises SetFieldError if `path` or `text` does not fit the
+    object.
     """
     if path == "metadata" or path in UNCHANGEABLE:
         raise SetFieldError(path, "cannot be changed")

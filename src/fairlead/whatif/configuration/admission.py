@@ -1,8 +1,9 @@
 """Reads kube-apiserver's AdmissionConfiguration (--admission-control-config-file).
 
-Only the configuration of the plugin ResourceQuota is supported. The `limitedResources` in it, such
-as pods of high PriorityClasses, can be used only if a quota covers them. A configuration of any
-other plugin is an error, because ignoring it would change which objects are admitted.
+Only the configuration of the plugin ResourceQuota is supported. Objects that match its
+`limitedResources`, such as pods of high PriorityClasses, can be created only if a quota covers
+them. A configuration of any other plugin is an error, because ignoring it would change which
+objects are admitted.
 
     plugins:
     - name: ResourceQuota

@@ -10,8 +10,8 @@ The role of a Stage follows from its effect on the objects that it selects:
     Node   sets the NodeConditions         none: simulated nodes always set their conditions
 
 Stages with another effect are refused. If several stages of one role select a pod, one of them is
-chosen by weight. If no stage of a role selects a pod, the pod behaves as without stages. A pod with
-the restartPolicy Always completes after a second at the earliest.
+chosen by weight. If no stage of a role selects a pod, the pod behaves as if there were no stage of
+this role. A pod with the restartPolicy Always completes after a second at the earliest.
 
 A selector's key is a path in jq's syntax. It refers to a field of the metadata or spec, or to the
 status at the moment of the stage. A delay is uniformly distributed between its duration and its

@@ -1,9 +1,9 @@
 """Schedulers that have bound pods of a snapshot, but whose configuration is not known.
 
-The rules of such a scheduler are unknown, so its pods (by their schedulerName) are scheduled by the
-rules of kube-scheduler. Otherwise, a displaced pod would wait forever, although the real cluster
-has a scheduler for it. A schedulerName that neither a configuration nor a bound pod has may be a
-mistake, so its pods stay pending (`no_scheduler`).
+The rules of such a scheduler are unknown, so pods with its schedulerName are scheduled by the rules
+of kube-scheduler. Otherwise, a displaced pod would wait forever, although the real cluster has a
+scheduler for it. If neither a configuration nor a bound pod has a schedulerName, the name may be a
+mistake. Pods with such a name stay pending (`no_scheduler`).
 """
 
 from __future__ import annotations

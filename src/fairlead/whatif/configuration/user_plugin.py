@@ -2,8 +2,8 @@
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
 default plugins, in every profile. If the scheduler configuration names the plugin, the
-configuration determines its extension points and its position. A plugin that the configuration
-names, but no --plugin option, is loaded from an installed package.
+configuration determines its extension points and its position. If the configuration names a plugin
+that no --plugin option names, the plugin is loaded from an installed package.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@
     - csv: load.csv                      # time,workload,cpu,memory; an amount holds until the next
 
 Times count from the start of the run. In a CSV file they may be RFC 3339 timestamps instead; the
-first timestamp of the file is then the start. A --load file that ends with .csv is a table of the
-same form.
+first timestamp of the file is then the start. A --load file whose name ends with .csv is a table
+with the same columns.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ def by_priority(pods: Iterable[Pod]) -> list[Pod]:
 
     Upstream does not define the order of pods with equal priority and QoS class; here these pods
     keep their order.
+
     upstream: pkg/descheduler/pod/pods.go:SortPodsBasedOnPriorityLowToHigh
     """
 

@@ -2,8 +2,9 @@
 
 For each node with pods of the budget, the explanation says what a drain of the node does. A pod
 whose replacement fits no node is missing from then on, so the budget refuses an eviction sooner or
-later, even if it allows one now. This is tested with the pods of the budget alone: the node is
-cordoned, its pods of the budget are removed, and the scheduler places their replacements.
+later, even if it allows one now. Whether the replacements fit is tested with the pods of the budget
+alone: the node is cordoned, its pods of the budget are removed, and the scheduler places their
+replacements.
 """
 
 from __future__ import annotations

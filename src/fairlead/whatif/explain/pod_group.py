@@ -1,7 +1,7 @@
-"""try_pod_group: what the cycle of a pod's PodGroup decides, for the explanation of the pod.
+"""try_pod_group: whether the PodGroup of an explained pod can start.
 
 With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start. The
-evaluation of the single pod does not show that, so a note adds it.
+evaluation of the single pod does not show whether it can, so a note about the group is added.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
 
     `source` is the name of `data`. From an archive, only files that end in .yaml, .yml or .json are
     used, in order of their names.
+
     Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
     if data[:2] == _GZIP:

@@ -1,4 +1,4 @@
-"""BudgetOutcome: whether a budget was kept, delayed or blocked evictions, or was breached.
+"""BudgetOutcome: the effect of a change on one budget, such as delayed evictions or a breach.
 
 A budget is unmet if it had too few healthy pods for a time although no pod was displaced in
 violation of it; for example, pods were down on failed nodes.

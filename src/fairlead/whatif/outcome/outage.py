@@ -208,10 +208,10 @@ class Misconception(Struct, frozen=True, kw_only=True):
 class OutageOutcome(Struct, frozen=True, kw_only=True):
     """Everything recorded about failed nodes, in order of time, then name.
 
-    `concerned` is the number of pods on nodes out of service. At the end, `replaced` of them run as
-    new pods, `back_with_node` of them run again on the returned node, and the remaining pods are
-    `lost`. `preempted` are other pods that replacements preempted. A first or last instant is None
-    if there was no such event.
+    `concerned` is the number of pods whose nodes went out of service. At the end, `replaced` of
+    them run as new pods, `back_with_node` of them run again on the returned node, and the remaining
+    pods are `lost`. `preempted` are other pods that replacements preempted. A first or last instant
+    is None if there was no such event.
     """
 
     concerned: int

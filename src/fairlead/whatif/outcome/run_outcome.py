@@ -329,8 +329,8 @@ class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
 
     `volume` is the name of its volume; "" if it had none. `reclaim_policy` is the policy of the
-    volume; "" if it is not known, or without a volume. Unless the policy is Retain, the volume is
-    deleted too.
+    volume; "" if it is not known, or if there is no volume. Unless the policy is Retain, the volume
+    is deleted too.
     """
 
     claim: str

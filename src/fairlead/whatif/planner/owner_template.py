@@ -9,7 +9,7 @@
                   that removes the gates assigns each pod to its node (`observed_mutation`)
 
 A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template,
-also in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since
+even in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since
 its creation (metadata.generation) and its amounts differ from those of the template. If
 VerticalPodAutoscaler manages the pod, the amounts stay, because its webhook sets them for the new
 pod, too.

@@ -4,8 +4,8 @@ A move evicts a pod, and the scheduler places its replacement, so the scheduler 
 Each move is of the first kind that is possible:
 
     1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
-       moves. Of the moves that help the first such pod, the one that leaves the nodes most even is
-       taken.
+       moves. The first waiting pod for which there is such a move gets a place. Of the moves that
+       help this pod, the one that leaves the nodes most even is taken.
     2  The loads of the nodes become more even. The fullest node that has a pod whose move helps is
        chosen. Of its pods, the one whose move lowers the sum of squared loads most is moved.
 

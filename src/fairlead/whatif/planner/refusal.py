@@ -143,10 +143,10 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     """Return the reasons why nodes refuse `pod` now, most nodes first.
 
     If no node takes the pod and `changes` is set, a change is searched for each reason: the
-    smallest change that lets a node with this reason take the pod. Only the first `REMEDIES_MAX`
-    nodes that take pods are tried, because the pod would not start on other nodes. If there is no
-    such change for any reason, one more node is tried (`find_new_node`). If all nodes are too small
-    for the pod, each `change` says so.
+    smallest change that lets a node with this reason take the pod. Only nodes that take pods are
+    tried, because the pod would not start on other nodes, and only the first `REMEDIES_MAX` of
+    these. If there is no such change for any reason, one more node is tried (`find_new_node`). If
+    all nodes are too small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

@@ -32,8 +32,8 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    The last three are files; an option that is not given is "" or None. The node groups, instance
-    types or NodePools then come from the snapshot.
+    The last three are files; an option that is not given is "" or None. Node groups, instance types
+    or NodePools without a file come from the snapshot.
     """
 
     autoscale: str = OFF

@@ -1,8 +1,8 @@
 """Node groups for a simulated autoscaler: from a file, or from the labels of the nodes in a dump.
 
-A managed cluster puts the name of its group on every node. A GKE node pool becomes one group per
-zone. If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags apply.
-Notes state the assumptions.
+A managed cluster labels every node with the name of its node group. A GKE node pool becomes one
+group per zone. If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags
+apply. Notes state the assumptions.
 """
 
 from __future__ import annotations

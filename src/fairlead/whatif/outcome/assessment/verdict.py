@@ -1,9 +1,8 @@
 """Verdict: the result of a what-if in one sentence, from an ordered table of outcomes.
 
-The first row of the table that applies is the verdict; further rows that apply are its findings.
-Rows are ordered by severity: loops that never end, requests that are not completed, deleted data,
-workloads without any ready pod, other damage that remains at the end, temporary damage, and
-harmless effects.
+All rows of the table that apply are findings; the first of them is the verdict. Rows are ordered by
+severity: loops that never end, requests that are not completed, deleted data, workloads without any
+ready pod, other damage that remains at the end, temporary damage, and harmless effects.
 """
 
 from __future__ import annotations
@@ -549,10 +548,10 @@ def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
 
 
 def _moved(effect: Effect) -> str | None:
-    """Return a sentence about pods that were not displaced but are on another node; else None.
+    """Return a sentence about pods that were not displaced but are on another node.
 
-    Such pods were deleted and created again, or got their first node after the change. With
-    --reschedule, `_repacked` counts them.
+    Such pods were deleted and created again, or got their first node after the change. Return None
+    if there are no such pods, and with --reschedule, because `_repacked` counts them then.
     """
     if effect.packing:
         return None

@@ -19,7 +19,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 class PodWait(Struct, frozen=True):
     """A wait of a pod (`namespace/name`) for a node; `until` is None if the pod still waits.
 
-    `group` is the name of its PodGroup, "" if it has none.
+    `group` is the name of the pod's PodGroup, "" if the pod has none.
     """
 
     pod: str

@@ -1,7 +1,7 @@
 """CostBound: a price below which no set of nodes can hold the pods, whatever the placement is.
 
-Relax the problem: pods may be cut into pieces, and nodes may be bought in fractions. The relaxed
-problem is a linear program, and by duality every vector of unit prices y >= 0 with
+The problem is relaxed: pods may be cut into pieces, and nodes may be bought in fractions. The
+relaxed problem is a linear program, and by duality every vector of unit prices y >= 0 with
 
     y · capacity(k) <= price(k)        for every kind of node k
 

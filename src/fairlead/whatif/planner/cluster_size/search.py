@@ -397,7 +397,7 @@ class SizeSearch:
 
         The result is False if nodes are still missing after `_SURVIVAL_ROUNDS_MAX` rounds. The
         scheduler breaks ties differently in each round. So a check can find that nodes are missing
-        although the check before it survived all failures on the same nodes.
+        although, in the previous check, the same nodes were enough for all failures.
         """
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             if self._survives():

@@ -175,9 +175,9 @@ class DrainPlanner:
         """Return what prevents the evictions from `node`, wherever the new pods would go.
 
         Three things prevent evictions. First, a kubelet that does not answer, because evicted pods
-        stop only if their kubelet stops them; the taint out-of-service lifts this. Second,
-        terminating pods that a finalizer of another program keeps, because a drain waits for them.
-        Third, budgets that refuse an eviction (`budget_blockers`).
+        stop only if their kubelet stops them; this does not apply to a node with the taint
+        out-of-service. Second, terminating pods that a finalizer of another program keeps, because
+        a drain waits for them. Third, budgets that refuse an eviction (`budget_blockers`).
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []

@@ -7,7 +7,7 @@ change is proposed only after a trial that empties the whole node with this chan
     1  search     the pods of the workload are placed. For the first pod that fits no node, find the
                   smallest change that makes another node take it (`find_remedy`)
     2  trial      all pods of the node are placed; those of the workload get this change. The change
-                  helps if all of them fit, so that only pods of other blockers fit no node
+                  helps if all pods of the workload fit, so that only pods of other blockers do not
     3  next       otherwise, step 1 is repeated where the trial stopped. Example: two pods leave,
                   and a maxSkew of 3 is enough for one of them; this step finds a maxSkew of 4.
                   After that, other kinds of changes are tried
@@ -175,7 +175,7 @@ def unplaced_blockers(
     new_nodes: bool = True,
     returns: bool = False,
 ) -> list[Blocker]:
-    """Return a blocker for each workload with pods of the node that fit no node.
+    """Return a blocker for each workload that has pods on the node which fit no other node.
 
     `found` is the blocker that `empty` returned for the node. The blocker of the same workload
     comes first in the result. Each blocker states whether preemption would make room for its pod.
