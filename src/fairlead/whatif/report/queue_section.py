@@ -15,10 +15,11 @@ _HOUR: Final = seconds(3600)
 
 
 class QueueLine(TypedDict):
-    """The shares of one queue in `QueueSection.resource` at each `QueueSection.t_s`, in percent.
+    """One queue's shares of `QueueSection.resource` at each time in `QueueSection.t_s`, in percent.
 
-    The shares are of the allocatable amount of all nodes at that time; they are 0 if no node has
-    any. `held` is the share that is allocated to the queue, `deserved` the share that it deserves.
+    100 percent is the allocatable amount of all nodes at that time; if no node has any of the
+    resource, the shares are 0. `held` is the share that is allocated to the queue, and `deserved`
+    is the share that the queue deserves.
     """
 
     queue: str
@@ -97,7 +98,7 @@ def _percent(amounts: Mapping[str, float], resource: str, capacity: int) -> floa
 def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
     """Return key figures of gangs.
 
-    Lost and incomplete work is in units of the resource times hours.
+    `lost_hours` and `incomplete_hours` are in units of `resource` times hours, such as CPU hours.
     """
     found = jobs.gangs
     scale = 1000 if resource == "cpu" or resource.endswith("-milli") else 1

@@ -98,10 +98,10 @@ def whatif_report(
     conditions: Sequence[ConditionResult] = (),
     group_by: str = "",
 ) -> ReportData:
-    """Return the report of a what-if: the verdict, and the lists of its JSON.
+    """Return the report of a what-if: its verdict, and the lists that its JSON contains.
 
-    `conditions` are those of --fail-on. `group_by` is the label of the node pools, "" for the pool
-    label of `answer`.
+    `conditions` are the results of the conditions of `--fail-on`. `group_by` is the label by which
+    nodes are grouped into pools, "" for the pool label of `answer`.
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed

@@ -91,7 +91,8 @@ def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
     """Return a histogram of the measure `one` as HTML.
 
     `values` has one value for each case whose result contains the measure; `cases` is the number of
-    all cases. The bars are the numbers of cases in `_BINS` ranges of equal width.
+    all cases. The values are divided into `_BINS` ranges of equal width; each bar shows the number
+    of cases in one range.
     """
     least, most = one["least"], one["most"]
     if least == most:

@@ -26,7 +26,7 @@ def autoscaling_json(
 ) -> Json:
     """Return `{"autoscaling": …}`; {} if `outcome` is None, because no autoscaler acted.
 
-    `without` is the run without the change, of which only the totals are included.
+    `without` is the outcome of the run without the change; only its totals are included.
     """
     if outcome is None:
         return {}

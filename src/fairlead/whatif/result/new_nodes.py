@@ -1,13 +1,14 @@
 """NewNodes: the number of new nodes that would hold the waiting pods, and the node that they copy.
 
 New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
-there beside only the static pods and the pods of DaemonSets. Nodes that run pods of the same
-workloads are preferred, because their labels and taints admit these pods. Any other node is not
-suitable if it has taints. It is not suitable either if affinity or a similar rule keeps the pods
-from some nodes, because the scheduler's message does not name these nodes. If several nodes are
-equal by this rule, the smallest of them is chosen. The pods are placed on copies of the chosen
-node, largest first, each on the first copy that fits. This is an estimate that uses only requests;
-a what-if with the new nodes is exact.
+on a copy that runs only the static pods and the pods of DaemonSets. Nodes that run pods of the same
+workloads are preferred, because their labels and taints admit these pods. Other nodes are suitable
+only if they have no taints. If affinity or a similar rule keeps a waiting pod from some nodes, no
+other node is suitable, because the scheduler's message does not name the nodes that the rule
+excludes. Of the preferred nodes, or else of the other nodes, the smallest suitable node is copied.
+
+The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
+This is an estimate that uses only requests; a what-if with the new nodes is exact.
 
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """

@@ -101,11 +101,12 @@ def _breached(case: _Case) -> Iterator[NextStep]:
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, the suggestion is to add replicas: as many as the budget lacked
-    healthy pods, at least 1. Nothing is suggested if the budget has more breaches than this. In
-    other cases, the suggestion is to change the budget. If all its pods lack a controller, it gets
-    a lower number as `minAvailable`. If it has `maxUnavailable` (a number or a percentage), it gets
-    a higher number.
+    If `minAvailable` is a number, the suggestion is to add as many replicas as the budget lacked
+    healthy pods, at least 1; if the budget was breached more often than that, nothing is suggested.
+    Otherwise, unless the question may already change the budget, the suggestion is to change it. If
+    none of its pods has a controller, it gets a number as `minAvailable` that allows one more
+    disruption. Else, if it has `maxUnavailable`, it gets a higher `maxUnavailable`. The new value
+    is always a number, even if the old one is a percentage.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -176,11 +177,11 @@ def _replicas(count: int) -> str:
 def _pending(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
-    Some pods fit only copies of the node that they left, so copies of this node are suggested. The
-    number of copies also covers pods of the same workloads that follow later: a budget may refuse
-    their eviction while the first pods are pending, or a StatefulSet may create them only after the
-    first pods run. The copies are also for all other pods that lack room, unless the node has
-    taints or is too small for them.
+    If pods fit only copies of the node that they left, copies of this node are suggested. There are
+    enough copies for further pods of the same workloads, which become pending later: a budget may
+    refuse their eviction while the first pods are pending, or a StatefulSet may create them only
+    after the first pods run. The copies also have room for all other pods that lack room, unless
+    the node has taints or is too small for these pods.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts: pods wait because of the autoscaler's limits, and new nodes of
@@ -280,9 +281,9 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield a way to run one more replica of the workload `one`.
 
-    The pods of failed nodes are down for minutes, and a replica that starts at their failure is
-    ready sooner. Other changes delete pods at once, so the replica has to be ready before them. It
-    does not help against a rollout that replaces all pods at once.
+    When nodes fail, their pods are down for minutes, and a replica that is started at that time is
+    ready sooner. Other changes delete pods at once, so the replica has to be ready before the
+    change. An additional replica does not help if a rollout replaces all pods at once.
     """
     if case.answer.changed.outage is not None:
         yield from _more_replicas(one, 1, case)

@@ -14,9 +14,10 @@ from fairlead.api.json import Json
 
 
 class AnswerTable(Struct, frozen=True):
-    """The list `name` of a result as a table; the list `outage.lost` is inside the object `outage`.
+    """The list `name` of a result, as a table.
 
-    `columns` are pairs (field, heading).
+    The name `outage.lost` means the list `lost` in the object `outage`. `columns` are pairs (field,
+    heading).
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""TabularAnswer: an answer in tables as data, the source of text, JSON and Markdown.
+"""TabularAnswer: an answer that consists of tables. Text, JSON and Markdown are made from it.
 
 Planners, `explain` and `compare` return their answers in this form. All lists of an answer are its
 tables, so each output contains every list.
@@ -23,7 +23,7 @@ WORDS: Final = "words"
 
 
 class ResultColumn(Struct, frozen=True):
-    """A column with the field `key` of a table's rows under `heading`.
+    """A column with the heading `heading`, which shows the field `key` of each row of a table.
 
     `form` is NAME (may be shortened in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
     Columns with the highest `rank` are dropped first on a narrow terminal; columns of rank 0 stay.
@@ -79,5 +79,5 @@ class TabularAnswer(Struct, frozen=True):
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return `count` with its noun: 1 pod, 2,000 pods; `plural` defaults to the noun and `s`."""
+    """Return `count` with its noun, such as `2,000 pods`; `plural` defaults to `noun` plus `s`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -45,7 +45,7 @@ class RequestsByShape:
     """The requests of pods; pods with equal specs share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Keep `cluster`; `of` looks up the `Shape` objects of its pods."""
+        """Keep `cluster`, in which `of` looks up the `Shape` of each pod."""
         self._cluster = cluster
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 
@@ -123,7 +123,7 @@ def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
 def allocations(
     nodes: Iterable[NodeEnd], before: Mapping[str, int], offered_before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
-    """Return every resource that nodes offer: CPU, memory and storage first, then sorted by name.
+    """Return every resource of `nodes`: CPU, memory and storage first, then the others by name.
 
     `before` contains the requests at the start, `offered_before` the allocatable amounts at the
     start.

@@ -60,7 +60,7 @@ class RunControllers(Struct, frozen=True):
         return self.autoscaler is not None and self.autoscaler.is_waiting(now)
 
     def add_outage(self, outage: CapacityOutage) -> None:
-        """Add an outage of the provider of the autoscaler, if there is an autoscaler."""
+        """Add a capacity outage to the autoscaler's provider, if there is an autoscaler."""
         for one in (self.autoscaler, self.karpenter):
             if one is not None:
                 one.add_outage(outage)

@@ -43,7 +43,7 @@ _NAMED_MAX: Final = 3
 
 
 class EndlessInstant(Struct):
-    """Counts the pods that are created and end at one instant, by workload.
+    """Counts, by workload, the pods that end at the instant at which they are created.
 
     `source` names the experiment in messages. `wanted` returns the wanted number of pods of a
     workload, None for a workload without such a number; such a workload has no limit.
@@ -57,9 +57,9 @@ class EndlessInstant(Struct):
     _counts: Counter[WorkloadRef] = field(default_factory=Counter)
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
-        """Count a pod that was created and ended at `now`; ignore other stimuli.
+        """Count a pod that ends at `now` and was created at `now`; ignore other stimuli.
 
-        Raises InputError if its workload replaces pods without end.
+        Raises InputError if the pod's workload replaces pods without end.
         """
         match stimulus:
             case ObjectDeleted(Pod() as pod):

@@ -66,10 +66,10 @@ class Experiment(Struct, frozen=True, kw_only=True):
     `steps_begin` is None, the times of the steps count from `start`. The times of the outcome then
     count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
     are added to the outcome. If `compares_packings` is set, running pods are pending at the start,
-    so that no workload has ready pods at first; then ready pods are counted only at the end. The
-    outage of the outcome leaves out the failures of the nodes `known_failures`. If nodes have come
-    or gone when the steps begin, `steps_for` returns the steps for the nodes and pods that then
-    exist. `steps_for` raises InputError if a named object is gone; then `steps` are performed.
+    so that no workload has ready pods at first; therefore, ready pods are counted only at the end.
+    The outage of the outcome leaves out the failures of the nodes `known_failures`. If nodes have
+    come or gone when the steps begin, `steps_for` returns the steps for the nodes and pods that
+    then exist. `steps_for` raises InputError if a named object is gone; then `steps` are performed.
     `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices, and `ids_seed` the uids
     and the generated names of new objects (None: `seed` does).
@@ -144,9 +144,9 @@ def _with_batch(
 def with_topology_labels(experiment: Experiment) -> Experiment:
     """Return `experiment` with the zone and region labels that its Kubernetes version reads.
 
-    The node controllers of 1.16, which also run for 1.19 and 1.21, read the zone only from
-    failure-domain.beta.kubernetes.io/zone. Without this label, all nodes of a current cluster would
-    be in one zone without a name.
+    The node controllers of Kubernetes 1.16, which are also simulated for 1.19 and 1.21, read the
+    zone only from `failure-domain.beta.kubernetes.io/zone`. Without this label, all nodes of a
+    current cluster would be in one zone without a name.
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}

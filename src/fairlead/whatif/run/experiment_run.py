@@ -5,9 +5,9 @@
     3. act       steps due at the start are performed now, later steps at their time
     4. settle    until nothing but periodic retries has happened for a while, or until the duration
 
-Both runs of a what-if are identical up to step 3, so a pod that only waits for the scheduler gets
-the same node in both runs. A rollout or another activity may be in progress in the dump. Then the
-steps and the outcome begin when it is complete.
+Both runs of a what-if are identical until step 3 begins, so a pod that only waits for the scheduler
+gets the same node in both runs. A rollout or another activity may be in progress in the dump. Then
+the steps and the outcome begin when it is complete.
 """
 
 from __future__ import annotations
@@ -309,8 +309,8 @@ class ExperimentRun:
         """Perform further steps before those of the experiment, and wait for their effect.
 
         The steps begin `begin` nanoseconds after the start, or now if that is later. The run
-        continues until `is_over` is true of its store, or until the cluster settles; return the
-        last value of `is_over`. Call this after `start` and before `finish`.
+        continues until `is_over` returns True for its store, or until the cluster settles. Return
+        the last result of `is_over`. Call this after `start` and before `finish`.
         """
         show, at = partial(self._show, progress), max(self._start + begin, self._world.now)
         self._run(at, on_progress=show)
@@ -666,7 +666,7 @@ class ExperimentRun:
 
 
 def _has_max_unavailable(stateful_set: Json) -> bool:
-    """Return whether the pods of `stateful_set` would not be updated one after the other."""
+    """Return whether `stateful_set` sets `maxUnavailable` to a value other than 1, the default."""
     rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     return rolling.get("maxUnavailable") not in (None, 1)
 

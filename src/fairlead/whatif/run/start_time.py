@@ -2,8 +2,9 @@
 
 Running pods that end make room for waiting pods, but their remaining runtimes are not known. So
 several simulations are run, called draws, each with its own seed. A draw selects one of the known
-runtimes for each pod that has known runtimes. It ends when every waiting pod has a node, when
-nothing changes any more, or at the horizon. A row contains percentiles, over all draws, of a time:
+runtimes for each pod that has known runtimes. A draw ends when every waiting pod has a node, when
+nothing changes any more, or at the horizon. Each row of the result is about a pod, a workload or a
+gang, and contains the percentiles, over all draws, of its start time:
 
     pod         when the pod has a node
     workload    when all its waiting pods have a node
@@ -102,7 +103,7 @@ def _starts(waits: Iterable[PodWait], outcome: RunOutcome) -> Starts:
 
 
 def _targets(waiting: Sequence[PodWait], outcome: RunOutcome) -> Iterator[_Target]:
-    """Yield a target for each gang, then for each workload, then for each pod that waits."""
+    """Yield a target for each waiting gang, then each waiting workload, then each waiting pod."""
     needs = {one.group: one.min_member - one.ready for one in outcome.jobs.waiting}
     for gang, pods in _grouped(waiting, _gang_of).items():
         needed = min(max(needs.get(gang, len(pods)), 1), len(pods))

@@ -32,10 +32,10 @@ def wanted_pods(
 
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted, except finished and
-    terminating pods. A terminating pod counts if its owner waits for its end to create it again
-    with the same name. The pods of DaemonSets are counted, because a simulation does not update the
-    status of DaemonSets. During an update, a node may have two pods of a DaemonSet (`maxSurge`);
-    they count as one.
+    terminating pods. A terminating pod is counted after all if its owner will create a pod with the
+    same name as soon as it has ended. The pods of DaemonSets are counted, because a simulation does
+    not update the status of DaemonSets. During an update, a node may have two pods of a DaemonSet
+    (`maxSurge`); they count as one.
     """
     has_rollouts = any(ref.kind == ROLLOUT for ref in workloads)
     of_rollouts = _pods_of_rollouts(store, None) if has_rollouts else {}

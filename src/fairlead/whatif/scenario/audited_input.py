@@ -222,7 +222,7 @@ class _Reader:
     # --- what is left out -------------------------------------------------------------------
 
     def _is_left_out(self, write: AuditedWrite, obj: Json | None) -> bool:
-        """Return whether `write` to `obj` is left out, as a decision of the simulation itself."""
+        """Return whether `write` to `obj` is left out because the simulation itself makes it."""
         kind, owner = write.kind, _controller(obj)
         if kind is NODE:
             return False
@@ -238,8 +238,8 @@ class _Reader:
     def _is_controllers(self, write: AuditedWrite, obj: Json | None) -> bool:
         """Return whether a controller of the simulation writes `obj`, an object without an owner.
 
-        This is so for claims of a known StatefulSet, for provisioned volumes, and for writes of a
-        controller other than to the subresource scale.
+        This is so for claims of a known StatefulSet, for provisioned volumes, and for all writes of
+        a controller except those to the subresource `scale`.
         """
         if write.kind is PERSISTENT_VOLUME_CLAIM and write.user == _STATEFUL_SETS:
             return self._is_claim_of_known(write)

@@ -66,9 +66,9 @@ def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> l
 
 
 def zone_names(zones: int | list[str]) -> list[str]:
-    """Return the names of the zones `zones`; a number becomes `zone-a`, `zone-b`, and so on.
+    """Return the names of `zones`; a number of zones becomes `zone-a`, `zone-b`, and so on.
 
-    A number above 26 becomes `zone-0`, `zone-1`, and so on.
+    If there are more than 26 zones, they are called `zone-0`, `zone-1`, and so on.
     """
     if isinstance(zones, list):
         return zones

@@ -328,7 +328,7 @@ def _batch_source(folder: Path, scenario: Scenario) -> str | None:
 def _objects(
     path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
 ) -> tuple[list[Manifest], TraceCluster | None]:
-    """Return (generated, traced and inline objects; the trace whose pods arrive, or None).
+    """Return (initial objects, trace whose pods arrive later); the trace is None if there is none.
 
     Raises InputError.
     """

@@ -170,7 +170,7 @@ def _decoded(source: str, data: bytes) -> tuple[_Trace, tuple[str, ...]]:
 
 
 def _unknown_field_notes(source: str, whole: Json) -> Iterator[str]:
-    """Yield a note for each field of the trace or of an event that traces do not have."""
+    """Yield a note for each unknown field of the trace and of its events."""
     places = [("", whole, (*_Trace.__struct_fields__, "config"))]
     for number, event in enumerate(whole["events"]):
         places.append((f"events[{number}].", event, _Event.__struct_fields__))
@@ -254,7 +254,7 @@ class _Reader(Struct):
         return self.inventory.get(found.kind, ref.namespace, ref.name) is not None
 
     def _namespace(self, found: Manifest, after: DurationNs) -> Iterator[ScriptedStep]:
-        """Yield the creation of the object's namespace, if missing; traces have no namespaces."""
+        """Yield a step that creates the object's namespace if it is missing; traces have none."""
         name = found.ref.namespace
         if not name or self.inventory.get(NAMESPACE, "", name) is not None:
             return

@@ -119,11 +119,11 @@ _MODIFIERS: Final = {
 def steps_of(
     source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
 ) -> tuple[list[ScriptedStep], list[Manifest], list[Manifest]]:
-    """Return the steps of all events, in no particular order, and the objects that they write.
+    """Return (steps, created objects, patched objects) of all events; the steps are not sorted.
 
-    These are the created objects as written in the events, and the patched objects. Created objects
-    are added to `inventory`; an object with `count` is returned once. `source` is the scenario
-    file; files in it are relative to `folder`. Raises InputError.
+    Created objects are as written in the events; an object with `count` is returned once. They are
+    added to `inventory`, with all copies. `source` is the scenario file; files in it are relative
+    to `folder`. Raises InputError.
     """
     numbered = [
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
@@ -228,7 +228,7 @@ class _NumberedEvent:
         )
 
     def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return the step `end` of this event's outage, extended to nodes that came later.
+        """Return `end`, the step that ends this event's outage, extended to nodes that came later.
 
         These are the nodes that came after the start of the run and that the outage affects.
         """

@@ -1,8 +1,9 @@
 """Clusters from CSV tables in the format of the openb trace (Alibaba, cluster-trace-gpu-v2023).
 
-Each table has one of two formats, recognized by the header. In the first format, a row describes
-one node or pod (`sn,…`, `name,…`). In the second format, a row describes a shape, which is a
-combination of values, and has the number of nodes or pods of this shape (`nodes,…`, `pods,…`).
+Each table has one of two formats, recognized by the header. In the first format, each row describes
+one node (header `sn,…`) or one pod (header `name,…`). In the second format, each row describes a
+shape, which is a combination of values, and contains the number of nodes (header `nodes,…`) or pods
+(header `pods,…`) of this shape.
 
 Rows become objects as follows:
 
@@ -108,9 +109,10 @@ class Arrival(Struct, frozen=True):
 
 
 class RecordedTimes(Struct, frozen=True):
-    """The times at which a pod was created, got a node and was deleted, since the first creation.
+    """The times at which a pod was created, got a node and was deleted.
 
-    `scheduled` and `deleted` are None if the trace does not contain the event.
+    The times count from the first creation of a pod in the trace. `scheduled` and `deleted` are
+    None if the trace does not contain the event.
     """
 
     created: DurationNs
@@ -214,7 +216,7 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
 
 
 def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
-    """Yield (line, running number, row), repeating each row by its count column."""
+    """Yield (line, running number, row), each row as often as its count column says."""
     number = 0
     for line, row in table.rows:
         count = _amount(table, line, row, count_column) if count_column in table.header else 1
@@ -281,7 +283,7 @@ def _pods(table: _Table, trace: Trace, seed: int) -> list[Json]:
 
 
 def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]]:
-    """Return (line, row) for each pod; a row is repeated by the number in its count column."""
+    """Return (line, row) for each pod; a row is repeated as often as its count column says."""
     return [
         (line, row)
         for line, _, row in _repeated(table, "pods")

@@ -8,9 +8,9 @@
       runtimes: [20m, 40m]
 
 `jobs` is the number of gangs of a queue. All members of a gang are made from one row of the pod
-table. The gangs of a queue take the rows in a random order. Each row occurs in it as often as its
-count column says. After the last row, the order begins again. The number of members and the runtime
-of the pods are chosen at random from the lists.
+table. The gangs of a queue take the rows in a random order. In this order, each row occurs as often
+as its count column says. After the last row, the order begins again. The number of members and the
+runtime of the pods are chosen at random from the lists.
 """
 
 from __future__ import annotations

@@ -61,11 +61,12 @@ def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
 
 
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys in the `labels` of a node whose value is the zone of the node.
+    """Return those keys of a node's `labels` whose value is the zone of the node.
 
     Drivers of volumes repeat the zone in a label of their own, such as
-    topology.disk.csi.azure.com/zone and topology.gke.io/zone. On a node without a zone, the label
-    of Azure's driver is empty, although cloud-provider-azure sets the zone to a fault domain.
+    topology.disk.csi.azure.com/zone and topology.gke.io/zone. On an Azure node that is in no zone,
+    the label of Azure's driver is empty, but the zone of the node is a fault domain, which
+    cloud-provider-azure sets.
     """
     zone = labels.get(ZONE, "")
     return tuple(
@@ -76,9 +77,9 @@ def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def place_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the keys in the `labels` of a node that tell its place in other words than its zone.
+    """Return the keys of a node's `labels` in which AWS states the place of the machine.
 
-    These are labels of AWS: the id of the zone, and the network nodes above the machine.
+    These are the id of the zone, and the network nodes above the machine.
     """
     return tuple(key for key in labels if key.startswith(_AWS_PLACE))
 
@@ -111,10 +112,11 @@ def is_lasting_taint(key: str) -> bool:
 
 
 def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) -> tuple[str, ...]:
-    """Return the keys of the `labels` of `node` that name the node itself.
+    """Return the keys of the `labels` of `node` whose values name the node itself.
 
-    These are its hostname, and the keys in `topology` whose value is the node's name. `topology`
-    are the topology keys in its CSINode: a driver of local volumes labels each node with its name.
+    These are the hostname label, and the keys in `topology` whose value is the node's name.
+    `topology` contains the topology keys of the node's CSINode: a driver of local volumes labels
+    each node with the node's own name.
 
     upstream: pkg/volume/csi/nodeinfomanager/nodeinfomanager.go: updateTopologyLabels
     """

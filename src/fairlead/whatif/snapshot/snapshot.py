@@ -51,8 +51,9 @@ UNREADABLE: Final = "fairlead.dev/unreadable"
 class Snapshot(Struct, frozen=True):
     """A cluster at an instant; `source` is the path as the user wrote it.
 
-    `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`). A snapshot
-    that Fairlead has read from a cluster `has_all_namespaces`; a dump by kubectl may have only one.
+    `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
+    `has_all_namespaces` is True if Fairlead wrote the snapshot; a dump by kubectl may contain only
+    one namespace.
     """
 
     source: str

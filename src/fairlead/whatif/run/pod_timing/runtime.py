@@ -231,7 +231,7 @@ def _age(pod: Pod, now: Instant) -> DurationNs:
 def _template(pod: Pod) -> Template:
     """Return the properties that pods of a template share: namespace, priority class, containers.
 
-    A container consists of its image and its requests.
+    Of each container, only the image and the requests are included.
     """
     containers = tuple(
         (one.image, tuple(sorted((name, str(n)) for name, n in one.resources.requests.items())))

@@ -1,10 +1,10 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
 The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
-If the condition PodScheduled is missing, the time counts from the creation of the pod. It is at
-least `SHORTEST`. The time of a workload is the median over its pods. Pods whose containers were
-restarted and times over an hour are left out, because the Ready condition of these pods has
-changed after the start.
+If the condition PodScheduled is missing, the time counts from the creation of the pod. A startup
+time is at least `SHORTEST`. The startup time of a workload is the median over its pods. Pods with
+restarted containers and pods with a time over an hour are left out, because their condition Ready
+has changed since they started.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -35,7 +35,7 @@ SHORTEST: Final = seconds(1)
 
 
 class StartupTimes(Struct, frozen=True):
-    """The startup times of workloads; kubelets call it as `KubeletConfig.start_delays`.
+    """The startup times of workloads; kubelets call this object as `KubeletConfig.start_delays`.
 
     A dump shows when pods became ready, so the whole time is used as the start delay, and the ready
     delay is 0 unless an annotation of the pod sets one.
@@ -61,7 +61,7 @@ class StartupTimes(Struct, frozen=True):
         return f"Pods become ready {span} after they are scheduled, as in the dump."
 
     def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
-        """Return a sentence about the startup times of the workloads `started`; "" if it is empty.
+        """Return a sentence about the startup times of the workloads `started`; "" if it has none.
 
         The sentence distinguishes times from the dump and assumed times. `has_stages` means that
         KWOK Stages set the times of the pods that they select.
@@ -159,7 +159,7 @@ def _shows_time(pod: Pod) -> bool:
 
 
 def _texts_of(pod: Pod) -> tuple[str, str, str]:
-    """Return the times at which `pod` was Ready, scheduled and created; "" for unknown times."""
+    """Return the times at which `pod` got Ready, was scheduled and was created; "" if unknown."""
     ready, scheduled = condition(pod, "Ready"), condition(pod, "PodScheduled")
     return (
         "" if ready is None else ready.last_transition_time,

@@ -74,7 +74,7 @@ class BudgetRecorder(Struct):
             self._records[pdb.key].displaced.append((now, original_key(pod)))
 
     def refused(self, pod: Pod, now: Instant) -> None:
-        """Record that an eviction of `pod` was refused, for each budget in `covering`."""
+        """Record, for each budget in `covering`, that an eviction of `pod` was refused."""
         for pdb in self.covering(pod):
             self._records[pdb.key].refused[original_key(pod)] = now
 
@@ -91,7 +91,7 @@ class BudgetRecorder(Struct):
     def evicted(self, pod: Pod, why: str, at: Instant) -> None:
         """Record a breach of each budget that would have refused the eviction of `pod`.
 
-        The eviction did not ask the budgets, for example because a taint caused it.
+        The budgets were not checked before the eviction, for example because a taint caused it.
         """
         self._lose(pod, why, at)
 
@@ -106,7 +106,7 @@ class BudgetRecorder(Struct):
         """Record a breach of each budget that does not allow the deletion of `pod`.
 
         A controller may delete several pods at one instant, before the status of a budget is
-        updated. So the pods that were deleted before at the same instant are subtracted from the
+        updated. So the pods that were already deleted at this instant are subtracted from the
         disruptions that the status allows. An unready pod takes no disruption from a budget that
         permits the eviction of unready pods.
         """
@@ -180,7 +180,7 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 
 
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
-    """Return the highest number of healthy pods that the budget lacked at an instant.
+    """Return the largest number of healthy pods that the budget lacked at any one instant.
 
     An instant is considered only if more pods were healthy at some earlier instant. So new pods of
     a scale-up that have never been ready do not count as missing.

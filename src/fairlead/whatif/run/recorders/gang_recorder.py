@@ -165,9 +165,9 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """Add to `_incomplete` what the members of `gang` held since its last change.
+        """Add to `_incomplete` what the members of an incomplete `gang` held since its last change.
 
-        Nothing is added unless too few members run.
+        A gang is incomplete while some, but too few, of its members run.
         """
         if gang.is_incomplete:
             for run in gang.running.values():

@@ -1,7 +1,7 @@
-"""PauseRecorder: records for how long nothing may change although the cluster is not at rest.
+"""PauseRecorder: records how long a cluster that is not at rest can remain unchanged.
 
-No object changes while ready pods become available (minReadySeconds), and while a flapping node is
-off or on. A run must not end in such a pause.
+For example, no object changes while ready pods wait to become available (`minReadySeconds`), or
+while a flapping node stays off or on. A run must not end in such a pause.
 """
 
 from __future__ import annotations

@@ -365,7 +365,7 @@ class _Rewriter(Struct, frozen=True):
         }
 
     def _requirement(self, value: Json) -> Json:
-        """Return a rewritten taint, toleration or requirement on labels or fields."""
+        """Return the taint, toleration or requirement `value` with rewritten keys and values."""
         key, rewritten = value["key"], dict(value)
         is_field = key.startswith("metadata.")
         rewritten["key"] = key if is_field else self._key(key)

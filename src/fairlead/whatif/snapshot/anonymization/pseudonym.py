@@ -102,7 +102,7 @@ class Pseudonyms:
     def unknown_in(self, text: str) -> list[str]:
         """Return the pseudonyms in `text` that are not of this snapshot, sorted.
 
-        Pseudonyms of another width are not found.
+        Pseudonyms whose numbers have another width than in this snapshot are not found.
         """
         return sorted(self._pseudonyms_in(text)[1])
 
@@ -153,7 +153,7 @@ def _split(name: str) -> list[str]:
 
 
 def _code(segment: str) -> str:
-    """Return the code of `segment`: the letter code by its position among the segments of KEPT.
+    """Return the letter code of `segment`, which shows its position among the segments of KEPT.
 
     Segments that begin with a digit, or with another character that sorts before `a`, have codes of
     their own.

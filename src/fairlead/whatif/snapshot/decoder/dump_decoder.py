@@ -152,7 +152,7 @@ class DumpDecoder:
         return self._pods.with_rows(items)
 
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
-        """Return (pods, their newest timestamp) of neighbours whose texts match one template.
+        """Return (pods, their newest timestamp) for the `texts` of pods that match one template.
 
         This saves a call of `decode` for each of `texts`: the columns of strings are checked, not
         the view of each pod. Returns None for a single pod, or if a check fails; the caller must
