@@ -178,12 +178,14 @@ class Credentials:
         """Discard credentials that the server refused; return whether to send the request again.
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
-        read again in every case. Without an exec plugin, the result is True if there are such
-        files. With an exec plugin, the credentials are kept and the result is True if the headers
-        have changed since the request was sent. Otherwise the credential of the plugin is
-        discarded, so that the plugin runs again. While refusals repeat, this happens only after a
-        pause, which doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS; during the pause,
-        the result is True only if there are files with credentials.
+        always read again. Without an exec plugin, the result is True if there are such files.
+
+        With an exec plugin, the result is True if the headers have changed since the request was
+        sent; the new credentials are kept. Otherwise the credential of the plugin is discarded, so
+        that the plugin runs again, and the result is True. If this has been done recently, the
+        credential is kept during a pause, and the result is True only if there are files with
+        credentials. While refusals repeat, the pause doubles from FIRST_REFUSAL_SECONDS to
+        EXEC_PAUSE_SECONDS.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

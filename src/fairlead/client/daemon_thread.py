@@ -14,8 +14,8 @@ Result = TypeVar("Result")
 async def in_daemon_thread(call: Callable[[], Result]) -> Result:
     """Return the result of `call`, made in a thread that does not keep the process alive.
 
-    A call that does not return, for example because a server does not answer, therefore cannot keep
-    a command from ending. Raises what `call` raises.
+    So a command can end even if `call` never returns, for example because a server does not answer.
+    Raises what `call` raises.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Result] = loop.create_future()

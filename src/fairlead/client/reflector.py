@@ -256,9 +256,9 @@ class Reflector:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
         `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
-        request may fail every time, because the server answered with an event or a page that
-        cannot be used. Then the next pages of a list are half as long, and a watch that fails
-        after REFUSED_WATCHES_MAX failures in a row is followed by a new list. If the server
+        request may fail every time, because the server answered with an event or a page that cannot
+        be used. In this case, the next pages of a list are half as long. If a watch fails in this
+        way after REFUSED_WATCHES_MAX failures in a row, the objects are listed again. If the server
         refuses to stream a list, the first page of the list is requested without a pause.
         """
         was_streaming = self._listed is not None and self._can_stream

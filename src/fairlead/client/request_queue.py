@@ -1,4 +1,4 @@
-"""RequestQueue: requests that wait until priorities, order and limits allow sending them.
+"""RequestQueue: requests that wait until priorities, order and limits allow them to be sent.
 
     priority    requests with a lower priority number are sent first
     order       requests with the same target are sent one after another, in the order of `add`

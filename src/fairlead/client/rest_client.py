@@ -1,9 +1,10 @@
 """RestClient: sends requests to one API server.
 
 `get` and `post` repeat a request if the server is overloaded (429 or 503, with Retry-After). `get`
-also repeats it if an open connection is closed before a response. `exchange` returns every
-response, and its caller decides whether to try again; `begin` does the same without a task. `get`,
-`post` and `exchange` repeat a request once after status 401, if the credentials can be renewed.
+also repeats the request if an open connection is closed before a response begins. `exchange`
+returns every response, and its caller decides whether to try again; `begin` does the same without a
+task. `get`, `post` and `exchange` repeat a request once after status 401, if the credentials can be
+renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """

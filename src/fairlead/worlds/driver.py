@@ -104,7 +104,7 @@ class Driver:
         """Connect `engine` and `world`, and set the current time to `now`.
 
         `handle_overdue` does one unit of due work of each controller, before a paused run
-        continues. Without it, a paused run continues with the work that it had left.
+        continues. Without it, a paused run simply continues with its remaining work.
         """
         self.now = now
         self._engine = engine

@@ -24,7 +24,7 @@ _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
 
 
 def look_up_owners(store: Store, command: LookUpOwners) -> OwnersLookedUp:
-    """Return the uids of the owners of `command.target` that do not exist.
+    """Return the uids of those owners of `command.target` that do not exist.
 
     The result has no uids if the target itself is gone or terminating.
     """

@@ -91,7 +91,7 @@ class Election:
             self._fail("written", answer)
 
     def _fail(self, verb: str, answer: ApiAnswer) -> None:
-        """Record that an attempt failed; log the reason if the attempt before failed too.
+        """Record that an attempt failed; log the reason if the previous attempt failed, too.
 
         A single failure may be a conflict with another replica.
         """

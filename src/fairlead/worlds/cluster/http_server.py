@@ -55,7 +55,7 @@ class _User(Struct):
 
 
 class _ReviewStatus(Struct):
-    """The fields of a TokenReview's or a SubjectAccessReview's status that are used."""
+    """The fields that are read from the status of a TokenReview or a SubjectAccessReview."""
 
     authenticated: bool = False
     allowed: bool = False

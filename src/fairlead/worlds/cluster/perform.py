@@ -229,7 +229,7 @@ def _patch(
 
 
 def _create(command: CreateObject, resources: Resources, jitter: Jitter) -> Steps:
-    """Create the claim of a pod that uses devices by an extended resource.
+    """Create the ResourceClaim of a pod that requests devices by an extended resource.
 
     upstream: dynamicresources.go: createExtendedResourceClaimInAPI
     """
@@ -295,8 +295,8 @@ def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) 
     """Repeat `request` after transient failures; return (response, number of tries).
 
     The request is not repeated after a status in `final`. After status 500, there are at most
-    ERROR_TRIES_MAX tries. A success without a JSON object does not come from an API server, but
-    perhaps from a proxy that performed nothing: it counts as a transient failure.
+    ERROR_TRIES_MAX tries. A successful response without a JSON object counts as a transient
+    failure: an API server does not send such a response, but a proxy that performed nothing may.
     """
     tries = errors = 0
     while True:

@@ -120,8 +120,8 @@ def cluster_rules(
     If `only_reads` is True, return only the rules that `fairlead run --shadow` needs.
 
     `gated` are the resources that the scheduler reads only because feature gates are on. If
-    `has_events` is True, the rules permit to write events. If `has_server` is True, they permit to
-    review tokens, as the HTTP server does.
+    `has_events` is True, the rules permit writing events. If `has_server` is True, they permit
+    reviewing tokens, as the HTTP server does.
     """
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for resource in watched_resources(controllers, gated):

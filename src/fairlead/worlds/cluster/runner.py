@@ -1,8 +1,8 @@
 """ClusterRunner: runs controllers against a real cluster, in an asyncio event loop.
 
     1. list and watch the controllers' resources, even before leading, so that failover is fast
-    2. when every resource has been listed, wait until this replica leads. A replica that cannot
-       list them does not keep the Lease from a replica that can
+    2. when every resource has been listed, wait until this replica leads. So a replica that cannot
+       list the resources never takes the Lease from a replica that can
     3. build the engine; run it after each update and each outcome, and at each deadline
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
@@ -88,13 +88,12 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     `build` makes the engine when this replica becomes leader. If `election` is None, the runner
     acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
     events; if it is empty, no events are written. `component` is the source of events about the
-    Lease. `log` receives one line per incident.
-    `meter` contains the times of the engine's plugins, for the log of slow cycles. `tracer` makes
-    spans of the engine's units of work and of requests, except watches and the lists of nodes for
-    extenders. When resources become unreadable or readable again, this is logged after
-    `quiet_seconds` without a further such change. `on_start` is called with the new engine.
-    `on_updates` is called with the differences of every list and watch, also before this replica
-    leads.
+    Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
+    for the log of slow cycles. `tracer` makes spans of the engine's units of work and of requests,
+    except watches and the lists of nodes for extenders. When resources become unreadable or
+    readable again, this is logged after `quiet_seconds` without a further such change. `on_start`
+    is called with the new engine. `on_updates` is called with the differences of every list and
+    watch, even before this replica leads.
     """
 
     config: ConnectionConfig
@@ -163,7 +162,7 @@ class ClusterRunner:
 
     @property
     def has_synced(self) -> bool:
-        """Whether every resource has been listed, or refused as not served or forbidden."""
+        """Whether each resource has been listed, is not served, or is forbidden."""
         return all(one.has_synced for one in self.reflectors)
 
     @property
@@ -425,8 +424,8 @@ class ClusterRunner:
         """Report each overcommitted node on which a pod has just been bound or changed.
 
         A node can become overcommitted if two schedulers bind pods to it at the same moment, or if
-        a binding was in flight when leadership was lost. Resources that the node does not list, and
-        that the devices of a DeviceClass provide, are not counted.
+        a binding was in flight when leadership was lost. A resource that the node does not list is
+        not counted if the devices of a DeviceClass provide it.
         """
         assert self.engine is not None
         assert self._world is not None

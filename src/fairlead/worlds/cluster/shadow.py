@@ -9,8 +9,8 @@ update. This state can differ from the state in which the other scheduler decide
 bindings may be observed in a different order. Such pods count as differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). The
-pod's node can be the best node of a sample if at least n feasible nodes, itself included, have at
-most its score. Then the placement is reported as `sampled`.
+pod's node can be the best node of a sample if at least n feasible nodes, including the node itself,
+have the same or a lower score. Then the placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ OnDecision = Callable[[ShadowDecision], None]
 
 
 class _Configuration(Struct, frozen=True):
-    """A configuration to compare. The keys are the scheduler names of its profiles.
+    """A configuration to compare; both mappings are keyed by its profiles' scheduler names.
 
     `percentages` are the values of percentageOfNodesToScore.
     """
@@ -280,7 +280,7 @@ class Shadow:
 
 
 def _of_scheduler(by_name: Mapping[str, Value], pod: PodInfo) -> Value:
-    """Return the value of the pod's profile; if the pod's scheduler is unknown, that of the first.
+    """Return the value of the pod's profile; of the first profile if the pod's is unknown.
 
     The keys of `by_name` are the scheduler names of a configuration's profiles.
     """

@@ -83,7 +83,7 @@ class ClusterWorld:
     def finish(self, performed: Performed, now: Instant) -> Instant | None:
         """Queue the outcome of a command, or hold it back until its effect has been seen.
 
-        Returns the instant until which the outcome is held back at most; None if it is queued.
+        Returns the latest instant until which the outcome is held back; None if it is queued.
         """
         effect = performed.effect
         if effect is None or self._is_seen(effect):

@@ -78,7 +78,7 @@ class AdmissionGateway:
         return self._copies.described_report(command, inputs, now)
 
     def copied(self, command: Command, report: PodWrite) -> Outcome | None:
-        """Store the result of an earlier write with the inputs of `report`; return the outcome.
+        """Perform `report` as a copy of an earlier write with the same inputs; return the outcome.
 
         Returns None if there is no earlier write with the same inputs.
         """

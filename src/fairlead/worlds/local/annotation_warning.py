@@ -22,7 +22,7 @@ class AnnotationWarnings:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, _storage: Storage) -> Json:
-        """Return the object, after a warning for each annotation of it that has no effect."""
+        """Return the object; warn about each of its annotations that has no effect."""
         is_write = attributes.operation in _WRITES and not attributes.subresource
         if is_write and attributes.write.user is not None and _has_own(attributes.obj):
             for warning in annotation_warnings(attributes.obj, attributes.old):

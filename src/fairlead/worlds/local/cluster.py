@@ -111,7 +111,7 @@ class LocalCluster:
         account_key: str,
         journal: WriteAheadLog | None = None,
     ) -> None:
-        """Start with the contents of `journal`, or as a new cluster if it is None or empty.
+        """Start with the contents of `journal`; if it is None or empty, start a new cluster.
 
         A new cluster contains `options.objects`, or new nodes if there are none. `users` are keyed
         by their tokens. `account_key` is the PEM text of the P-256 key that signs the tokens of

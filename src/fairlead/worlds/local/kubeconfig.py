@@ -62,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether `text` is a kubeconfig whose only cluster has the name that `up` writes."""
+    """Return whether `text` is a kubeconfig whose only cluster is named as by `fairlead up`."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]

@@ -88,7 +88,7 @@ class PodWrite(Struct, frozen=True):
 
 
 class _Template(Struct, frozen=True):
-    """The result of a write as a text with places for strings: managed fields, labels and status.
+    """The managed fields, labels and status after a write, as a text with places for strings.
 
     The places are `%b`, and `order` puts the values of `PodWrite.strings` into the order of the
     places. Parts that the write does not change are null. `fields` has an item for each entry of
@@ -165,7 +165,7 @@ class PodWriteCopies:
         return numbered
 
     def write_report(self, report: PodWrite) -> bool:
-        """Store the result of an earlier write with the same inputs.
+        """Perform `report` as a copy of an earlier write with the same inputs.
 
         Returns False if there is no such write; nothing is stored then.
         """
@@ -241,7 +241,7 @@ class PodWriteCopies:
         return pod
 
     def write(self, described: PodWrite) -> bool:
-        """Store the result of an earlier write with the same text.
+        """Perform `described` as a copy of an earlier write with the same text.
 
         Return False if there is no such write. Raises ApiError if the disk is full.
         """

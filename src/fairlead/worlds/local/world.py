@@ -100,9 +100,9 @@ class LocalWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command.
 
-        Returns the outcome of a call of an extender, and None for any other command. Then `poll`
-        returns the changes that the command makes, followed by its outcome. A command that records
-        an event has no outcome.
+        Returns the outcome if the command calls an extender, else None. If the result is None,
+        `poll` later returns the changes that the command makes, followed by its outcome. A command
+        that records an event has no outcome.
         """
         command = issued.command
         if isinstance(command, RecordEvent):

@@ -57,7 +57,7 @@ class LeaseCopies:
         store.storage.subscribe(self._drop, lambda resource: resource in _READ)
 
     def perform(self, command: CreateObject, now: Instant) -> Outcome:
-        """Create a Lease and return the outcome; the result is that of `worlds.perform`."""
+        """Create a Lease and return the outcome, which is the same as that of `worlds.perform`."""
         own = _own_strings(command.manifest)
         if own is None:
             return perform(self._store, command, now)

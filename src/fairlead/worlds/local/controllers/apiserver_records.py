@@ -103,7 +103,7 @@ class ApiServerRecords(ReactiveController):
         return target.name in self._names and target.namespace == PLACE
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Write missing or outdated records; if renewing the Lease was refused, renew it again."""
+        """Write missing or outdated records; if `target` is the Lease, renew the Lease again."""
         if target.name == self._name:
             self._is_renewed = False
         return self._sync(now)

@@ -1,7 +1,7 @@
 """NamespaceDefaults: creates the objects that every namespace has.
 
 A namespace gets the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`. If one of them
-is deleted, it is recreated, unless a quota forbids it or the namespace terminates.
+is deleted, it is recreated, unless a quota forbids it or the namespace is terminating.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher

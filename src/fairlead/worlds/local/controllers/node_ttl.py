@@ -1,7 +1,8 @@
 """NodeTtl: annotates nodes with the time for which kubelets may cache ConfigMaps and Secrets.
 
-The TTL grows with the number of nodes. The TTL falls again only at a lower number of nodes than the
-one at which it has risen, so that the TTL does not alternate at a threshold.
+The TTL grows with the number of nodes. The number of nodes at which the TTL falls again is lower
+than the number at which the TTL rises, so that the TTL does not alternate when a few nodes come and
+go.
 
 upstream: pkg/controller/ttl/ttl_controller.go
 """

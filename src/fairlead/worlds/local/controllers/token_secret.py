@@ -1,9 +1,9 @@
-"""TokenSecrets: fills the Secrets with tokens of ServiceAccounts.
+"""TokenSecrets: writes the tokens of ServiceAccounts into the Secrets that request them.
 
 A user who needs a token without an expiry creates a Secret of type
 kubernetes.io/service-account-token that names a ServiceAccount. This controller adds the token, the
 server's CA and the namespace. It deletes such a Secret if its account does not exist, and removes a
-deleted Secret from the list in its account.
+deleted Secret from the field `secrets` of its account.
 
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
@@ -108,7 +108,7 @@ class TokenSecrets(ReactiveController):
     def _unlisted(
         self, namespace: str, name: str, annotations: dict[str, str]
     ) -> list[PatchObject]:
-        """Return the write that removes the deleted Secret `name` from the list of its account."""
+        """Return the write that removes the deleted Secret `name` from its account's `secrets`."""
         account = self._storage.find(SERVICE_ACCOUNT, namespace, annotations.get(ACCOUNT_NAME, ""))
         listed = (account or {}).get("secrets") or []
         kept = [one for one in listed if one.get("name") != name]
