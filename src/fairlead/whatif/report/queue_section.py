@@ -43,8 +43,8 @@ class QueueSection(TypedDict, total=False):
 class WaitingGroupRow(TypedDict, total=False):
     """A group that waits at the end; `why` is the reason.
 
-    `ready` is a text with the numbers of ready and needed pods of the group. `starts_s` is its
-    expected start in seconds of virtual time, None if unknown.
+    `ready` is a text with the numbers of ready and needed pods of the group. `starts_s` is the
+    group's expected start in seconds of virtual time, None if unknown.
     """
 
     group: Required[str]

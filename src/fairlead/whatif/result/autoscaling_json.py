@@ -57,8 +57,8 @@ def autoscaling_json(
 def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Json:
     """Return the distribution of `waits`, in total and, with an autoscaler, by workload.
 
-    Without an autoscaler, `by_workload` is empty: pods then wait for other pods, and the lists of
-    pending and preempted pods of the result show the details.
+    Without an autoscaler, pods wait for room that other pods leave. `by_workload` is then empty,
+    and the result's lists of pending and preempted pods show the details.
     """
     waits = list(waits)
     return {

@@ -1,7 +1,7 @@
 """The versioned JSON of a result (docs/results.md, docs/result-schema.json).
 
-The JSON depends only on the input and the seed. It contains no wall-clock time and no paths except
-the user's, and the order of every list is documented.
+The JSON depends only on the input and the seed. It contains no wall-clock time, and no paths except
+those that the user gave. The order of every list is documented.
 """
 
 from __future__ import annotations

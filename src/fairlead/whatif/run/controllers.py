@@ -70,11 +70,11 @@ class RunControllers(Struct, frozen=True):
         return earliest(self.workloads.next_job_deadline(), self.kubelets.next_transition())
 
     def why_waiting(self, pod: Pod) -> str:
-        """Return why a pod is pending although the scheduler has not tried it; "" if unknown.
+        """Return why `pod`, which no scheduling attempt has rejected, is pending; "" if unknown.
 
         The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
         PodScheduled, a missing PodGroup or queue of the batch scheduler, a missing scheduler, or a
-        binding that waits.
+        binding that waits for volumes or devices.
         """
         queued = self.scheduler.queue.find(pod.key)
         if queued is None:

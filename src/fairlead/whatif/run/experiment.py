@@ -166,11 +166,11 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 
 
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
-    """Return `manifest`; a node that has only a current label also gets the label that is read.
+    """Return `manifest`; if it is a node, add the labels that are read instead of current labels.
 
     `read` maps each current label to the labels that the node controllers of this version read
-    instead. The first of these labels gets the value of the current label, unless the node already
-    has one of them.
+    instead. For each current label of the node, the first of these labels is added with the same
+    value, unless the node already has one of them.
     """
     if manifest.kind is not NODE:
         return manifest

@@ -3,7 +3,7 @@
     1. load      all initial objects, as one stimulus
     2. start     everything due at the start: the scheduler places pods that were pending
     3. act       steps due at the start are performed now, later steps at their time
-    4. settle    until nothing but periodic retries has happened for a while, or until the duration
+    4. settle    run for the duration, or until only periodic retries have happened for a while
 
 Both runs of a what-if are identical until step 3 begins, so a pod that only waits for the scheduler
 gets the same node in both runs. A rollout or another activity may be in progress in the dump. Then
@@ -326,7 +326,8 @@ class ExperimentRun:
     def _renew_steps(self) -> None:
         """Replace the steps if nodes have come or gone, so that they select the present nodes.
 
-        The steps stay if an object that they name is gone; its step is then skipped.
+        The steps are kept if an object that they name is gone; the step for this object is then
+        skipped.
         """
         steps_for, store = self._experiment.steps_for, self._world.store
         if steps_for is None:
@@ -464,8 +465,8 @@ class ExperimentRun:
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run for the experiment's duration, or until `_is_quiet` returns True.
 
-        Without a duration, the run ends at the latest `horizon` after the last step. The times of
-        the steps count from `begin`.
+        Without a duration, the run ends at most `horizon` after the last step. The times of the
+        steps count from `begin`.
         """
         experiment = self._experiment
         if experiment.duration is not None:
@@ -478,11 +479,11 @@ class ExperimentRun:
     def _is_quiet(self) -> bool:
         """Return whether the run can end.
 
-        It can end when all steps are done, and the awaited pods have a node or the cluster has
-        settled. In a settled cluster, only retries without effect are left. A cluster with timers
-        that will change something has not settled. Such timers are the waiting limit of a gang,
-        the end of a toleration, a failed node that is queued for a taint, and a pod that starts or
-        stops.
+        All steps must be done. In addition, either the awaited pods must have a node, or the
+        cluster must have settled. In a settled cluster, only retries without effect are left. A
+        cluster with timers that will change something has not settled. Such timers are the waiting
+        limit of a gang, the end of a toleration, a failed node that is queued for a taint, and a
+        pod that starts or stops.
         """
         now = self._world.now
         if self._done != self._scheduled:

@@ -5,9 +5,9 @@ the start: the child process runs without the steps and sends its outcome; the p
 with the steps. The runs do not affect each other, and they share unchanged memory.
 
 Each run ends when the cluster has settled, so the run with the steps usually ends later. If a pod
-or a Job ends by itself in the meantime, for example because of activeDeadlineSeconds, this is no
-effect of the steps. Then the run without the steps is repeated up to the last change of the other
-run.
+or a Job ends by itself in the meantime, for example because of `activeDeadlineSeconds`, this is not
+an effect of the steps. In this case, the run without the steps is repeated up to the last change of
+the other run.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ class SimulatedKubelets(Struct, frozen=True):
     """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
 
     The quiet time is longer than any startup time: while a pod starts, nothing changes, but the
-    cluster is not at rest. `times` are the startup times that the dump shows; it is empty if the
-    same time is set for every pod.
+    cluster is not at rest. `times` contains the startup times that the dump shows; it is empty if
+    the same time is set for every pod.
     """
 
     config: KubeletConfig

@@ -78,11 +78,11 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
     `behave_like` is the Kubernetes version to follow, with `feature_gates`. `batch` configures the
     batch scheduler: a file or the name of a shipped configuration. If `cron_jobs` is set, CronJobs
-    create Jobs, which run for the duration in their annotations.
+    create Jobs, whose pods run for the time in the annotation `fairlead.dev/run-duration`.
 
-    `autoscale` is the autoscaler that acts: off, auto, cluster-autoscaler or karpenter. It reads
-    `node_groups` or `node_pools`, and `instance_types`. `provision_time` is one duration for all
-    machines, or a duration for each node group or NodePool.
+    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. The
+    autoscaler reads `node_groups` or `node_pools`, and `instance_types`. `provision_time` is one
+    duration for all machines, or a duration for each node group or NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()

@@ -6,8 +6,8 @@ A trace is MessagePack, or JSON with the same content:
      index: {apps/v1.Deployment: {shop/web: {1709241485: [{lifecycle: {Finished: [from, to]}}]}}}}
 
 The events become steps. The first time that an object appears, it is created; later, a merge patch
-changes it to the recorded object. The first event is the start. As SimKube does, fields that the
-cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
+changes it to the recorded object. The simulation starts at the first event. As in SimKube, fields
+that the cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 
 `index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
 and ended. The n-th pod of an object that starts in a simulation runs as long as the n-th recorded

@@ -199,7 +199,7 @@ class _NumberedEvent:
         """Yield the steps of this event. Raises InputError.
 
         `deleted` are the objects in `inventory` that earlier events delete. Objects that this event
-        deletes are added to it.
+        deletes are added to `deleted`.
         """
         if self._event.create is not None:
             yield from self._create_steps(inventory, deleted)

@@ -1,10 +1,10 @@
-"""Notes about a dump that users of the answer need, such as missing kinds or other versions.
+"""Notes about a dump for users, for example about missing kinds or another Kubernetes version.
 
 A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
 its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
 if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
-and quotas; a note mentions them if the dump also lacks other kinds that matter, or if it has
-neither Leases nor budgets.
+and quotas. If the dump has none of them, a note mentions them only if the dump also lacks other
+kinds that matter, or if it has neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 

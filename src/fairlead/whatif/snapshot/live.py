@@ -58,9 +58,9 @@ class LiveObjects(Struct, frozen=True):
     def __repr__(self) -> str:
         """Return a text without the objects.
 
-        asyncio.run makes a repr of the result of its coroutine: at its end, it calls
-        `signal.signal`, which makes a repr of the replaced signal handler. This handler refers to
-        the finished task, and so to the result.
+        `asyncio.run` causes a call of this method: at its end, it calls `signal.signal`, which
+        makes a repr of the replaced signal handler. This handler refers to the finished task, and
+        so to the result of the task.
         """
         return f"<LiveObjects of {self.name}>"
 

@@ -8,8 +8,8 @@
     StopIteration.value               # the Performed
 
 The server may have performed a request to which it did not respond. Such a request is sent again
-until the server responds, because bindings, patches and deletions have the same effect once or
-twice. Until then, the pod of a binding stays assumed on its node.
+until the server responds. This is safe, because a binding, patch or deletion has the same effect if
+it is performed twice. Until then, the pod of a binding stays assumed on its node.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -129,10 +129,10 @@ def perform(
 ) -> Steps:
     """Yield the requests that perform `command`, and return its outcome.
 
-    `resources` are keyed by the kinds that commands name. `known` maps the type of each condition
-    of the target, a pod or a node, to its status. The transition time of a condition is kept if its
-    status does not change. `jitter` returns random numbers in [0, 1) for pauses. A command that
-    cannot be performed here fails as INVALID.
+    `resources` are keyed by the kinds that commands name. `known` contains the present conditions
+    of the target, a pod or a node: it maps the type of each condition to the status. The transition
+    time of a condition is kept if its status does not change. `jitter` returns random numbers in
+    [0, 1) for pauses. A command that cannot be performed here fails as INVALID.
     """
     match command:
         case Bind():

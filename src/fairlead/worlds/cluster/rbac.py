@@ -82,7 +82,7 @@ def rbac_manifest(
 
     If `only_reads` is True, return the roles of `fairlead run --shadow`, which needs no Lease.
     `gated` are the resources that the scheduler reads only because feature gates are on.
-    `has_events` is False with --no-events, and `has_server` is False with `--listen none`.
+    `has_events` is False with `--no-events`, and `has_server` is False with `--listen none`.
     """
     rules = cluster_rules(
         controllers,

@@ -1,8 +1,8 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node       evaluate the pod without the update, compare the node, then apply
-    a pod is nominated      evaluate the pod without the update: did it have to preempt?
-    any other update        apply
+    a pod gets a node       evaluate the pod without the update, compare the nodes, apply the update
+    a pod is nominated      check whether the pod fits a node without the update, apply the update
+    any other update        apply the update
 
 A shadow replaces an engine and issues no commands. It evaluates a pod on the state before the
 update. This state can differ from the state in which the other scheduler decided, because two
@@ -280,7 +280,7 @@ class Shadow:
 
 
 def _of_scheduler(by_name: Mapping[str, Value], pod: PodInfo) -> Value:
-    """Return the value of the pod's profile; of the first profile if the pod's is unknown.
+    """Return the value for the pod's profile, or for the first profile if the pod's is unknown.
 
     The keys of `by_name` are the scheduler names of a configuration's profiles.
     """

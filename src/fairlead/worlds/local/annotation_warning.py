@@ -1,4 +1,4 @@
-"""Warns clients about annotations of simulated pods and nodes that have no effect.
+"""Warns clients about `fairlead.dev/` annotations that have no effect.
 
 Without a warning, `kubectl annotate node n fairlead.dev/kubelet=stoped` looks like a success, and
 the node does not fail.

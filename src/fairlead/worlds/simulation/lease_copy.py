@@ -10,8 +10,8 @@ cluster. Their manifests differ only in a few strings of each node, and so do th
 So the first Lease goes through all stages of `Store.create`, and later Leases are copies with their
 own strings. A copy equals the Lease that the stages would create: only own strings that are valid
 are copied, and admission reads only namespaces and quotas for a Lease. The template is dropped when
-one of these changes, and none is made while there are quotas. The caller passes only commands whose
-sender needs no admission.
+a namespace or a quota changes, and no template is made while there are quotas. The caller passes
+only commands whose sender needs no admission.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
       - label: app=import
         durations: 300                    # numbers are seconds
 
-or a CSV table with a column workload, image or label, and either a column duration (one run per
-row) or columns p10, p50, ...:
+or a CSV table with a column `workload`, `image` or `label`, and either a column `duration` (one run
+per row) or columns for percentiles, such as `p10` and `p50`:
 
     workload,duration
     job/etl/import-*,10m
@@ -196,7 +196,7 @@ def _read_table(path: str) -> tuple[StatedRuntime, ...]:
 
 
 def _check_header(path: str, header: Sequence[str]) -> list[str]:
-    """Return the columns with percentiles; [] if there is a column duration. Raises InputError."""
+    """Return the percentile columns; [] if there is a column `duration`. Raises InputError."""
     percentiles = [name for name in header if _PERCENTILE.fullmatch(name)]
     for name in header:
         if name not in (*_SUBJECTS, "duration", *percentiles):

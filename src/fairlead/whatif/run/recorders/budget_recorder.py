@@ -29,7 +29,7 @@ class _Record(Struct):
 
 
 class BudgetRecorder(Struct):
-    """Observes all versions of all budgets, and the displaced and refused pods that they cover.
+    """Observes all versions of all budgets, and the displaced pods and refused evictions.
 
     `breaches` contains the pods that left although a budget did not allow it.
     """

@@ -1,6 +1,6 @@
 """LoadedTracks: the PodTracks and PodEnds of loaded replicas, made when they are first read.
 
-Replicas that run at the start differ in their outcome only by name, node and creation. So their
+The outcomes of replicas that run at the start differ only in name, node and creation time. So their
 PodEnds are copies of one PodEnd, made from columns. A PodTrack is made only for a pod that changes.
 """
 

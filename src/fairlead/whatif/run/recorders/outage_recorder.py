@@ -2,7 +2,7 @@
 
 It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
 out of service until the pod is up again; pods of healthy nodes are not tracked. A pod and its
-replacements have one pod key.
+replacements share one pod key.
 
     zone        the zone's key (`zone_key` of engine.nodelifecycle), as in ZoneChange
     pod key     namespace/name of the first pod, which the later pods replace

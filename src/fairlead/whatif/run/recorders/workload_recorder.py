@@ -168,8 +168,8 @@ def _readiness(
     9 s.
 
     `settled` is False if changes continue after `until`. Such a run can end at the very instant at
-    which the number falls to its lowest value again. Then `lowest_for` is the time for which the
-    number had this value before; otherwise it would be None.
+    which the number falls to its lowest value again. In this case, `lowest_for` is the time for
+    which the number had this value before, instead of None.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}

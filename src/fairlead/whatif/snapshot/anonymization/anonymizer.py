@@ -1,9 +1,9 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
-Every text is replaced by its pseudonym unless a rule in this module keeps it, because Fairlead's
-rules depend on it. Fields that no question needs are removed. Objects of kinds that no command
-reads are removed, too, because any key of their maps may be a name. `PUBLISHED` describes the kept
-texts and the removed fields for users.
+Every text is replaced by its pseudonym, unless a rule in this module keeps the text because
+Fairlead's decisions depend on it. Fields that no question needs are removed. Objects of kinds that
+no command reads are removed, too, because any key of their maps may be a name. `PUBLISHED`
+describes the kept texts and the removed fields for users.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ _TRANSIENT: Final = (
 class ReactiveController(ABC):
     """A controller whose only deadlines are those of refused writes that it will repeat.
 
-    Only writes that failed with a conflict, too many requests or an internal error are repeated.
-    One second after such a failure, `reconcile` returns the writes that the target then needs. A
+    A write is repeated only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. One
+    second after such a failure, `reconcile` returns the writes that the target then needs. A
     subclass must list the classes of its writes in `interest.failed`.
     """
 

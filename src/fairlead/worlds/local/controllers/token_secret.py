@@ -1,9 +1,9 @@
 """TokenSecrets: writes the tokens of ServiceAccounts into the Secrets that request them.
 
-A user who needs a token without an expiry creates a Secret of type
-kubernetes.io/service-account-token that names a ServiceAccount. This controller adds the token, the
-server's CA and the namespace. It deletes such a Secret if its account does not exist, and removes a
-deleted Secret from the field `secrets` of its account.
+A user who needs a token without an expiry creates a Secret that has the type
+`kubernetes.io/service-account-token` and names a ServiceAccount. This controller adds the token,
+the server's CA and the namespace. It deletes such a Secret if its account does not exist, and
+removes a deleted Secret from the field `secrets` of its account.
 
 upstream: pkg/controller/serviceaccount/tokens_controller.go
 """
