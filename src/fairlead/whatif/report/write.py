@@ -51,7 +51,7 @@ def render_report(data: ReportData) -> str:
 
 
 def render_comparison(comparison: Json, reports: Sequence[ReportData]) -> str:
-    """Return the HTML of a comparison with the reports of its alternatives, in their order.
+    """Return the HTML of a comparison; `reports` are those of its alternatives, in order.
 
     `comparison` is the result of `comparison_data`.
     """
@@ -141,7 +141,7 @@ def embedded_json(page: Json) -> str:
 
 
 def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
-    """Return a Content-Security-Policy that allows only `style`, `scripts` and data: images."""
+    """Return a Content-Security-Policy that allows only `style`, `scripts` and `data:` images."""
     return "; ".join(
         (
             "default-src 'none'",

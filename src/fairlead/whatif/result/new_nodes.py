@@ -160,7 +160,7 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return the number of nodes that pods with the requests `needs` take by the first-fit rule.
+    """Return how many nodes pods with the requests `needs` take if they are placed by first fit.
 
     Each node has the free amounts `room`.
     """

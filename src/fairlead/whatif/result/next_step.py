@@ -50,7 +50,7 @@ class _Case(Struct, frozen=True):
     manifests: Sequence[Manifest]
 
     def has(self, ref: WorkloadRef) -> bool:
-        """Return whether the workload `ref` is in the snapshot, not only as an owner of pods."""
+        """Return whether the snapshot contains the workload `ref` itself, not only its pods."""
         entries = entries_of(self.manifests)
         found = (one for one in entries if isinstance(one, Manifest) and one.kind.kind == ref.kind)
         return any(one.ref.namespace == ref.namespace and one.ref.name == ref.name for one in found)
@@ -335,7 +335,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    The command for a rolling drain has only the nodes that are drained first.
+    The command for a rolling drain names only the nodes that are drained first.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

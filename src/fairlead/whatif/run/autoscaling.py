@@ -36,7 +36,7 @@ _DELETED: Final = "Deleted"
 def autoscaling_outcome(
     autoscaler: ClusterAutoscaler, since: Instant, until: Instant
 ) -> AutoscalingOutcome:
-    """Return the nodes that Cluster Autoscaler changed from `since` to `until`, and its groups."""
+    """Return the groups of Cluster Autoscaler, and its node changes between `since` and `until`."""
     history = autoscaler.history
     moves = [
         *map(_arrival, history.arrivals),
@@ -70,7 +70,7 @@ def _departure(one: NodeDeparture) -> NodeTransition:
 
 
 def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
-    """Return the nodes that Karpenter added and removed from `since` to `until`, and its groups.
+    """Return Karpenter's groups, and the nodes that it added and removed from `since` to `until`.
 
     A group consists of the nodes with the same NodePool, instance type and capacity type.
     """

@@ -93,7 +93,7 @@ def start_times(
 
 
 def _starts(waits: Iterable[PodWait], outcome: RunOutcome) -> Starts:
-    """Return the time at which each pod first got a node, since the start of `outcome`."""
+    """Return when each pod first got a node, counted from the start of `outcome`."""
     found: dict[str, DurationNs] = {}
     for one in waits:
         if one.until is not None:

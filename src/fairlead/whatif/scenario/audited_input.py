@@ -355,7 +355,7 @@ def _controller(obj: Json | None) -> Json | None:
 
 
 def _scaling(write: AuditedWrite) -> AuditedWrite:
-    """Return a write of the subresource scale as a patch of `spec.replicas`."""
+    """Return a write of the subresource `scale` as a patch of `spec.replicas`."""
     match write.request:
         case {"spec": {"replicas": int(replicas)}}:
             request: Any = {"spec": {"replicas": replicas}}

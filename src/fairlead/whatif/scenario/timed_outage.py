@@ -26,7 +26,7 @@ FAILING: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
 
 
 class _Failing(Protocol):
-    """An event with exactly one of the verbs fail-zone, fail-node, fail-fraction and flap."""
+    """An event with exactly one of the verbs `fail-zone`, `fail-node`, `fail-fraction`, `flap`."""
 
     @property
     def fail_zone(self) -> str | None: ...

@@ -102,7 +102,7 @@ class Trace(StrictForm, frozen=True, kw_only=True):
 
 
 class Arrival(Struct, frozen=True):
-    """A pod or PodGroup of the trace, and the time of its creation since the start."""
+    """A pod or PodGroup of the trace, and the time from the start to its creation."""
 
     after: DurationNs
     pod: Json

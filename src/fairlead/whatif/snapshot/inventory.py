@@ -125,7 +125,7 @@ class Inventory:
                 yield from pods
 
     def absence(self, kind: Kind) -> str:
-        """Return why there are no objects of `kind`: "the cluster has no Deployment"."""
+        """Return why there are no objects of `kind`, such as "the cluster has no Deployment"."""
         if kind.resource in self._unreadable:
             return f"no {kind.plural} could be read"
         return f"{self._source} has no {kind.kind}"

@@ -75,7 +75,7 @@ class LiveResource(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The API path that lists the objects in all namespaces; for Leases, only of nodes."""
+        """The API path that lists the objects in all namespaces; of Leases, only those of nodes."""
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"

@@ -75,7 +75,7 @@ def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]
 
 
 def _notes_of_cases(noted: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the notes of the results, each once, with the number of cases if not all have it."""
+    """Yield each note of the results once, with the number of cases if not all have the note."""
     cases = Counter(note for notes in noted for note in dict.fromkeys(notes))
     for note, count in list(cases.items())[:NOTES_SHOWN]:
         some = f"In {count:,} of {counted(len(noted), 'case')}: "

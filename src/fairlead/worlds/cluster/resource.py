@@ -78,7 +78,7 @@ def watched_resources(
 ) -> tuple[ApiResource, ...]:
     """Return the resources that `controllers` read, without duplicates.
 
-    If the scheduler is one of them, the resources in `gated` are included.
+    If the scheduler is one of `controllers`, the resources in `gated` are included.
     """
     names = dict.fromkeys(name for one in CONTROLLERS if one in controllers for name in _READ[one])
     if SCHEDULER in controllers:

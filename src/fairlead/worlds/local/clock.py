@@ -52,7 +52,7 @@ class LocalClock:
         self._base, self._since = max(now, instant), self._monotonic()
 
     def control(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Change the speed of the clock, or pause or resume it; None keeps a setting."""
+        """Change the speed of the clock, or pause or resume it; None leaves a setting unchanged."""
         self._base, self._since = self.now(), self._monotonic()
         self._speed = self._speed if speed is None else speed
         self._paused = self._paused if paused is None else paused

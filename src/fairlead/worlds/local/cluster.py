@@ -197,7 +197,7 @@ class LocalCluster:
         )
 
     def _policy_status(self) -> tuple[PolicyStatus, ...]:
-        """Return a tuple with the controller; () if the workload controllers are left out."""
+        """Return a tuple with a PolicyStatus; () if the workload controllers are left out."""
         if _CONTROLLERS in self._options.without:
             return ()
         return (PolicyStatus(self.store.storage, self.server.registry),)

@@ -62,7 +62,7 @@ def _data(text: str) -> str:
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
-    """Return whether `text` is a kubeconfig whose only cluster is named as by `fairlead up`."""
+    """Return whether `text` is a kubeconfig with one cluster, named as `fairlead up` names it."""
     try:
         config = yaml.safe_load(text)
         return [cluster["name"] for cluster in config["clusters"]] == [NAME]

@@ -82,7 +82,7 @@ class Latency(Struct, frozen=True, kw_only=True):
     patch: DurationNs = 0
 
     def of(self, command: Command) -> DurationNs:
-        """Return the latency of `command` in ns; 0 for other commands than bindings and patches."""
+        """Return the latency of `command` in ns; 0 unless it is a binding or a patch."""
         match command:
             case Bind():
                 return self.bind

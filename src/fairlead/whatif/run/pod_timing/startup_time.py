@@ -61,7 +61,7 @@ class StartupTimes(Struct, frozen=True):
         return f"Pods become ready {span} after they are scheduled, as in the dump."
 
     def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
-        """Return a sentence about the startup times of the workloads `started`; "" if it has none.
+        """Return a sentence about the startup times of the workloads `started`; "" if none started.
 
         The sentence distinguishes times from the dump and assumed times. `has_stages` means that
         KWOK Stages set the times of the pods that they select.
@@ -159,7 +159,7 @@ def _shows_time(pod: Pod) -> bool:
 
 
 def _texts_of(pod: Pod) -> tuple[str, str, str]:
-    """Return the times at which `pod` got Ready, was scheduled and was created; "" if unknown."""
+    """Return the times of the readiness, scheduling and creation of `pod`; "" if unknown."""
     ready, scheduled = condition(pod, "Ready"), condition(pod, "PodScheduled")
     return (
         "" if ready is None else ready.last_transition_time,

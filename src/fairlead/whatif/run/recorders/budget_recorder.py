@@ -67,7 +67,7 @@ class BudgetRecorder(Struct):
     def displaced(self, pod: Pod, now: Instant) -> None:
         """Record that `pod` was preempted, evicted or deleted with its node.
 
-        This is recorded for all budgets that select the pod, also for a budget that allowed the
+        This is recorded for all budgets that select the pod, even for a budget that allowed the
         eviction and already counts the pod as disrupted.
         """
         for pdb in self._selecting(pod):

@@ -571,7 +571,7 @@ class Recorder(Struct):
         return ends
 
     def completed_since(self, since: Instant) -> Iterator[PodEnd]:
-        """Yield the completed pods that were deleted at `since` or later, in this order."""
+        """Yield the completed pods that were deleted at `since` or later, in order of deletion."""
         return (end for at, end in self._completed if at >= since)
 
     def all_pods(self) -> list[PodEnd]:
@@ -641,7 +641,7 @@ class Recorder(Struct):
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
 
     def _unstopped(self) -> Iterator[Undrained]:
-        """Yield the terminating pods on drained nodes that never end.
+        """Yield pods that are on drained nodes, are terminating, and never end.
 
         Either the kubelet of the node does not answer, or a foreign finalizer keeps an ended pod.
         """

@@ -36,7 +36,7 @@ def is_simulator_export(value: Any) -> bool:
 
 
 def exported_objects(export: Json) -> Iterator[Any]:
-    """Yield the objects in `export` with apiVersion and kind; an empty list may be null."""
+    """Yield the objects in `export`, with apiVersion and kind added; null means an empty list."""
     for name, (api_version, kind) in _LISTS.items():
         items = export.get(name) or []
         for item in items if isinstance(items, list) else [items]:

@@ -45,7 +45,7 @@ class PolicyStatus(ReactiveController):
         self._served = served
 
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
-        """Return the status of policies that have changed."""
+        """Return the writes of the status of the policies that have changed."""
         kind = VALIDATING_ADMISSION_POLICY.kind
         names = dict.fromkeys(one.metadata.name for one, _ in changed if kind_name(one) == kind)
         return [command for name in names for command in self._sync(name)]
@@ -55,7 +55,7 @@ class PolicyStatus(ReactiveController):
         return target.kind == VALIDATING_ADMISSION_POLICY.kind
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Return the status of the policy `target`, after a refused write."""
+        """Return the write of the status of the policy `target`, after a refused write."""
         return self._sync(target.name)
 
     def _sync(self, name: str) -> list[Command]:
