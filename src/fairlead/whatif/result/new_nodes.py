@@ -3,9 +3,10 @@
 New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
 on a copy that runs only the static pods and the pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because their labels and taints admit these pods. Other nodes are suitable
-only if they have no taints. If affinity or a similar rule keeps a waiting pod from some nodes, no
-other node is suitable, because the scheduler's message does not name the nodes that the rule
-excludes. Of the preferred nodes, or else of the other nodes, the smallest suitable node is copied.
+only if they have no taints. If affinity or a similar rule keeps a waiting pod from some nodes, none
+of these other nodes is suitable, because the scheduler's message does not name the nodes that the
+rule excludes. Of the preferred nodes, or else of the other nodes, the smallest suitable node is
+copied.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -160,7 +161,7 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return how many nodes pods with the requests `needs` take if they are placed by first fit.
+    """Return the number of nodes that pods with the requests `needs` fill by the first-fit rule.
 
     Each node has the free amounts `room`.
     """

@@ -431,7 +431,7 @@ class ExperimentRun:
                 _count_quota(command.target, store, now)
 
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
-        """Return the commands of `step`, for the present nodes if an autoscaler changes nodes."""
+        """Return the commands of `step`; if an autoscaler acts, those for the present nodes."""
         experiment = self._experiment
         if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
             with suppress(InputError):
