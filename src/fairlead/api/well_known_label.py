@@ -7,6 +7,7 @@ upstream: staging/src/k8s.io/api/core/v1/well_known_labels.go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -27,3 +28,13 @@ MACHINE_FACTS: Final = frozenset(
     )
 )  # fmt: skip
 """The labels above, which the kubelet and the cloud provider set from facts about the machine."""
+
+
+def region_and_zone(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return (region, zone) in the `labels` of a node; each is "" if the node has no label for it.
+
+    The deprecated labels take precedence, also if they are empty.
+    """
+    # upstream: staging/src/k8s.io/component-helpers/node/topology/helpers.go: GetZoneKey
+    region = labels.get(BETA_REGION, labels.get(REGION, ""))
+    return region, labels.get(BETA_ZONE, labels.get(ZONE, ""))

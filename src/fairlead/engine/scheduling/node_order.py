@@ -8,19 +8,13 @@ upstream: pkg/scheduler/backend/cache/node_tree.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import chain, zip_longest
-from typing import Final
 
 import numpy as np
 
-from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
+from fairlead.api.well_known_label import region_and_zone
 from fairlead.engine.framework.interface import Rows
 from fairlead.engine.state.node_table import NodeTable
-
-# The old labels come first (component-helpers/node/topology/helpers.go: GetZoneKey).
-_REGIONS: Final = (BETA_REGION, REGION)
-_ZONES: Final = (BETA_ZONE, ZONE)
 
 Zone = tuple[str, str]
 
@@ -71,8 +65,4 @@ class NodeOrder:
         if not self._table.alive[row]:
             return None
         node = self._table.at(row)
-        return node.name, (_first(_REGIONS, node.labels), _first(_ZONES, node.labels))
-
-
-def _first(keys: tuple[str, ...], labels: Mapping[str, str]) -> str:
-    return next((labels[key] for key in keys if key in labels), "")
+        return node.name, region_and_zone(node.labels)

@@ -23,6 +23,7 @@ from fairlead.api.well_known_label import (
     MACHINE_FACTS,
     REGION,
     ZONE,
+    region_and_zone,
 )
 
 EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
@@ -135,7 +136,7 @@ def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
     found: dict[str, Json] = {}
     for node in nodes:
         labels = node["metadata"].get("labels") or {}
-        zone = labels.get(ZONE) or labels.get(BETA_ZONE) or ""
+        zone = region_and_zone(labels)[1]
         if zone not in found:
             others = _without_zone(labels)
             own = {key: value for key, value in labels.items() if key not in others}

@@ -1,10 +1,10 @@
-"""A new node of a pool has the taints of the pool, but not those of one node's condition."""
+"""New nodes of a pool have the lasting taints of the pool, and the zones of its nodes."""
 
 from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint, other_zones
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,11 @@ from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 )
 def test_new_nodes_do_not_have_the_condition_taints_of_the_original_node(key, is_lasting):
     assert is_lasting_taint(key) is is_lasting
+
+
+def test_the_deprecated_zone_label_takes_precedence():
+    """Otherwise the group has one zone here, and two zones in its simulated provider."""
+    current, deprecated = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
+    zones = ({current: "a", deprecated: zone} for zone in "xy")
+    [other] = other_zones([{"metadata": {"name": "n", "labels": labels}} for labels in zones])
+    assert other["metadata"]["labels"] == {current: "a", deprecated: "y"}

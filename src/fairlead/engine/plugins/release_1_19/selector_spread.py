@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.api.selector import selector_matches
-from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
+from fairlead.api.well_known_label import region_and_zone
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import SCORE_MAX, Locality, Rows, Scores
 from fairlead.engine.framework.runtime import Handle
@@ -24,9 +24,6 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
-# upstream: component-helpers/node/topology/helpers.go: GetZoneKey
-_REGIONS: Final = (BETA_REGION, REGION)
-_ZONES: Final = (BETA_ZONE, ZONE)
 _ZONE_WEIGHT: Final = 2.0 / 3.0
 Floats = npt.NDArray[np.float64]
 
@@ -88,7 +85,5 @@ def _reversed(counts: Iterable[int]) -> Floats:
 
 def _zone(node: NodeInfo) -> str:
     """Return a key of the node's region and zone, "" if the node has neither label."""
-    labels = node.node.metadata.labels
-    region = next((labels[key] for key in _REGIONS if key in labels), "")
-    zone = next((labels[key] for key in _ZONES if key in labels), "")
+    region, zone = region_and_zone(node.node.metadata.labels)
     return f"{region}:\0:{zone}" if region or zone else ""

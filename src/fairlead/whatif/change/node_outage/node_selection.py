@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import partial
 from typing import Final
 
-from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE
+from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, REGION, ZONE, region_and_zone
 from fairlead.apiserver.kind import NODE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.seeded_choice import shuffled
@@ -98,15 +98,12 @@ def _fraction(source: str, text: str) -> Decimal:
 
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
-    """Return (region, zone) of `node`; each is "" if the node has no label for it.
-
-    As in upstream, beta labels take precedence.
-    """
+    """Return (region, zone) of `node`; each is "" if the node has no label for it."""
     labels = node.labels
     if not isinstance(labels, dict):
         return ("", "")  # invalid labels are reported later, when the node is loaded
-    region = labels.get(BETA_REGION, labels.get(REGION, ""))
-    return (str(region), str(labels.get(BETA_ZONE, labels.get(ZONE, ""))))
+    region, zone = region_and_zone(labels)
+    return (str(region), str(zone))
 
 
 def _names(key: tuple[str, str]) -> tuple[str, ...]:

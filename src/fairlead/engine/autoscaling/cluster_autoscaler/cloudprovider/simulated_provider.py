@@ -30,7 +30,7 @@ from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.well_known_label import BETA_ZONE, HOSTNAME, ZONE
+from fairlead.api.well_known_label import HOSTNAME, region_and_zone
 from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     CREATING,
@@ -467,4 +467,4 @@ class SimulatedProvider:
 
 
 def _zone_of(labels: Mapping[str, str]) -> str:
-    return labels.get(ZONE) or labels.get(BETA_ZONE, "")
+    return region_and_zone(labels)[1]
