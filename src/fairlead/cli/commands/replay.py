@@ -110,7 +110,7 @@ def _replayed_placements(
         replay_audit_log,
         replay_simulator_export,
     )
-    from fairlead.whatif.snapshot.snapshot import read_snapshot
+    from fairlead.whatif.snapshot.snapshot import read_dump
 
     export = as_simulator_export(source, data)
     if export is not None and snapshot is not None:
@@ -125,7 +125,7 @@ def _replayed_placements(
             result = replay_simulator_export(export, config, progress)
         else:
             bytes_max = present.max_input or BYTES_MAX
-            dump = None if snapshot is None else read_snapshot(snapshot, bytes_max=bytes_max)
+            dump = None if snapshot is None else read_dump(snapshot, bytes_max=bytes_max)
             result = replay_audit_log(source, data, dump, config, progress)
     return replay_answer(result)
 
@@ -153,7 +153,7 @@ def _replayed_starts(
         replay_openb,
         replay_simkube,
     )
-    from fairlead.whatif.snapshot.snapshot import read_snapshot
+    from fairlead.whatif.snapshot.snapshot import read_dump
 
     snapshot, within = options
     source = STDIN if file == "-" else file
@@ -168,9 +168,7 @@ def _replayed_starts(
     if is_table and not is_openb_table(data):
         raise InputError("--snapshot", f"{snapshot} is a table; name a dump with the nodes")
     with ProgressBar() as progress:
-        dump = (
-            None if is_table else read_snapshot(snapshot, bytes_max=present.max_input or BYTES_MAX)
-        )
+        dump = None if is_table else read_dump(snapshot, bytes_max=present.max_input or BYTES_MAX)
         if is_openb_table(data):
             return replay_openb(file, dump or snapshot, settings, progress)
         assert dump is not None

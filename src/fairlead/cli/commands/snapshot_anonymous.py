@@ -19,7 +19,7 @@ from fairlead.whatif.input.pod_columns import encode_columns, encode_list
 from fairlead.whatif.snapshot.anonymization.anonymizer import PUBLISHED, anonymised
 from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSION, Pseudonyms
 from fairlead.whatif.snapshot.live import LiveObjects
-from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
+from fairlead.whatif.snapshot.snapshot import read_dump, snapshot_annotations
 
 _UNKNOWN_SHOWN: Final = 3
 
@@ -48,7 +48,7 @@ def rewrite(
     if anonymise is not None:
         write_anonymised(file, anonymise, source=source, as_list=as_list, max_input=max_input)
     else:
-        snapshot = read_snapshot(source, bytes_max=max_input or BYTES_MAX)
+        snapshot = read_dump(source, bytes_max=max_input or BYTES_MAX)
         texts = [manifest.text for manifest in snapshot.manifests]
         annotations = snapshot_annotations(snapshot.taken_at, snapshot.unreadable)
         write_texts(file, texts, {"annotations": annotations}, as_list=as_list)
@@ -102,7 +102,7 @@ def _objects(
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())
-    snapshot = read_snapshot(source, bytes_max=max_input or BYTES_MAX)
+    snapshot = read_dump(source, bytes_max=max_input or BYTES_MAX)
     for manifest in snapshot.manifests:
         manifest.require_right_types()
     objects = [manifest.value for manifest in snapshot.manifests]

@@ -100,7 +100,11 @@ from fairlead.whatif.snapshot.manifest import (
 )
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
-from fairlead.whatif.snapshot.snapshot import DEFAULT_START, start_of_time
+from fairlead.whatif.snapshot.snapshot import (
+    DEFAULT_START,
+    start_of_time,
+    with_starting_nodes_ready,
+)
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 from fairlead.whatif.snapshot.unknown_limit import unknown_limit_notes
 
@@ -230,7 +234,7 @@ class _ScenarioCluster(Struct, frozen=True, kw_only=True):
     """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
 
     `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods;
-    `notes` are about writes that were left out and about fields without an effect.
+    `notes` are about starting nodes, writes that were left out, and fields without an effect.
     """
 
     initial: list[Manifest]
@@ -259,9 +263,10 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         if audit is not None:
             from_files = from_files or audit.first_objects()
             start = audit.start if start == DEFAULT_START else start
+    present, start_notes = with_starting_nodes_ready(from_files, start)
     with named_by(path, "cluster.trace"):
         made, trace = _objects(path, folder, scenario, seed, start)
-    initial = [*from_files, *made]
+    initial = [*present, *made]
     refuse_duplicates(initial)
     refuse_excess(initial)
     inventory = Inventory(initial)
@@ -281,7 +286,7 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         start=start,
         arriving=[*arriving, *audited.steps],
         lifecycles={**audited.lifecycles, **({} if simkube is None else simkube.lifecycles)},
-        notes=(*audited.notes, *(() if simkube is None else simkube.notes)),
+        notes=(*start_notes, *audited.notes, *(() if simkube is None else simkube.notes)),
     )
 
 

@@ -129,6 +129,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     If all objects are hand-written, only some notes are possible: about pods on missing nodes,
     nodes without resources, and unknown annotations, fields, kinds, quota scopes and limit types.
     """
+    yield from snapshot.start_notes
     manifests = snapshot.manifests
     some = samples(manifests)
     if any(one.ref.uid for one in some):

@@ -16,6 +16,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
@@ -41,6 +42,7 @@ from fairlead.whatif.snapshot.manifest import (
     refuse_shared_uids,
 )
 from fairlead.whatif.snapshot.size_limit import refuse_excess
+from fairlead.whatif.snapshot.starting_node import starting_nodes
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
@@ -54,6 +56,7 @@ class Snapshot(Struct, frozen=True):
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
     `has_all_namespaces` is True if Fairlead wrote the snapshot; a dump by kubectl may contain only
     one namespace.
+    `start_notes` are the notes about nodes that were starting (`starting_node`).
     """
 
     source: str
@@ -61,6 +64,7 @@ class Snapshot(Struct, frozen=True):
     taken_at: Instant
     unreadable: tuple[str, ...] = ()
     has_all_namespaces: bool = False
+    start_notes: tuple[str, ...] = ()
 
     def inventory(self) -> Inventory:
         """Return a new index of the objects."""
@@ -75,8 +79,21 @@ def read_snapshot(
 ) -> Snapshot:
     """Return the snapshot at `path` (a file, a directory, `-` for standard input).
 
-    `bytes_max` limits the size of a file; `on_read` is called with the progress of reading. Raises
-    InputError.
+    Nodes that were starting are Ready in it. `bytes_max` limits the size of a file; `on_read` is
+    called with the progress of reading. Raises InputError.
+    """
+    return _started(read_dump(path, stdin, bytes_max, on_read))
+
+
+def read_dump(
+    path: str | PathLike[str],
+    stdin: BinaryIO | None = None,
+    bytes_max: int = BYTES_MAX,
+    on_read: OnRead = read_silently,
+) -> Snapshot:
+    """Return the snapshot at `path` with the nodes as they are in the file; see `read_snapshot`.
+
+    Raises InputError.
     """
     source = fspath(path)
     with without_collection():
@@ -108,7 +125,7 @@ def parse_snapshot(source: str, data: bytes) -> Snapshot:
 
     Raises InputError.
     """
-    return _snapshot(source, parse_listings(source, data))
+    return _started(_snapshot(source, parse_listings(source, data)))
 
 
 def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot:
@@ -119,7 +136,8 @@ def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot
     """
     head = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": []}
     with without_collection():
-        return _snapshot(source, [Document(source, head, Listing(head, items))])
+        snapshot = _snapshot(source, [Document(source, head, Listing(head, items))])
+    return _started(snapshot)
 
 
 def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_silently) -> Snapshot:
@@ -131,6 +149,28 @@ def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_sil
     unreadable = tuple(name for document in documents for name in _unreadable(document))
     is_own = any(_taken_at(document) is not None for document in documents)
     return Snapshot(source, found, start_of_time(documents, found), unreadable, is_own)
+
+
+def _started(snapshot: Snapshot) -> Snapshot:
+    """Return `snapshot`, in which the nodes that were starting have started."""
+    found, notes = with_starting_nodes_ready(snapshot.manifests, snapshot.taken_at)
+    return replace(snapshot, manifests=found, start_notes=notes) if notes else snapshot
+
+
+def with_starting_nodes_ready(
+    manifests: Sequence[Manifest], taken_at: Instant
+) -> tuple[Sequence[Manifest], tuple[str, ...]]:
+    """Return (`manifests` in which the nodes that were starting at `taken_at` are Ready, notes).
+
+    The notes state what is assumed about these nodes; () if no node was starting.
+    """
+    starting = starting_nodes(manifests, taken_at)
+    if not starting:
+        return manifests, ()
+    # Imported only if it is needed.
+    from fairlead.whatif.snapshot.started_node import with_started_nodes  # noqa: PLC0415
+
+    return with_started_nodes(manifests, starting, taken_at)
 
 
 def _without_nodes(found: Iterable[Manifest]) -> str:

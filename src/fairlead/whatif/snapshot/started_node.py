@@ -1,0 +1,337 @@
+"""The start of a node: what kubelet, Karpenter and controllers change until its end.
+
+    kubelet       posts Ready=True, and the resources of device plugins
+    Karpenter     registers the Node: it gets the labels, taints and providerID of its NodeClaim
+    controllers   remove startup taints, and set the condition NetworkUnavailable to False
+    drivers       repeat the zone of the node in a label of their own
+
+A resource that the kubelet has not posted yet has the amount that the NodeClaim promises. On a node
+without a NodeClaim, it has the amount of a started node with the same pool and instance type.
+Karpenter and Cluster Autoscaler count the resources of starting nodes in this way.
+
+upstream: karpenter pkg/controllers/state/statenode.go: Allocatable; cluster-autoscaler
+processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.codec import DecodeError, View, as_json, decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Node
+from fairlead.api.taint import CONDITION_TAINTS
+from fairlead.api.text.name_list import listed
+from fairlead.api.timestamp import format_timestamp
+from fairlead.api.well_known_label import INSTANCE_TYPE, region_and_zone
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
+from fairlead.engine.autoscaling.karpenter.labels import (
+    GROUP,
+    INITIALIZED,
+    NODE_POOL,
+    REGISTERED,
+    UNREGISTERED_TAINT,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.node_condition import HEALTHY
+from fairlead.engine.nodelifecycle.well_known import (
+    FALSE,
+    NETWORK_UNAVAILABLE,
+    READY,
+    TRUE,
+    ready_status,
+)
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
+from fairlead.whatif.snapshot.node_pool import POOL_LABELS, zone_labels
+from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
+
+_STARTUP_TAINTS: Final = frozenset(
+    {
+        "node.kubernetes.io/network-unavailable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        UNREGISTERED_TAINT,
+    }
+)
+# upstream: cluster-autoscaler/utils/taints/taints.go: StartupTaintPrefix, IgnoreTaintPrefix;
+# karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
+_STARTUP_PREFIXES: Final = (
+    "startup-taint.cluster-autoscaler.kubernetes.io/",
+    "ignore-taint.cluster-autoscaler.kubernetes.io/",
+    "readiness.k8s.io/",
+)
+# Of the node lifecycle controller (node.kubernetes.io/not-ready), and of agents, for example
+# node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
+_STARTUP_SUFFIX: Final = "not-ready"
+_NAMED_MAX: Final = 3
+
+
+class _Start(Struct):
+    """What the start of a node changes.
+
+    `value` is the object of the started node. `taints` are the keys of the removed taints,
+    `resources` the names of the added resources. `has_model` is False if no other object shows the
+    resources of the node. `lacks_zone` is True if the node has no zone but other nodes have zones.
+    """
+
+    name: str
+    value: Json
+    taints: tuple[str, ...]
+    resources: tuple[str, ...]
+    has_model: bool
+    lacks_zone: bool
+
+
+def with_started_nodes(
+    manifests: Sequence[Manifest], starting: Mapping[str, Node], at: Instant
+) -> tuple[Sequence[Manifest], tuple[str, ...]]:
+    """Return (`manifests` in which the nodes `starting` have started, notes about these nodes).
+
+    The nodes become Ready at the instant `at`. `manifests` are returned unchanged if no node is
+    starting. `starting` are the `starting_nodes` of `manifests`, by name.
+    """
+    cluster = _Cluster(manifests, starting)
+    found: dict[str, _Start] = {}
+    for one in nodes_of(manifests):
+        node = starting.get(one.ref.name)
+        start = None if node is None else cluster.start(one, node, at)
+        if start is not None:
+            found[start.name] = start
+    if not found:
+        return manifests, ()
+    entries = (
+        _replaced(one, found[one.ref.name].value)
+        if isinstance(one, Manifest) and one.kind is NODE and one.ref.name in found
+        else one
+        for one in entries_of(manifests)
+    )
+    return Manifests(entries), tuple(_notes(list(found.values())))
+
+
+def _replaced(manifest: Manifest, value: Json) -> Manifest:
+    return replace(manifest, content=value, newest="", managed=manifest.managed_fields)
+
+
+class _Cluster:
+    """The objects of a dump that show the state of starting nodes after their start."""
+
+    def __init__(self, manifests: Iterable[Manifest], starting: Collection[str]) -> None:
+        """`starting` are the names of the nodes that may be starting."""
+        own = [one for one in samples(manifests) if one.kind.group == GROUP]
+        claims = _valid(NodeClaim, own)
+        self._claims = {one.status.provider_id: one for one in claims}
+        self._named_claims = {one.status.node_name: one for one in claims}
+        self._pools = {pool.metadata.name: pool for pool in _valid(NodePool, own)}
+        self._others: dict[tuple[str, str], list[Manifest]] = {}
+        self._has_zones = False
+        for one in nodes_of(manifests):
+            if one.ref.name not in starting:
+                labels = _mapping(one.labels)
+                self._others.setdefault(_pool_and_type(labels), []).append(one)
+                self._has_zones = self._has_zones or bool(region_and_zone(labels)[1])
+        self._models: dict[tuple[str, str], Node | None] = {}
+
+    def start(self, manifest: Manifest, node: Node, at: Instant) -> _Start | None:
+        """Return the start of `node`, the node of `manifest`, which is Ready from `at` on.
+
+        Returns None if the node has already started, or if Karpenter is removing it.
+        """
+        claim = self._claim_of(node)
+        if claim is not None and claim.metadata.deletion_timestamp:
+            return None
+        value = manifest.value if claim is None else _registered(manifest.value, claim)
+        labels = _mapping(value["metadata"].get("labels"))
+        spec, status = _mapping(value.get("spec")), _mapping(value.get("status"))
+        startup = self._startup_taints(claim, labels)
+        taints = spec.get("taints") or ()
+        kept = [one for one in taints if not _is_startup_taint(one, startup)]
+        if len(kept) == len(taints) and ready_status(node) != FALSE:
+            return None
+        model = self._model(labels)
+        source = model if claim is None else claim
+        capacity, allocatable = (
+            _missing(_mapping(status.get(field)), getattr(source.status, field) if source else {})
+            for field in ("capacity", "allocatable")
+        )
+        zone = region_and_zone(labels)[1]
+        repeated = zone_labels(model.metadata.labels) if model is not None and zone else ()
+        return _Start(
+            name=node.metadata.name,
+            value={
+                **value,
+                "metadata": {
+                    **value["metadata"],
+                    "labels": {**dict.fromkeys(repeated, zone), **labels},
+                },
+                "spec": {**spec, "taints": kept},
+                "status": {
+                    **status,
+                    "conditions": _conditions(status.get("conditions") or (), at),
+                    "capacity": {**_mapping(status.get("capacity")), **capacity},
+                    "allocatable": {**_mapping(status.get("allocatable")), **allocatable},
+                },
+            },
+            taints=tuple(one["key"] for one in taints if one not in kept),
+            resources=tuple(allocatable),
+            has_model=source is not None,
+            lacks_zone=self._has_zones and not zone,
+        )
+
+    def _claim_of(self, node: Node) -> NodeClaim | None:
+        """Return the NodeClaim of `node`; None if it has none.
+
+        A Node may get its providerID and a NodeClaim its status.nodeName only during the start.
+        """
+        named = self._named_claims.get(node.metadata.name)
+        return self._claims.get(node.spec.provider_id, named) if node.spec.provider_id else named
+
+    def _startup_taints(
+        self, claim: NodeClaim | None, labels: Mapping[str, str]
+    ) -> Collection[tuple[str, str]]:
+        """Return (key, effect) of the startup taints of a node with `labels` and `claim`."""
+        pool = self._pools.get(labels.get(NODE_POOL, ""))
+        spec = claim.spec if claim is not None else pool and pool.spec.template.spec
+        return {(one.key, one.effect) for one in spec.startup_taints} if spec else ()
+
+    def _model(self, labels: Mapping[str, str]) -> Node | None:
+        """Return the newest started node with the pool and instance type in `labels`, or None."""
+        key = _pool_and_type(labels)
+        if not any(key):
+            return None
+        if key not in self._models:
+            valid = filter(None, map(valid_node, self._others.get(key, ())))
+            ready = [one for one in valid if ready_status(one) == TRUE]
+            newest = max(ready, key=lambda one: one.metadata.creation_timestamp, default=None)
+            self._models[key] = newest
+        return self._models[key]
+
+
+def _valid(view: type[View], manifests: Iterable[Manifest]) -> list[View]:
+    """Return the valid objects of the kind with the view `view`; others are reported later."""
+    found = []
+    for one in manifests:
+        if one.kind.kind == view.__name__:
+            with suppress(DecodeError):
+                found.append(decode_as(view, one.value))
+    return found
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _pool_and_type(labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return (pool, instance type) in the `labels` of a node; each is "" if it is unknown."""
+    pool = next((labels[key] for key in POOL_LABELS if key in labels), "")
+    return pool, labels.get(INSTANCE_TYPE, "")
+
+
+def _registered(value: Json, claim: NodeClaim) -> Json:
+    """Return the Node `value` as Karpenter registers and initializes it for `claim`."""
+    # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
+    meta, spec = value["metadata"], _mapping(value.get("spec"))
+    labels, taints = _mapping(meta.get("labels")), list(spec.get("taints") or ())
+    if labels.get(REGISTERED) != "true":
+        labels = {**labels, **claim.metadata.labels}
+        present = {(one.get("key"), one.get("effect")) for one in taints}
+        taints += [
+            as_json(one) for one in claim.spec.taints if (one.key, one.effect) not in present
+        ]
+    return {
+        **value,
+        "metadata": {**meta, "labels": {**labels, REGISTERED: "true", INITIALIZED: "true"}},
+        "spec": {"providerID": claim.status.provider_id, **spec, "taints": taints},
+    }
+
+
+def _is_startup_taint(taint: Json, startup: Collection[tuple[str, str]]) -> bool:
+    """Return whether `taint` is removed at the end of a start.
+
+    `startup` contains (key, effect) of the startup taints that Karpenter sets on the node.
+    """
+    key = taint["key"]
+    is_known = key in _STARTUP_TAINTS or key.startswith(_STARTUP_PREFIXES)
+    return is_known or key.endswith(_STARTUP_SUFFIX) or (key, taint.get("effect")) in startup
+
+
+def _conditions(posted: Iterable[Json], at: Instant) -> list[Json]:
+    """Return the conditions `posted` of a node that becomes Ready at `at`."""
+    # upstream: k8s.io/cloud-provider controllers/route/route_controller.go:
+    # updateNetworkingCondition
+    now = format_timestamp(at)
+    found = [
+        {**one, "status": FALSE, "reason": "RouteCreated", "lastTransitionTime": now}
+        if one.get("type") == NETWORK_UNAVAILABLE and one.get("status") == TRUE
+        else one
+        for one in posted
+        if one.get("type") != READY or one.get("status") == TRUE
+    ]
+    if not any(one.get("type") == READY for one in found):
+        ready = as_json(HEALTHY[READY])
+        found.append({**ready, "lastTransitionTime": now, "lastHeartbeatTime": now})
+    return found
+
+
+def _missing(stated: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the amounts in `usual` that are missing or zero in `stated`."""
+    return {
+        name: amount
+        for name, amount in usual.items()
+        if _is_positive(amount) and not _is_positive(stated.get(name))
+    }
+
+
+def _is_positive(amount: Any) -> bool:
+    return str(amount or 0) != "0"
+
+
+# --- notes -------------------------------------------------------------------------------------
+
+
+def _notes(starts: Sequence[_Start]) -> Iterator[str]:
+    """Yield notes about nodes that have started by assumption."""
+    are, have = ("is", "has") if len(starts) == 1 else ("are", "have")
+    they = "it" if len(starts) == 1 else "they"
+    agents = _distinct(key for one in starts for key in one.taints if not _is_usual(key))
+    without = f", without {listed(agents, _NAMED_MAX)}" if agents else ""
+    yield (
+        f"{_names(starts)} {are} starting in the dump; the answer assumes that {they} {have} "
+        f"started and {are} Ready{without}."
+    )
+    resources = _distinct(key for one in starts for key in one.resources)
+    if resources:
+        yield (
+            f"{_names([one for one in starts if one.resources])} had not reported "
+            f"{listed(resources, _NAMED_MAX)} yet; the amounts are those of the NodeClaim or of "
+            "a node of the same pool and instance type."
+        )
+    unknown = [one for one in starts if not one.has_model]
+    if unknown:
+        yield (
+            f"Resources that {_names(unknown)} had not reported yet, such as GPUs, are missing in "
+            "this answer, because the dump has no started node of the same pool and instance type."
+        )
+    unzoned = [one for one in starts if one.lacks_zone]
+    if unzoned:
+        yield (
+            f"{_names(unzoned)} had no zone label yet, so pods that need a zone do not fit there."
+        )
+
+
+def _is_usual(key: str) -> bool:
+    """Return whether Kubernetes or Karpenter sets the taint `key` on every starting node."""
+    return key in CONDITION_TAINTS or key == UNREGISTERED_TAINT
+
+
+def _names(starts: Sequence[_Start]) -> str:
+    return listed([one.name for one in starts], _NAMED_MAX)
+
+
+def _distinct(keys: Iterable[str]) -> list[str]:
+    return sorted(set(keys))
