@@ -7,11 +7,19 @@ import json
 import pytest
 import yaml
 
+from fairlead.cli.commands.snapshot_anonymous import rewrite
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER, AutoscaleOptions
 from fairlead.whatif.input.pod_columns import encode_columns
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.fit import PODS_MAX, fit
+from fairlead.whatif.planner.new_pod import pod_source
 from fairlead.whatif.question import what_if
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.snapshot import read_dump, read_snapshot, snapshot_annotations
 
@@ -388,3 +396,64 @@ def test_karpenter_launches_no_second_node_for_waiting_pods(taken, make, write, 
     assert [one.node for key, one in outcome.pods.items() if "web" in key] == [expected]
     assert outcome.autoscaling is not None
     assert outcome.autoscaling.added == 0
+
+
+# --- other commands and controllers -------------------------------------------------------------
+
+
+def test_cluster_autoscaler_adds_no_node_for_a_pod_that_waits(taken, make, write):
+    groups = {"node-groups": [{"name": "main", "min": 0, "max": 9, "labels": {POOL: "main"}}]}
+    snapshot = taken(old(), node(), make.pod("web", cpu="3"), make.pod("first", node_name="old"))
+    chosen = AutoscaleOptions("cluster-autoscaler", write("groups.yaml", json.dumps(groups)))
+    outcome = what_if(snapshot, ClusterChange(), Conditions(autoscale=chosen)).changed
+    assert [one.node for key, one in outcome.pods.items() if "web" in key] == ["new"]
+    assert outcome.autoscaling is not None
+    assert outcome.autoscaling.added == 0
+
+
+def test_pods_of_daemon_sets_run_on_the_node_and_keep_their_room(taken, make):
+    """One pod is bound and waits for the network, the other one does not exist yet."""
+    agents = [make.workload("DaemonSet", name, cpu="1") for name in ("cni", "logs")]
+    for agent in agents:
+        agent["metadata"]["uid"] = f"uid-{agent['metadata']['name']}"
+        del agent["spec"]["replicas"]
+    bound = make.pod("cni-x", node_name="new", tolerations=[{"operator": "Exists"}])
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "cni", "uid": "uid-cni"}
+    bound["metadata"].update(ownerReferences=[{**owner, "controller": True}], labels={"app": "cni"})
+    bound["status"] = {"phase": "Pending"}
+    outcome = what_if(taken(node(), *agents, bound, make.pod("web")), ClusterChange()).changed
+    assert {one.node for one in outcome.pods.values()} == {"new"}
+    assert len(outcome.pods) == 3
+    assert all(one.started_at is not None for one in outcome.pods.values())
+
+
+def test_planners_place_pods_on_the_node(taken, make):
+    snapshot = taken(old(), node(taints=(NOT_READY, CILIUM)), make.pod("web", node_name="old"))
+    source = pod_source(None, "pod/web", "", snapshot.inventory())
+    found = fit(ClusterModel(snapshot, SchedulerConfig()), source, NoProgress(), PODS_MAX)
+    assert found.by_node == {"new": 3, "old": 2}
+
+
+def test_a_scenario_starts_with_the_started_node(dump, make, write):
+    path = write("scenario.yaml", json.dumps({"cluster": {"files": [dump(node(), make.pod())]}}))
+    experiment = experiment_of(path, read_scenario(path))
+    assert "new is starting in the dump" in "".join(experiment.notes)
+    assert run_experiment(experiment).outcome.pending() == []
+
+
+def test_a_copy_of_a_dump_has_the_node_as_it_was(dump, tmp_path):
+    """The copy is a report of the cluster, not an answer."""
+    copy = tmp_path / "copy.json"
+    rewrite(copy, dump(node(), old()), None, None, as_list=True)
+    assert status_of_ready(read_dump(str(copy))) == "False"
+    assert status_of_ready(read_snapshot(str(copy))) == "True"
+
+
+def test_an_anonymised_dump_has_the_same_starting_node(dump, tmp_path):
+    starting = node(taints=(NOT_READY, CILIUM, EBS))
+    starting["metadata"]["labels"][ZONE] = "eu-1a"
+    copy, path = tmp_path / "copy.json", dump(starting, old(**{ZONE: "eu-1a", EBS_ZONE: "eu-1a"}))
+    rewrite(copy, path, tmp_path / "key.json", None, as_list=True)
+    started, other = (one.node for one in read_snapshot(str(copy)).manifests)
+    assert started.spec.taints == ()
+    assert started.metadata.labels[EBS_ZONE] == other.metadata.labels[EBS_ZONE] == "eu-1a"

@@ -147,12 +147,18 @@ _VENDORS: Final = (
     "nvidia.com",
     "amd.com",
     "intel.com",
+    # Their taints show that a node is starting.
+    "cilium.io",
+    "istio.io",
+    "csi.aws.com",
+    "csi.azure.com",
     "fairlead.dev",
 )
 _WELL_KNOWN: Final = frozenset(
     _words("""
     topology.kubernetes.io/zone topology.kubernetes.io/region
     failure-domain.beta.kubernetes.io/zone failure-domain.beta.kubernetes.io/region
+    topology.ebs.csi.aws.com/zone topology.disk.csi.azure.com/zone
     kubernetes.io/arch kubernetes.io/os beta.kubernetes.io/arch beta.kubernetes.io/os
     node.kubernetes.io/instance-type beta.kubernetes.io/instance-type karpenter.sh/capacity-type
     eks.amazonaws.com/capacityType node.kubernetes.io/windows-build
