@@ -5,9 +5,10 @@
     controllers   remove startup taints, and set the condition NetworkUnavailable to False
     drivers       repeat the zone of the node in a label of their own
 
-A resource that the kubelet has not posted yet has the amount that the NodeClaim promises. On a node
-without a NodeClaim, it has the amount of a started node with the same pool and instance type.
-Karpenter and Cluster Autoscaler count the resources of starting nodes in this way.
+A resource that the kubelet has not posted yet has the amount that the NodeClaim promises, unless
+Karpenter has initialized the node. On a node without a NodeClaim, it has the amount of a started
+node with the same pool and instance type. Karpenter and Cluster Autoscaler count the resources of
+starting nodes in this way.
 
 upstream: karpenter pkg/controllers/state/statenode.go: Allocatable; cluster-autoscaler
 processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, View, as_json, decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Node
+from fairlead.api.objects import Node, Taint
 from fairlead.api.taint import CONDITION_TAINTS
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
@@ -145,22 +146,24 @@ class _Cluster:
         claim = self._claim_of(node)
         if claim is not None and claim.metadata.deletion_timestamp:
             return None
-        value = manifest.value if claim is None else _registered(manifest.value, claim)
-        labels = _mapping(value["metadata"].get("labels"))
-        spec, status = _mapping(value.get("spec")), _mapping(value.get("status"))
+        labels = _labels(node, claim)
         startup = self._startup_taints(claim, labels)
-        taints = spec.get("taints") or ()
-        kept = [one for one in taints if not _is_startup_taint(one, startup)]
-        if len(kept) == len(taints) and ready_status(node) != FALSE:
-            return None
+        removed = [one for one in node.spec.taints if _is_startup_taint(one, startup)]
         model = self._model(labels)
         source = model if claim is None else claim
         capacity, allocatable = (
-            _missing(_mapping(status.get(field)), getattr(source.status, field) if source else {})
+            _missing(getattr(node.status, field), getattr(source.status, field))
+            if source is not None and node.metadata.labels.get(INITIALIZED) != "true"
+            else {}
             for field in ("capacity", "allocatable")
         )
+        lacks_devices = any("/" in name for name in allocatable)
+        if not removed and ready_status(node) != FALSE and not lacks_devices:
+            return None
         zone = region_and_zone(labels)[1]
         repeated = zone_labels(model.metadata.labels) if model is not None and zone else ()
+        value = manifest.value
+        spec, status = _mapping(value.get("spec")), _mapping(value.get("status"))
         return _Start(
             name=node.metadata.name,
             value={
@@ -169,7 +172,7 @@ class _Cluster:
                     **value["metadata"],
                     "labels": {**dict.fromkeys(repeated, zone), **labels},
                 },
-                "spec": {**spec, "taints": kept},
+                "spec": {**_provider_id(claim), **spec, "taints": _taints(node, removed, claim)},
                 "status": {
                     **status,
                     "conditions": _conditions(status.get("conditions") or (), at),
@@ -177,7 +180,7 @@ class _Cluster:
                     "allocatable": {**_mapping(status.get("allocatable")), **allocatable},
                 },
             },
-            taints=tuple(one["key"] for one in taints if one not in kept),
+            taints=tuple(one.key for one in removed),
             resources=tuple(allocatable),
             has_model=source is not None,
             lacks_zone=self._has_zones and not zone,
@@ -232,32 +235,41 @@ def _pool_and_type(labels: Mapping[str, str]) -> tuple[str, str]:
     return pool, labels.get(INSTANCE_TYPE, "")
 
 
-def _registered(value: Json, claim: NodeClaim) -> Json:
-    """Return the Node `value` as Karpenter registers and initializes it for `claim`."""
+def _labels(node: Node, claim: NodeClaim | None) -> dict[str, str]:
+    """Return the labels of the started `node`; those of `claim` are added at its registration."""
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
-    meta, spec = value["metadata"], _mapping(value.get("spec"))
-    labels, taints = _mapping(meta.get("labels")), list(spec.get("taints") or ())
-    if labels.get(REGISTERED) != "true":
-        labels = {**labels, **claim.metadata.labels}
-        present = {(one.get("key"), one.get("effect")) for one in taints}
-        taints += [
-            as_json(one) for one in claim.spec.taints if (one.key, one.effect) not in present
-        ]
-    return {
-        **value,
-        "metadata": {**meta, "labels": {**labels, REGISTERED: "true", INITIALIZED: "true"}},
-        "spec": {"providerID": claim.status.provider_id, **spec, "taints": taints},
-    }
+    if claim is None:
+        return node.metadata.labels
+    own = node.metadata.labels
+    added = {} if _is_registered(node) else claim.metadata.labels
+    return {**own, **added, REGISTERED: "true", INITIALIZED: "true"}
 
 
-def _is_startup_taint(taint: Json, startup: Collection[tuple[str, str]]) -> bool:
+def _taints(node: Node, removed: Collection[Taint], claim: NodeClaim | None) -> list[Json]:
+    """Return the taints of the started `node`; those of `claim` are added at its registration."""
+    kept = [one for one in node.spec.taints if one not in removed]
+    present = {(one.key, one.effect) for one in kept}
+    of_claim = () if claim is None or _is_registered(node) else claim.spec.taints
+    added = [one for one in of_claim if (one.key, one.effect) not in present]
+    return [as_json(one) for one in (*kept, *added)]
+
+
+def _is_registered(node: Node) -> bool:
+    return node.metadata.labels.get(REGISTERED) == "true"
+
+
+def _provider_id(claim: NodeClaim | None) -> Json:
+    return {} if claim is None else {"providerID": claim.status.provider_id}
+
+
+def _is_startup_taint(taint: Taint, startup: Collection[tuple[str, str]]) -> bool:
     """Return whether `taint` is removed at the end of a start.
 
     `startup` contains (key, effect) of the startup taints that Karpenter sets on the node.
     """
-    key = taint["key"]
+    key = taint.key
     is_known = key in _STARTUP_TAINTS or key.startswith(_STARTUP_PREFIXES)
-    return is_known or key.endswith(_STARTUP_SUFFIX) or (key, taint.get("effect")) in startup
+    return is_known or key.endswith(_STARTUP_SUFFIX) or (key, taint.effect) in startup
 
 
 def _conditions(posted: Iterable[Json], at: Instant) -> list[Json]:

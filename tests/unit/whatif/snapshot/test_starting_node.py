@@ -273,6 +273,37 @@ def test_resources_of_a_device_plugin_are_those_of_the_node_group(taken, make):
     assert snapshot.start_notes[1].startswith(f"new had not reported {GPU} yet; the amounts are")
 
 
+def test_a_ready_node_may_still_wait_for_a_device_plugin(taken):
+    snapshot = taken(old(size={**SIZE, GPU: "4"}), node(condition=ready(), taints=()))
+    assert found(snapshot).node.status.allocatable == {**SIZE, GPU: "4"}
+
+
+@pytest.mark.parametrize(
+    ("size", "meta"),
+    [
+        pytest.param({**SIZE, "hugepages-2Mi": "1Gi"}, {}, id="the other node has huge pages"),
+        pytest.param(
+            {**SIZE, GPU: "4"}, {"creationTimestamp": "2026-05-05T09:40:00Z"}, id="it is old"
+        ),
+        pytest.param(
+            {**SIZE, GPU: "4"},
+            {
+                "labels": {
+                    POOL: "main",
+                    TYPE: "m5.xlarge",
+                    "karpenter.sh/initialized": "true",
+                }
+            },
+            id="Karpenter has initialized it",
+        ),
+    ],
+)
+def test_a_ready_node_that_has_started_keeps_its_resources(taken, size, meta):
+    snapshot = taken(old(size=size), node(condition=ready(), taints=(), meta=meta))
+    assert found(snapshot).node.status.allocatable == SIZE
+    assert snapshot.start_notes == ()
+
+
 def test_the_first_node_of_a_group_has_only_the_resources_that_it_reported(taken):
     snapshot = taken(old("other", {**SIZE, GPU: "1"}, **{POOL: "other"}), node())
     assert found(snapshot).node.status.allocatable == SIZE
