@@ -129,13 +129,13 @@ class _Cluster:
         self._claims = {one.status.provider_id: one for one in claims}
         self._named_claims = {one.status.node_name: one for one in claims}
         self._pools = {pool.metadata.name: pool for pool in _valid(NodePool, own)}
-        self._others: dict[tuple[str, str], list[Manifest]] = {}
+        self._starting = starting
+        self._nodes: dict[tuple[str, str], list[Manifest]] = {}
         self._has_zones = False
         for one in nodes_of(manifests):
-            if one.ref.name not in starting:
-                labels = _mapping(one.labels)
-                self._others.setdefault(_pool_and_type(labels), []).append(one)
-                self._has_zones = self._has_zones or bool(region_and_zone(labels)[1])
+            labels = _mapping(one.labels)
+            self._nodes.setdefault(_pool_and_type(labels), []).append(one)
+            self._has_zones = self._has_zones or bool(region_and_zone(labels)[1])
         self._models: dict[tuple[str, str], Node | None] = {}
 
     def start(self, manifest: Manifest, node: Node, at: Instant) -> _Start | None:
@@ -203,16 +203,23 @@ class _Cluster:
         return {(one.key, one.effect) for one in spec.startup_taints} if spec else ()
 
     def _model(self, labels: Mapping[str, str]) -> Node | None:
-        """Return the newest started node with the pool and instance type in `labels`, or None."""
+        """Return a Ready node with the pool and instance type in `labels`; None if there is none.
+
+        This is the newest node that has started for certain. If there is none, it is the newest of
+        the nodes that have reported most resources.
+        """
         key = _pool_and_type(labels)
         if not any(key):
             return None
         if key not in self._models:
-            valid = filter(None, map(valid_node, self._others.get(key, ())))
-            ready = [one for one in valid if ready_status(one) == TRUE]
-            newest = max(ready, key=lambda one: one.metadata.creation_timestamp, default=None)
-            self._models[key] = newest
+            valid = filter(None, map(valid_node, self._nodes.get(key, ())))
+            ready = (one for one in valid if ready_status(one) == TRUE)
+            self._models[key] = max(ready, key=self._fitness, default=None)
         return self._models[key]
+
+    def _fitness(self, node: Node) -> tuple[bool, int, str]:
+        meta, is_old = node.metadata, node.metadata.name not in self._starting
+        return is_old, 0 if is_old else len(node.status.allocatable), meta.creation_timestamp
 
 
 def _valid(view: type[View], manifests: Iterable[Manifest]) -> list[View]:

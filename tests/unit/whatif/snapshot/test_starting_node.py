@@ -304,6 +304,16 @@ def test_a_ready_node_that_has_started_keeps_its_resources(taken, size, meta):
     assert snapshot.start_notes == ()
 
 
+def test_the_model_may_be_young_too(taken):
+    """All nodes of the cluster were created recently; one of them has started."""
+    size = {**SIZE, GPU: "4"}
+    started = node("first", ready(), (), size, meta={"creationTimestamp": "2026-05-05T09:58:00Z"})
+    started["metadata"]["labels"] = node()["metadata"]["labels"]
+    snapshot = taken(started, node(), node("next", ready(), ()))
+    assert found(snapshot).node.status.allocatable == size
+    assert found(snapshot, "next").node.status.allocatable == size
+
+
 def test_the_first_node_of_a_group_has_only_the_resources_that_it_reported(taken):
     snapshot = taken(old("other", {**SIZE, GPU: "1"}, **{POOL: "other"}), node())
     assert found(snapshot).node.status.allocatable == SIZE
