@@ -12,7 +12,7 @@ before, or whose Ready condition is Unknown, has failed. It stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -37,12 +37,44 @@ _REGISTRATION_MAX: Final[DurationNs] = seconds(10)
 def starting_nodes(manifests: Iterable[Manifest], taken_at: Instant) -> dict[str, Node]:
     """Return the nodes in `manifests` that may be starting at `taken_at`, by name.
 
-    A node whose Ready condition is not False is starting only if it has a startup taint or lacks
-    a resource; this is not checked here.
+    A node whose Ready condition is not False is starting only if one of its taints is a startup
+    taint, or if its NodeClaim or a node of its pool shows that it lacks a device; this is not
+    checked here.
     """
     young = (one for one in nodes_of(manifests) if _is_young(one, taken_at))
-    nodes = filter(None, map(valid_node, young))
-    return {node.metadata.name: node for node in nodes if _may_be_starting(node)}
+    found = [one for one in filter(None, map(valid_node, young)) if _may_be_starting(one)]
+    if all(map(_is_unfinished, found)):
+        return {node.metadata.name: node for node in found}
+    devices = _devices(manifests)
+    return {
+        node.metadata.name: node
+        for node in found
+        if _is_unfinished(node) or devices - _names_of_devices(node.status.allocatable)
+    }
+
+
+def _is_unfinished(node: Node) -> bool:
+    """Return whether `node` is not Ready or has taints."""
+    ready = condition(node, READY)
+    return bool(node.spec.taints) or (ready is not None and ready.status != TRUE)
+
+
+def _devices(manifests: Iterable[Manifest]) -> set[str]:
+    """Return the names of all devices of the nodes and NodeClaims in `manifests`."""
+    found: set[str] = set()
+    for one in entries_of(manifests):
+        if isinstance(one, Manifest) and isinstance(one.view, Node):
+            found |= _names_of_devices(one.view.status.allocatable)
+        elif isinstance(one, Manifest) and one.kind.kind in ("Node", "NodeClaim"):
+            match one.value:
+                case {"status": {"allocatable": dict(allocatable)}}:
+                    found |= _names_of_devices(allocatable)
+    return found
+
+
+def _names_of_devices(amounts: Mapping[str, Any]) -> set[str]:
+    """Return the names of the extended resources with an amount in `amounts`."""
+    return {name for name, amount in amounts.items() if "/" in name and str(amount) != "0"}
 
 
 def nodes_of(manifests: Iterable[Manifest]) -> Iterator[Manifest]:

@@ -400,6 +400,12 @@ def test_an_unregistered_node_of_karpenter_becomes_as_its_node_claim(taken):
     assert started.status.allocatable == {**SIZE, GPU: "1"}
 
 
+def test_a_ready_node_of_karpenter_may_wait_for_a_device_plugin(taken):
+    """No other node has a GPU."""
+    snapshot = taken(node(condition=ready(), taints=(), meta=OF_CLAIM), node_claim())
+    assert found(snapshot).node.status.allocatable == {**SIZE, GPU: "1"}
+
+
 def test_startup_taints_of_a_registered_node_are_those_of_its_pool(taken):
     """A registered node without a NodeClaim in the dump, and a taint of the same key."""
     registered = node(
