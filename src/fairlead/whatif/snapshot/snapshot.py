@@ -55,8 +55,7 @@ class Snapshot(Struct, frozen=True):
 
     `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
     `has_all_namespaces` is True if Fairlead wrote the snapshot; a dump by kubectl may contain only
-    one namespace.
-    `start_notes` are the notes about nodes that were starting (`starting_node`).
+    one namespace. `start_notes` are the notes about nodes that were starting (`starting_node`).
     """
 
     source: str
