@@ -7,7 +7,7 @@ lowest first:
     core            stimulus, command, status, instant, timer queue, reporter
     state           the known state of the cluster as columns over nodes; assumptions; `fork`
     framework       scheduling extension points and the runtime that calls plugins
-    plugins         which nodes fit and how well, under upstream's names
+    plugins         the plugins, with upstream's names: which nodes fit a pod, and how well
     scheduling, batch, nodelifecycle, workloads, kubelet, autoscaling    the controllers
     configuration   reads KubeSchedulerConfiguration files
 """

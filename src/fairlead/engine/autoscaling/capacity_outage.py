@@ -15,8 +15,8 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
 
     The outage lasts from `begin` until `end` (None: forever), in ns since the start of the run. It
     affects machines of the node group or NodePool `group` ("" for any) if the labels of their Nodes
-    include all `labels`. If `stops_machines` is set, the place of the machines is down: machines
-    that are being created do not become Nodes before the end.
+    include all `labels`. If `stops_machines` is set, the outage also stops machines that are being
+    created, as the outage of a zone does: they do not become Nodes before the end of the outage.
     """
 
     begin: DurationNs = 0
@@ -26,7 +26,7 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
     stops_machines: bool = False
 
     def starting(self, elapsed: DurationNs) -> CapacityOutage:
-        """Return the outage with times that count from `elapsed` ns after the start of the run."""
+        """Return the same outage, but `elapsed` ns later in the run."""
         end = None if self.end is None else elapsed + self.end
         return replace(self, begin=elapsed + self.begin, end=end)
 
@@ -41,8 +41,8 @@ class CapacityOutage(Struct, frozen=True, kw_only=True):
         )
 
     def stops(self, group: str, labels: Mapping[str, str], elapsed: DurationNs) -> bool:
-        """Return whether the outage stops a machine that is being created.
+        """Return whether the outage stops a machine of `group` that is being created.
 
-        The machine is in `group`, its Node would have `labels`, and the run began `elapsed` ns ago.
+        The Node of the machine would have `labels`. The run began `elapsed` ns ago.
         """
         return self.stops_machines and self.is_active(elapsed) and self.affects(group, labels)

@@ -69,7 +69,7 @@ class FleetRepair:
         return True
 
     def delete_failed_instances(self, now: Instant) -> None:
-        """Delete instances that could not be created; ignore it if the provider refuses.
+        """Delete instances that could not be created. A refusal of the provider is ignored.
 
         No group falls below its minimum size, except with --force-delete-failed-nodes.
         """
@@ -91,7 +91,7 @@ class FleetRepair:
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
         """Return the ids of the instances to delete.
 
-        These are all instances of `group` if it only scales as a whole, otherwise `provider_ids`.
+        If `group` only scales as a whole, these are all its instances, otherwise `provider_ids`.
         """
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]

@@ -125,7 +125,7 @@ class Listers:
         return [one for one in self._by_kind[kind].values() if isinstance(one, kind)]
 
     def unschedulable_pods(self) -> list[Pod]:
-        """Return the unschedulable pods, then the pods that bypassed schedulers have yet to try.
+        """Return the unschedulable pods, then the pods that bypassed schedulers have not tried yet.
 
         Bypassed schedulers are the schedulers that --bypassed-scheduler-names lists. Terminating
         pods and nominated pods are left out.

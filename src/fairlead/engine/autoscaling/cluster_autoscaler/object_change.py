@@ -87,7 +87,7 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 def _is_load_changed(old: Pod, new: Pod) -> bool:
     """Return whether two versions of a pod with equal specs use different amounts of resources.
 
-    Only pods whose status states resources can differ, for example while a pod is resized.
+    The amounts can differ only if a version has resources in its status, as during a resize.
     """
     if not _states_resources(old) and not _states_resources(new):
         return False

@@ -250,7 +250,7 @@ def _text(value: Any) -> str:
 
 
 def _integer(value: Any) -> int:
-    """Return a 64-bit integer. Raises ValueError for other values, such as 1.5 or true."""
+    """Return `value` as a 64-bit integer. Raises ValueError for values such as 1.5 or true."""
     number = value if type(value) is int else int(str(value))
     if not -_INTEGER_MAX - 1 <= number <= _INTEGER_MAX:
         raise ValueError(value)
@@ -258,7 +258,7 @@ def _integer(value: Any) -> int:
 
 
 def _ratio(value: Any) -> float:
-    """Return a finite number. Raises ValueError for other values, such as NaN."""
+    """Return `value` as a finite number. Raises ValueError for values such as NaN."""
     if isinstance(value, bool) or not isfinite(number := float(value)):
         raise ValueError(value)
     return number

@@ -42,8 +42,8 @@ class GpuCountError(Exception):
 class NodeResources:
     """The resources of nodes, by node group.
 
-    All nodes of a group are assumed to have the resources of the node for which `of` is called
-    first.
+    All nodes of a group are assumed to have the same resources as the first node of the group for
+    which `of` is called.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
@@ -55,7 +55,7 @@ class NodeResources:
         self._by_group: dict[str, Amounts] = {}
 
     def of(self, node: Node, group: str | None = None) -> Amounts:
-        """Return the number of whole cores, bytes and GPUs of `node`, which is in `group`.
+        """Return the whole cores, the bytes of memory and the GPUs of `node`, which is in `group`.
 
         If `group` is None, the provider determines the group. Raises GpuCountError if the number of
         GPUs is unknown.

@@ -99,7 +99,8 @@ class StaticAutoscaler:
     ) -> None:
         """Create the autoscaler. `pick(n)` chooses one of n equal options and returns its index.
 
-        `priorities()` returns the text of the priority expander's ConfigMap; None without one.
+        `priorities()` returns the text of the priority expander's ConfigMap; None if there is no
+        ConfigMap.
         """
         self.commands: list[Command] = []
         events = EventLog(self.commands, options.namespace, options.status_config_map_name)
@@ -139,7 +140,10 @@ class StaticAutoscaler:
         self.context.snapshot.put(changed)
 
     def put_unread(self, changed: ApiObject) -> None:
-        """Store a change that no loop reads. The snapshot keeps its version of a pod."""
+        """Store an object that changed only in parts that no loop reads.
+
+        If it is a pod, the snapshot keeps its old version of the pod.
+        """
         self.context.listers.put(changed)
         if not isinstance(changed, Pod):
             self.context.snapshot.put(changed)

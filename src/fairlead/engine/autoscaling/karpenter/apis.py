@@ -62,7 +62,7 @@ class FlexibleRequirement(_KarpenterView, frozen=True):
 
 
 class NodeClassReference(_KarpenterView, frozen=True):
-    """The field nodeClassRef: a reference to the provider's description of its machines."""
+    """The field `nodeClassRef`: a reference to the provider's description of its machines."""
 
     group: str = ""
     kind: str = ""
@@ -70,7 +70,7 @@ class NodeClassReference(_KarpenterView, frozen=True):
 
 
 class NodeClaimSpec(_KarpenterView, frozen=True):
-    """The field spec of a NodeClaim, or spec.template.spec of a NodePool."""
+    """The field `spec` of a NodeClaim, or `spec.template.spec` of a NodePool."""
 
     requirements: tuple[FlexibleRequirement, ...] = ()
     resources: dict[str, ResourceList] = {}
@@ -82,7 +82,7 @@ class NodeClaimSpec(_KarpenterView, frozen=True):
 
 
 class NodeClaimStatus(_KarpenterView, frozen=True):
-    """The field status of a NodeClaim."""
+    """The field `status` of a NodeClaim."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
@@ -114,25 +114,26 @@ class NodeClaim(_KarpenterKind, frozen=True):
 
 
 class NodePoolTemplateMeta(_KarpenterView, frozen=True):
-    """The field spec.template.metadata of a NodePool."""
+    """The field `spec.template.metadata` of a NodePool."""
 
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
 
 class NodePoolTemplate(_KarpenterView, frozen=True):
-    """The field spec.template of a NodePool."""
+    """The field `spec.template` of a NodePool."""
 
     metadata: NodePoolTemplateMeta = NodePoolTemplateMeta()
     spec: NodeClaimSpec = NodeClaimSpec()
 
 
 class NodePoolBudget(_KarpenterView, frozen=True):
-    """A disruption budget of a NodePool: spec.disruption.budgets[].
+    """A disruption budget of a NodePool: an element of `spec.disruption.budgets`.
 
     A budget limits how many nodes may be disrupted at the same time. It applies only in the periods
     that `schedule` and `duration` define; without these fields, it always applies. If `reasons` is
-    None, it applies to disruptions for any reason; otherwise only for the listed reasons.
+    None, the budget applies to disruptions for any reason, otherwise only to disruptions for the
+    listed reasons.
     """
 
     nodes: str = DEFAULT_BUDGET_NODES
@@ -142,7 +143,7 @@ class NodePoolBudget(_KarpenterView, frozen=True):
 
 
 class NodePoolDisruption(_KarpenterView, frozen=True):
-    """The field spec.disruption of a NodePool."""
+    """The field `spec.disruption` of a NodePool."""
 
     consolidate_after: str = "0s"
     consolidation_policy: str = WHEN_EMPTY_OR_UNDERUTILIZED
@@ -150,7 +151,7 @@ class NodePoolDisruption(_KarpenterView, frozen=True):
 
 
 class NodePoolSpec(_KarpenterView, frozen=True):
-    """The field spec of a NodePool."""
+    """The field `spec` of a NodePool."""
 
     template: NodePoolTemplate = NodePoolTemplate()
     disruption: NodePoolDisruption = NodePoolDisruption()
@@ -160,7 +161,7 @@ class NodePoolSpec(_KarpenterView, frozen=True):
 
 
 class NodePoolStatus(_KarpenterView, frozen=True):
-    """The field status of a NodePool."""
+    """The field `status` of a NodePool."""
 
     conditions: tuple[PodCondition, ...] = ()
 
@@ -184,7 +185,7 @@ class NodePool(_KarpenterKind, frozen=True):
 
 
 class NodeOverlaySpec(_KarpenterView, frozen=True):
-    """The field spec of a NodeOverlay."""
+    """The field `spec` of a NodeOverlay."""
 
     requirements: tuple[FlexibleRequirement, ...] = ()
     price: str | None = None
@@ -200,7 +201,7 @@ class NodeOverlay(_KarpenterKind, frozen=True):
 
 
 def with_lifetime(obj: Json) -> Json:
-    """Return the NodePool `obj`, with the default of expireAfter if this field is missing.
+    """Return the NodePool `obj`, with the default of `expireAfter` if this field is missing.
 
     Objects of other kinds are returned unchanged.
     upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
@@ -211,7 +212,7 @@ def with_lifetime(obj: Json) -> Json:
 
 
 def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
-    """Return `obj`; if the object at `path` in it lacks `field`, this field gets `default`."""
+    """Return `obj` with the value `default` for `field` of the object at `path`, if it is missing."""
     if not path:
         return {field: default, **obj}
     inner = obj.get(path[0]) or {}

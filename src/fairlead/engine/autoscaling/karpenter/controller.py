@@ -125,7 +125,8 @@ class Karpenter:
     def pods_without_node(self) -> dict[str, str]:
         """Return the pods for which Karpenter creates no node, each with the reason.
 
-        Upstream publishes no event about pods of DaemonSets, for which it never creates a node.
+        The result also contains unschedulable pods of DaemonSets. Karpenter never creates a node
+        for them, and upstream publishes no event about them.
         """
         ignored = {
             pod.key: _IGNORED
@@ -231,11 +232,12 @@ class Karpenter:
             self._change(now)
 
     def _with_comparable_hash(self, pool: NodePool, old: NodePool, now: Instant) -> NodePool:
-        """Return the changed `pool` with the hash of `old` if their templates are equal.
+        """Return `pool`, the new version of `old`, with a hash that can be compared.
 
-        The hash in a dump was written by Karpenter, so it differs from the hash that is computed
-        here. If the template has changed, NodeClaims without a hash get the hash of `old`, so that
-        they drift.
+        If the templates of both versions are equal, `pool` keeps the hash of `old`: the real
+        Karpenter may have written it, and Fairlead would compute a different hash. If the template
+        has changed, the NodeClaims of the pool that have no hash get the computed hash of `old`, so
+        that they drift.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))
@@ -275,7 +277,7 @@ class Karpenter:
             self._change(now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
-        """Add the Node as a trigger if it has the disruption taint, else discard this trigger."""
+        """Let the Node trigger provisioning passes if and only if it has the disruption taint."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
             self._batcher.add(node.metadata.name, now)
@@ -283,7 +285,10 @@ class Karpenter:
             self._discard_trigger(node.metadata.name, now)
 
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
-        """Remove a trigger. If it was the last trigger, nominations are no longer renewed."""
+        """Remove a trigger of provisioning passes.
+
+        If it was the last trigger, nominations are no longer renewed.
+        """
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))
             self._disruption.change(now)
@@ -347,7 +352,8 @@ class Karpenter:
     def is_waiting(self) -> bool:
         """Return whether work in progress will change the cluster.
 
-        Pods that wait for an offering count if the outage of this offering ends.
+        Pods that wait for an unavailable offering count as work in progress if the provider will be
+        able to deliver the offering later.
         """
         # A pass that changes nothing schedules no further pass, so idle triggers do not count.
         return (

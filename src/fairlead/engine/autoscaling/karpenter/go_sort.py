@@ -242,8 +242,8 @@ def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
     Go sorts this kind of list by insertion, which is stable, so Python's sort gives the same
-    result. If the pivot's samples contain that element, or the list is too short for Go's shortcut,
-    `go_sorted` sorts the list.
+    result. `go_sorted` sorts the list instead if it is too short for Go's shortcut, or if the
+    misplaced element is one of the samples from which Go chooses the pivot.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

@@ -24,8 +24,8 @@ _NOMINATION_MIN: Final[DurationNs] = seconds(10)
 class KarpenterOptions(Struct, frozen=True, kw_only=True):
     """Settings of Karpenter. Times are in seconds.
 
-    If `preference_policy` is Ignore, preferences of pods are ignored. If `min_values_policy` is
-    BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are the
+    If `preference_policy` is `Ignore`, preferences of pods are ignored. If `min_values_policy` is
+    `BestEffort`, a launch may offer fewer values than `minValues`. `well_known_labels` are the
     well-known labels of Karpenter and of the provider.
     """
 
@@ -44,7 +44,7 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether the pass respects preferences of pods until relaxation removes them."""
+        """Whether a pass treats preferences of pods as requirements until it removes them."""
         return self.preference_policy == RESPECT
 
     @property

@@ -37,7 +37,9 @@ class PodBudgets:
     def selecting(
         self, namespace: str, budgets: Sequence[PodDisruptionBudget]
     ) -> dict[Hashable, tuple[int, ...]] | None:
-        """Return the cached matches of `namespace`: by pod labels, the indexes of the budgets.
+        """Return the cached matches of `namespace`.
+
+        A match maps the labels of a pod to the indexes of the budgets that select the pod.
 
         Returns None if the selectors of `budgets` differ from the selectors of the stored budgets.
         """
@@ -73,7 +75,7 @@ class PodBudgets:
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Return whether the specs of the budgets never allow a disruption of the pod.
+        """Return whether the budgets never allow a disruption of the pod, because of their specs.
 
         Returns True if several budgets select the pod, because the eviction API refuses such pods.
         """

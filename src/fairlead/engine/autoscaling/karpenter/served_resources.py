@@ -73,7 +73,7 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
     """Return the typed view of a custom resource of Karpenter.
 
-    If the object is a NodePool, the view has the annotations with the hash of its template.
+    If the object is a NodePool, the annotations of the view include the hash of its template.
     Returns None if the object is not one of Karpenter's, or if its fields are invalid.
     """
     view = _VIEWS.get(obj.kind)
@@ -321,9 +321,9 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
-    The result contains the labels if they have changed. If the NodeClaim has just been launched
-    and lacks Karpenter's finalizer (as a NodeClaim of a user does), the result contains the
-    finalizers with this finalizer added.
+    The result contains the labels if they have changed. A NodeClaim that a user created lacks
+    Karpenter's finalizer: once it has been launched, the result contains its finalizers together
+    with this finalizer.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

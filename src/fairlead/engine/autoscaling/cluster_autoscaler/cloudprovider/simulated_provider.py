@@ -68,14 +68,14 @@ _GPU_PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
-    A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
-    empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. If the
-    group has several zones, `other_zones` contains a Node for each further zone. `price` is the
-    price of one node per hour. `out_of_capacity` contains the periods in which the provider
-    cannot create nodes of the group, as (begin, end) in ns since the start of the run. `overrides`
-    are autoscaling options of this group by flag name. `dependents` are the CSINode and the
-    ResourceSlices that are created with a new node. `provider_name` is the cloud provider's name
-    of the group; "" if it is `id`.
+    A Node belongs to the group if it has all `labels` and all `annotations`. At least one label or
+    annotation must be given. `template` is a Node as JSON, None if nothing is known about the
+    group's nodes. If the group has several zones, `other_zones` contains a Node for each further
+    zone. `price` is the price of one node per hour. `out_of_capacity` contains the periods in which
+    the provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
+    `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
+    the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
+    name of the group; "" if it is `id`.
     """
 
     id: str
@@ -348,7 +348,7 @@ class SimulatedProvider:
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
         """Return (Node name, providerID) for a new machine. No other Node or machine has this name.
 
-        Names of Nodes that an earlier process created are skipped, too.
+        Names that an earlier process gave to Nodes are not used again.
         """
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:
@@ -361,7 +361,7 @@ class SimulatedProvider:
     def _available(self, spec: NodeGroupSpec, elapsed: DurationNs) -> list[Json]:
         """Return the templates of the zones in which the provider has capacity for the group.
 
-        A group without templates has one empty template.
+        If the group has no template, an empty template stands for its only zone.
         """
         if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
             return []

@@ -1,4 +1,4 @@
-"""The readiness of a node, and the time of its last change.
+"""Whether a node is ready, and when its readiness last changed.
 
 upstream: utils/kubernetes/ready.go
 """

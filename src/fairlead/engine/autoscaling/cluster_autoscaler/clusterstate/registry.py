@@ -73,7 +73,8 @@ class Readiness(Struct):
 class AcceptableRange(Struct, frozen=True):
     """The expected number of nodes of a group.
 
-    Now there must be at least `minimum` nodes. When all requested nodes exist, there are `target`.
+    The group must have at least `minimum` nodes now, and `target` nodes when all requested nodes
+    exist.
     """
 
     minimum: int
@@ -388,7 +389,7 @@ class ClusterStateRegistry:
     def incorrect_size(self, group: str) -> IncorrectSize | None:
         """Return the mismatch between the group's target size and its nodes; None if they match.
 
-        Instances that have no Node yet explain a difference, so it is no mismatch.
+        A difference that is not larger than the number of instances without a Node is no mismatch.
         """
         return self._incorrect.get(group)
 

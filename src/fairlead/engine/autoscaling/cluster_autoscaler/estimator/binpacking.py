@@ -157,8 +157,8 @@ class _Packing(Struct):
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether it was placed.
 
-        If the pod would violate a topology spread constraint over hosts there, all other nodes are
-        tried, including existing nodes.
+        If the pod does not fit there because of a topology spread constraint over hosts, all other
+        nodes are tried, including existing nodes.
         """
         if not self.last:
             return False
@@ -178,7 +178,8 @@ class _Packing(Struct):
         """Add a node and place the pod on it; return whether the pod was placed.
 
         If the pod was not placed, the caller skips the rest of its equivalence group. No node is
-        added while the last added node is empty. A new node that the pod does not fit stays.
+        added while the last added node is empty. If the pod does not fit the new node, the new node
+        is not removed.
         """
         if self.last and self.last not in self.helped:
             return False

@@ -86,7 +86,8 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
 def _qualifies(pod: PodInfo) -> bool:
     """Return whether the pod can be packed by arithmetic.
 
-    It must have no topology spread constraints, and its required anti-affinity must be over hosts.
+    The pod must have no topology spread constraints, and each of its required anti-affinity terms
+    must have the topology key `kubernetes.io/hostname`.
     """
     if pod.shape.spec.topology_spread_constraints:
         return False

@@ -41,9 +41,9 @@ def choose(
 ) -> Choice:
     """Filter `options` by the expanders in `names` and choose one of the remaining options.
 
-    `filters` maps the names of the expanders that are created for each choice (price, priority) to
-    their filters. `pick(n)` returns the index of one of n equal options. The expander `random`
-    ends the chain.
+    The expanders `price` and `priority` are created anew for each choice; `filters` maps their
+    names to their filters. `pick(n)` returns the index of one of n equal options. The expander
+    `random` ends the chain.
     """
     left = list(options)
     for name in names:

@@ -99,8 +99,8 @@ def _partition_utilization(
 ) -> float:
     """Return the average utilization of `count` partitioned devices.
 
-    The utilization of a partitioned device is the highest consumed share of the counters in its
-    counter set. `used` are the partitions in use.
+    Each counter in the counter set of a partitioned device has a consumed share. The highest of
+    these shares is the utilization of the device. `used` are the partitions in use.
 
     upstream: calculatePartitionableDevicesPoolUtilization
     """

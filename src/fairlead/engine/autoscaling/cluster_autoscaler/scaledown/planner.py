@@ -185,9 +185,9 @@ class ScaleDownPlanner:
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
         """Return `nodes` without the nodes of atomic groups that are incomplete.
 
-        An atomic group must be deleted as a whole. It is complete if `nodes` contains as many of
-        its nodes as its target size, or as many as the snapshot contains. In the result, the nodes
-        of atomic groups come last, by group id.
+        An atomic group must be deleted as a whole. It is complete if the number of its nodes in
+        `nodes` equals its target size, or the number of its nodes in the snapshot that have an
+        instance. In the result, the nodes of atomic groups come last, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

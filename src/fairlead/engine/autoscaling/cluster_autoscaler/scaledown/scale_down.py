@@ -114,7 +114,7 @@ class ScaleDown:
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
         """Return pairs ({node group: time}, the delay in ns that starts at these times).
 
-        Moves the actuator's outcomes to the recorded times first.
+        First takes the new outcomes from the actuator and records their times.
         """
         options = self._context.options
         for outcome in self._actuator.outcomes:

@@ -40,8 +40,8 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    A pod without a controller and a DaemonSet pod each get a group of their own, as does a pod that
-    differs from the pods of the first ten groups of its controller.
+    Each DaemonSet pod and each pod without a controller gets a group of its own. So does a pod
+    whose controller already has ten groups, if it is equal to the pods of none of them.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -20,7 +20,7 @@ _CLOUD_PROVIDER_ERROR: Final = "cloudProviderError"
 
 
 class ExecutionError(Exception):
-    """The provider refused to grow `group`. Groups that grew before it keep their new sizes."""
+    """The provider refused to grow `group`. Groups that have already grown keep their new sizes."""
 
     def __init__(self, group: str, problem: str) -> None:
         """Store `group` and `problem`, the provider's error message."""

@@ -372,10 +372,11 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the reasons by skipped group, for the groups whose new nodes the pods do not fit.
+        """Return the reasons why the pods do not fit new nodes of skipped groups, by group.
 
-        If the pods fit new nodes of a skipped group, this sets their `fits_skipped`. Then, as in
-        upstream, they await a later scale-up (GetPodsAwaitingEvaluation).
+        Groups whose new nodes the pods fit are left out. If there is such a group, `fits_skipped`
+        of the pods is set. As in upstream, these pods then await a later scale-up
+        (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:

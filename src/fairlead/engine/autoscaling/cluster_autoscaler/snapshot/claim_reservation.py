@@ -1,4 +1,4 @@
-"""The ResourceClaims of a pod after the snapshot adds the pod to a node or removes the pod.
+"""The ResourceClaims of a pod after the snapshot has added the pod to a node or removed it.
 
 upstream: simulator/dynamicresources/snapshot/snapshot.go
 """

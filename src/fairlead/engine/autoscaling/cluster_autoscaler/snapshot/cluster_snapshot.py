@@ -115,8 +115,8 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        A changed ResourceClaim changes no revision: its pod is bound later, and that changes the
-        revision.
+        A changed ResourceClaim changes no revision, because its pod is bound later, which gives the
+        node of the pod a new revision.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
@@ -196,9 +196,9 @@ class ClusterSnapshot:
 
     @contextmanager
     def fork(self) -> Iterator[SnapshotFork]:
-        """Start a simulation, which the end of the `with` block reverts.
+        """Start a simulation, which lasts until the end of the `with` block.
 
-        It is not reverted if `commit` was called on the result.
+        The end of the block reverts all changes, unless `commit` was called on the result.
         """
         fork = SnapshotFork(len(self._undo))
         try:
@@ -352,11 +352,11 @@ class ClusterSnapshot:
         return framework.run_filters(state, pod, info)
 
     def fits_by_resources(self, pod: PodInfo) -> bool:
-        """Return whether `pod` fits each of several equal nodes that has enough free resources.
+        """Return whether free resources alone decide which of several equal nodes `pod` fits.
 
-        Equal nodes differ only in their names and pods. The result is True if no filter for the
-        pod looks beyond the node (spread, affinity, volumes), and no filter depends on the name of
-        the node or on its ports in use.
+        Equal nodes differ only in their names and pods. The result is True if no filter for the pod
+        looks beyond the node (spread, affinity, volumes), and no filter depends on the name of the
+        node or on its ports in use.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:

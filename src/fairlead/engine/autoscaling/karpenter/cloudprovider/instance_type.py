@@ -136,12 +136,12 @@ def merged(*amounts: Amounts) -> dict[str, int]:
 def unmet_min_values(
     types: Sequence[InstanceType], requirements: Requirements
 ) -> tuple[int, dict[str, int]]:
-    """Return the number of leading `types` that are needed to meet all minValues.
+    """Return how many `types`, taken from the front, are needed to meet all `minValues`.
 
-    Returns (number of types needed, {}). If all types together do not suffice, returns (number of
-    types, {label: number of values found}) for the labels with too few values. If there are no
-    minValues or no types, returns (0, {}). All values in the requirements of a type count, even if
-    no offering of the type has them.
+    The result is (number of types needed, {}). If all types together do not suffice, it is (number
+    of types, {label: number of values found}), with the labels that have too few values. If there
+    are no `minValues` or no types, it is (0, {}). All values in the requirements of a type count,
+    even if no offering of the type has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     with_min_values = requirements.with_min_values()

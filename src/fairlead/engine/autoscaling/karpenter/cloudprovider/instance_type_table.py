@@ -1,9 +1,10 @@
 """InstanceTypeTable: a NodePool's instance types as columns; each query returns a mask.
 
 A mask is a boolean array over the types. Requirements are compared once per distinct value: all
-types with `arch In [amd64]` have the same code in the column of that label. So a query over 400
-types needs a few comparisons and a lookup. Results are cached by requirement and by set of
-requirements, because the NodeClaims of a pass have few distinct requirements.
+types with `arch In [amd64]` have the same code (a small integer) in the column of the label `arch`.
+So a query over 400 types needs only a few comparisons and one array lookup. Results are cached by
+requirement and by set of requirements, because the NodeClaims of a pass have few distinct
+requirements.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ Mask = NDArray[np.bool_]
 
 
 class _Column:
-    """A column for one label: the code of each subject's requirement on the label.
+    """A column for one label: a code for the requirement that each subject has on the label.
 
-    A subject is an instance type or an offering.
+    A subject is an instance type or an offering. Equal requirements have the same code.
     """
 
     def __init__(self, requirements: Iterable[LabelRequirement | None]) -> None:
@@ -215,7 +216,8 @@ def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> 
 def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
     """Return whether an offering with the requirement `one` on a label can satisfy `requirement`.
 
-    If `requirement` is None, the offering must not need the label: `one` is NotIn or DoesNotExist.
+    If `requirement` is None, the offering must not need the label: `one` must be a NotIn or
+    DoesNotExist requirement.
     """
     if requirement is None:
         return one.denies

@@ -50,7 +50,7 @@ class UnavailableOfferings:
 
     @property
     def has_temporary(self) -> bool:
-        """Whether the provider will deliver an unavailable offering again."""
+        """Whether the provider will be able to deliver any of the unavailable offerings later."""
         return bool(self._temporary)
 
     def mark(
@@ -63,7 +63,8 @@ class UnavailableOfferings:
     ) -> None:
         """Mark an offering as unavailable for three minutes; `table` shows it after `publish`.
 
-        `is_temporary` says that the provider will deliver it at some time, maybe later than that.
+        If `is_temporary` is set, the provider will be able to deliver the offering at some later
+        time, which may be after these three minutes.
         """
         key = _key(instance_type, offering)
         self._until[key] = now + UNAVAILABLE_NS

@@ -57,8 +57,8 @@ CloudDrift = Callable[[NodeClaim], str]
 class ClaimConditions:
     """Computes the Consolidatable and Drifted conditions of NodeClaims.
 
-    After the provider was found to offer the instance type of a NodeClaim, this is not checked
-    again for half an hour.
+    Once a check has found that the provider still offers the instance type of a NodeClaim, the
+    check is not repeated for half an hour.
     """
 
     def __init__(self, types_of: TypesOfPool, cloud_drift: CloudDrift) -> None:
@@ -197,10 +197,12 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Set Consolidatable if no pod of the node has changed for consolidateAfter, else remove it.
+    """Update the condition Consolidatable of the NodeClaim.
 
-    Returns (the NodeClaim, the ns until it becomes Consolidatable or None). NodeClaims of static
-    pools, which do not use the condition, are returned unchanged.
+    An initialized NodeClaim is Consolidatable if no pod of its node has changed for the time
+    `consolidateAfter`. Returns (the NodeClaim, the ns until it becomes Consolidatable). The number
+    of ns is None if the NodeClaim already is Consolidatable or no time is known. NodeClaims of
+    static pools, which do not use the condition, are returned unchanged.
     """
     if pool.is_static:
         return claim, None

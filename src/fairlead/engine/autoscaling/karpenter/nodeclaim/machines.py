@@ -3,8 +3,8 @@
     launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
                   offerings that were tried without success are unavailable for a while
     registration  the Node appears; its kubelet makes it Ready at the end of the provision time
-                  (`api.node_start`). It has the label of an initialized Node from the start, but
-                  its NodeClaim is initialized only when it is Ready
+                  (`api.node_start`). The Node has the label of an initialized Node from the
+                  start, but its NodeClaim is initialized only when the Node is Ready
 
 The Node has no startup taints.
 """
@@ -165,10 +165,10 @@ class Machines:
         self._due[name] = now + REGISTRATION_RETRY_NS
 
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
-        """Return the time until which outages stop the machine of `claim`; None if it runs.
+        """Return the time until which outages stop the machine of `claim`; None if no outage does.
 
-        At this time, another outage may be in effect. The result is at most the time at which
-        Karpenter deletes a NodeClaim whose Node has not appeared.
+        Another outage may still be in effect at the returned time. The result is at most the time
+        at which Karpenter deletes a NodeClaim whose Node has not appeared.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
         elapsed, labels = now - self._start, claim.metadata.labels

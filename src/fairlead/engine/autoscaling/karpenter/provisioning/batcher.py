@@ -49,9 +49,9 @@ class Batcher:
             self._window = first, now
 
     def discard(self, trigger: str) -> bool:
-        """Remove a trigger; return whether no trigger is left then. An open window stays open.
+        """Remove a trigger; return whether it was the last one. An open window stays open.
 
-        Returns False if `trigger` was not a trigger.
+        Returns False if `trigger` is not one of the triggers.
         """
         if trigger not in self._triggers:
             return False

@@ -144,7 +144,7 @@ def requirement(
     """Return the requirement on the label `key` that an API object states.
 
     Aliases of labels become their stable names. Gt, Gte, Lt and Lte take one integer. An unknown
-    operator allows no value. `min_values` is the field minValues.
+    operator allows no value. `min_values` is the value of the field `minValues`.
     """
     # upstream: requirement.go:NewRequirementWithFlexibility
     key = normalized_label(key)

@@ -53,7 +53,7 @@ def requeue_s(pool: NodePool, count: PoolCount) -> int:
 def surplus_claims(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> list[NodeClaim]:
-    """Return the NodeClaims to delete, because the pool has more than `spec.replicas`.
+    """Return the NodeClaims to delete, because the pool has more than `spec.replicas` of them.
 
     NodeClaims that are not launched come first, then NodeClaims with empty nodes. The other
     NodeClaims are ordered by eviction cost, lowest first, but nodes with do-not-disrupt pods come

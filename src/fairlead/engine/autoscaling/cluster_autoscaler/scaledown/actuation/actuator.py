@@ -12,9 +12,9 @@ is deleted at the end of the interval. Otherwise each ready node is deleted imme
 
 *Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
 nodes of the group are ready. If the deletion of one node fails, the deletions of the waiting nodes
-are cancelled, and the deletion of each other node is cancelled when the node becomes ready. As in
-upstream, the next scale-down forgets the failure. A node that becomes ready after that waits again
-for the other nodes of its group.
+are cancelled at once. The deletion of each other node of the group is cancelled when that node
+becomes ready. As in upstream, the failure is forgotten at the next scale-down: a node that becomes
+ready later than that waits for the other nodes of its group again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go

@@ -3,7 +3,7 @@
     1. evict all pods of a priority group at the same time; retry a refused eviction every 10 s
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
-If an eviction fails, the drain still waits for the evictions of all other pods before it fails.
+If one eviction fails, the drain fails, but only after the evictions of all other pods have ended.
 DaemonSet pods are evicted if possible. Without --drain-priority-config, the drain does not wait
 until they have left the node.
 

@@ -1,4 +1,4 @@
-"""NodeTaintWriter: taints and cordons nodes by patches of the newest version of each node.
+"""NodeTaintWriter: taints and cordons nodes by patching the newest version of each node.
 
 upstream: utils/taints/taints.go: AddTaints, CleanTaints
 """

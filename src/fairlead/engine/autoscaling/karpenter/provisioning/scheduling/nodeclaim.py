@@ -1,8 +1,8 @@
 """InFlightNodeClaim: a NodeClaim that the pass will create.
 
-An InFlightNodeClaim starts from its NodePool's template. Each pod narrows its requirements, and
-therefore the instance types that are still possible. `can_add` decides whether a type remains,
-`add` commits.
+An InFlightNodeClaim starts from its NodePool's template. Each added pod narrows the requirements of
+the NodeClaim, and therefore the instance types that are still possible. `can_add` decides whether a
+type would remain; `add` adds the pod.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
 """

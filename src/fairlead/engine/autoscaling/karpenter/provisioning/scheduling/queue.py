@@ -15,7 +15,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod i
 class PendingPodQueue:
     """The pods of a pass, in order.
 
-    A pod that was pushed back is retried while other pods are placed.
+    A pod that was pushed back is tried again as long as other pods are still being placed.
     """
 
     def __init__(self, pods: Iterable[PendingPod]) -> None:
@@ -27,7 +27,8 @@ class PendingPodQueue:
     def pop(self) -> PendingPod | None:
         """Return the next pod.
 
-        Returns None if the queue is empty, or no pod was placed since the next pod was pushed back.
+        Returns None if the queue is empty, or if no pod has been placed since the pod at the front
+        of the queue was pushed back.
         """
         if not self._pods:
             return None

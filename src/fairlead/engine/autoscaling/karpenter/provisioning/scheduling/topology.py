@@ -102,7 +102,7 @@ class Topology:
     def update(self, pending: PendingPod) -> None:
         """Set the pod's groups to the groups of its current terms.
 
-        Before that, `pending.pod` is replaced with a copy whose matchLabelKeys are resolved.
+        Before that, `pending.pod` is replaced with a copy whose `matchLabelKeys` are resolved.
         """
         pod = pending.pod = self._with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
@@ -124,9 +124,10 @@ class Topology:
         return self._respects_preferences or constraint.when_unsatisfiable == "DoNotSchedule"
 
     def _with_match_label_keys(self, pod: Pod) -> Pod:
-        """Return the pod with matchLabelKeys resolved in the spread constraints that form groups.
+        """Return the pod with `matchLabelKeys` resolved in the spread constraints that form groups.
 
-        The pod's values of these labels are added to the constraints' selectors.
+        To resolve them, the pod's values of these labels are added to the selectors of the
+        constraints.
         """
         # upstream: topology.go:newForTopologies
         constraints = pod.spec.topology_spread_constraints

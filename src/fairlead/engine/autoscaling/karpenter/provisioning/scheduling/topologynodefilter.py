@@ -1,4 +1,4 @@
-"""TopologyNodeFilter: which nodes a spread constraint counts, by nodeAffinity and taints policy.
+"""TopologyNodeFilter: which nodes a spread constraint counts, by its affinity and taints policies.
 
 upstream: pkg/controllers/provisioning/scheduling/topologynodefilter.go
 """
@@ -53,7 +53,10 @@ class TopologyNodeFilter:
         object.__setattr__(self, "identity", identity)
 
     def matches(self, taints: Sequence[Taint], requirements: Requirements) -> bool:
-        """Return whether a node with `taints` and labels that meet `requirements` counts."""
+        """Return whether the constraint counts a node.
+
+        `taints` are the node's taints; `requirements` describe its labels.
+        """
         if self.honors_affinity and self.alternatives:
             one_of = self.alternatives
             if not any(requirements.compatible(alternative) for alternative in one_of):
