@@ -10,13 +10,14 @@
 Fairlead also reads these keys:
 
     name              the configuration's own name (not evaluated)
-    rules             kube-batch or fairlead (`engine.batch.rules`)
-    defects           upstream or fixed: whether kube-batch's bugs are reproduced
+    rules             `kube-batch` or `fairlead` (`engine.batch.rules`)
+    defects           `upstream` reproduces kube-batch's bugs, `fixed` does not
                       (`engine.batch.defect`)
-    victims           gangs or pods: whether a gang that cannot spare a member may be evicted as a
-                      whole; the default depends on `rules`
+    victims           `gangs` if a gang that cannot spare a member may be evicted as a whole, else
+                      `pods`; the default depends on `rules`
     starvationBound   time after which a waiting gang gets a reservation; by default never
-    brokenGangGrace   time after which the members of a broken gang are evicted; by default never
+    brokenGangGrace   time for which a gang may run with too few members before the remaining
+                      members are evicted; by default forever
     schedulerNames    the scheduler names of the pods to schedule (a flag of kube-batch)
     defaultQueue      the queue of groups without a queue (a flag of kube-batch)
     schedulePeriod    the minimum time between two sessions (a flag of kube-batch)
@@ -138,8 +139,8 @@ class BatchConfig(Struct, frozen=True, kw_only=True):
     """The configuration of a batch controller.
 
     `schedule_period_s` is the minimum time between two sessions. A gang that has waited for
-    `starvation_bound_s` gets a reservation; None means never, as in kube-batch. A gang that has
-    been broken for `broken_gang_grace_s` is evicted; None means never, as in kube-batch.
+    `starvation_bound_s` gets a reservation; None means never, as in kube-batch. A gang that has run
+    with too few members for `broken_gang_grace_s` is evicted; None means never, as in kube-batch.
     `extensions` may replace built-in plugins and actions.
     """
 

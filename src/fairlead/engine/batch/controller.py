@@ -4,8 +4,8 @@
 
 A session on an unchanged cluster would make the same decisions. So a session runs only after a
 change, or when a gang reaches a time limit. One limit is on the time that a gang waits, another on
-the time for which a running gang lacks members. After a change, no session runs if no job has
-changed and no task is pending.
+the time for which a running gang lacks members. Even after a change, a session runs only if a job
+has changed or a task is pending.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second, even without changes)
 """

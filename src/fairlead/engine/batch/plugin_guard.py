@@ -1,9 +1,10 @@
 """guarded_plugin, guarded_action: wrap users' extensions so that failures do not stop the session.
 
-An exception, a call of sys.exit or a return value of the wrong type is reported, and a safe value
-is used instead of the result: a plugin that fails allows nothing, and has no effect on the order
-and the scores. Its jobs stay pending and are tried again in the next session, as a pod is retried
-after the failure of a scheduler plugin (`engine.framework.user_plugin.guard`).
+A failure is an exception, a call of `sys.exit` or a return value of the wrong type. It is reported,
+and a safe value replaces the result. If a plugin fails when it is asked whether something is
+allowed, the answer is no. If it fails to order or score, it has no effect there. Jobs that are not
+allowed stay pending and are tried again in the next session, as a pod is retried after the failure
+of a scheduler plugin (`engine.framework.user_plugin.guard`).
 
 Differs from upstream: a panic in a plugin ends the process of kube-batch and Volcano.
 """
@@ -215,7 +216,7 @@ class _GuardedAction:
         self._reporter = reporter
 
     def execute(self, session: Session) -> None:
-        """Run the action; after a failure, take back the evictions that it only prepared."""
+        """Run the action; if it fails, undo the evictions that it prepared but did not send."""
         before = {task.id for task in _releasing(session)}
         try:
             self._execute(session)

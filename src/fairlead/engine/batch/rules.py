@@ -1,10 +1,10 @@
 """BatchRules: the conventions of kube-batch or of current Kubernetes, by configuration.
 
-A kube-batch (or Volcano) configuration file uses kube-batch's conventions: the predicates and
-priorities of Kubernetes 1.16, requests summed over containers, amounts compared with slack.
-Fairlead's own configuration uses the conventions of current Kubernetes and compares exact amounts.
-Fairlead's own configuration also evicts a gang as a whole if the eviction of single members would
-break it. kube-batch's *bugs* are in `engine.batch.defect`.
+A kube-batch (or Volcano) configuration file uses kube-batch's conventions: it uses the predicates
+and priorities of Kubernetes 1.16, sums requests over containers, and compares amounts with a
+tolerance (slack). Fairlead's own configuration uses the conventions of current Kubernetes and
+compares exact amounts. Fairlead's own configuration also evicts a gang as a whole if the eviction
+of single members would break it. kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     `requests` computes a task's requests, and `slack` is the tolerance of comparisons. `filters`
     are the scheduler plugins that filter nodes. `scorers` are the scheduler plugins that score
     nodes: (plugin, argument of nodeorder that sets its weight, default weight). Each score is
-    between 0 and `best_score`. Shares do not count the resources in `uncounted`.
-    `leaves_out_overused` excludes nodes whose pods use more than the node offers. If
+    between 0 and `best_score`. Shares do not count the resources in `uncounted`. If
+    `leaves_out_overused` is set, nodes whose pods use more than the node offers are excluded. If
     `has_default_queue` is set, the default queue exists even if no Queue object defines it.
 
-    `takes_whole_gangs` evicts a whole gang if the eviction of single members would break it.
-    `tries_every_task` continues a job's turn after a task that fits on no node. It also tries
-    preemption within a job for every task that is still pending after preemption between jobs.
+    If `takes_whole_gangs` is set, a gang that the eviction of single members would break is evicted
+    as a whole. If `tries_every_task` is set, a job's turn continues after a task that fits on no
+    node, and preemption within a job is tried for every task that is still pending after preemption
+    between jobs.
     """
 
     name: str

@@ -3,7 +3,7 @@
     while any queue is below its share:
         take the first queue, its first job, and the tasks of this job in order
         place each task on the best node
-        if a task fits on no node, the job's turn ends, or (Fairlead's rules) the task is skipped
+        if a task fits on no node, skip it (Fairlead's rules) or end the job's turn (kube-batch's)
         if the job has become ready, bind it; in each later turn, place one more of its tasks
         if the job cannot start, undo its placements (`_commit_or_discard`)
 

@@ -1,8 +1,9 @@
 """backfill: places best-effort tasks on any node, and short tasks on reserved resources.
 
-Resources are reserved for a starving gang until its expected start. Tasks of other jobs that end
-before that time may use the reserved resources, but only if this makes their job ready. Without a
-reservation, backfill places only best-effort tasks, because allocate has placed all tasks that fit.
+Resources are reserved for a starving gang until its expected start. A task of another job may use
+the reserved resources if the task ends before that time, but only if this makes its job ready.
+Without a reservation, backfill places only best-effort tasks, because allocate has already placed
+all other tasks that fit.
 
 upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """

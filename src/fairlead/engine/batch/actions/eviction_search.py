@@ -17,8 +17,8 @@ jobs that need no eviction.
 
 Plugins choose victims node by node and member by member. In a full cluster almost all of these
 calls find no victim. Therefore, plugins are first called once per job, to exclude whole jobs. A
-node is then searched only if the task would fit there without the members of the jobs that were
-not excluded (`VictimPool`).
+node is then searched only if the task would fit there once all members of the remaining jobs were
+gone (`VictimPool`).
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """

@@ -96,9 +96,9 @@ class VictimPools:
         """Return the plugins of type `excluding` whose veto is enough to exclude a job.
 
         By default the veto of any plugin is enough. With kube-batch's defect tier-first-wins, only
-        the first tier that returns victims counts. Then a veto in the first tier is enough only
-        with kube-batch's defect tier-carry: later tiers start with the empty result, so the result
-        stays empty. A veto in a later tier is never enough.
+        the first tier that returns victims counts, so a veto in a later tier is never enough. A
+        veto in the first tier is enough only if the defect tier-carry is switched on, too: each
+        later tier then starts with the empty result of the first tier, so the result stays empty.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):

@@ -232,8 +232,7 @@ class _Trial:
     def missing(self) -> int:
         """The number of members for which there is no room.
 
-        Only the members of the minimum count, unless the group has its minimum; then all members
-        count.
+        If the group has its minimum, all its members count, otherwise only as many as the minimum.
         """
         wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
         return wanted - self.ready - self.promised - self.placeable

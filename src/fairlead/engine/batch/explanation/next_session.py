@@ -1,4 +1,4 @@
-"""with_next_session: completes the explanation of one group by the next session of all groups.
+"""with_next_session: adds the decisions of the next session to the explanation of one group.
 
 `explain_group` tries one group alone. In a session, other groups may come first, and the actions
 reclaim and preempt may evict pods for the group.

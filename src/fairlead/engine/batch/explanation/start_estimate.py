@@ -6,7 +6,8 @@
                     all
     started jobs    end after their declared run time, or never if they declare none
 
-The result is only an estimate: new jobs may arrive, and a starving gang gets a reservation.
+The result is only an estimate, because it ignores that new jobs may arrive and that a starving gang
+gets a reservation.
 """
 
 from __future__ import annotations
@@ -120,10 +121,11 @@ class _Simulation:
         return max((share(_of(held, c), w) for c, w in deserved.items()), default=0.0), queue
 
     def _may_have(self, waiter: _WaitingJob) -> bool:
-        """Return whether the queue may start the job within its deserved amounts and capabilities.
+        """Return whether the job's queue stays within its limits if the job starts.
 
-        The capabilities of its ancestors count, too. With the defect overshoot, which is on by
-        default, it is enough that the queue holds less than its deserved amount of one resource.
+        The limits are the queue's deserved amounts, and the capabilities of the queue and of its
+        ancestors. With the defect overshoot, which is on by default, it is enough that the queue
+        holds less than its deserved amount of one resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

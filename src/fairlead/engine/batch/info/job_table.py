@@ -241,7 +241,7 @@ class JobTable:
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
-        """Return the job of `pod`, which is created if it is missing, and mark the job as changed.
+        """Return the job of `pod`, and mark the job as changed; create the job if it is missing.
 
         Returns None for a pod that this scheduler does not own. A pending pod is owned if its
         schedulerName is in `scheduler_names`. A pod with a node belongs to its group, whichever

@@ -37,10 +37,10 @@ class Slack(Struct, frozen=True):
         return self.memory_bytes if column == MEMORY else 1
 
     def margin(self, column: int) -> int:
-        """Return the amount by which kube-batch raises a request before it names a shortage.
+        """Return the amount that kube-batch adds to a request when it lists the lacking resources.
 
-        A resource is named if less than the request plus this amount is free. If amounts are
-        compared exactly, the result is 0. upstream: resource_info.go: FitDelta
+        The resource counts as lacking if less than the request plus this amount is free. If amounts
+        are compared exactly, the result is 0. upstream: resource_info.go: FitDelta
         """
         return 0 if self == NO_SLACK else self.least(column)
 

@@ -9,7 +9,8 @@ the next member of its gang.
 
 Tasks that are dispatched together are bound together: no task is bound before all tasks are
 prepared. If a task cannot be prepared, or is deleted and leaves too few members, the other tasks
-return to the queue. Otherwise a gang could start without the member whose volume is missing.
+return to the queue. If they were bound instead, a gang could start without the member whose volume
+is missing.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """Check `sources`; a rejection lists the resources that `sources[0]` lacks."""
+        """Compare requests with `sources`; a rejection lists what `sources[0]` lacks."""
         self._room = room
         self._view = view
         self._requests = requests

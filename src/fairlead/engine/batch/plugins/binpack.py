@@ -35,7 +35,10 @@ class Binpack:
     name = "binpack"
 
     def __init__(self, rules: BatchRules, arguments: Mapping[str, str]) -> None:
-        """Read the weights: binpack.weight, .cpu, .memory, .resources and .resources.NAME."""
+        """Read the weights from the `binpack.` arguments.
+
+        These are `weight`, `cpu`, `memory`, `resources` (a list of names) and `resources.NAME`.
+        """
         self._best = rules.best_score
         self._weight = _number(arguments.get("binpack.weight"))
         self._weights = {name: _number(arguments.get(f"binpack.{name}")) for name in _ALWAYS}

@@ -330,5 +330,8 @@ def _within(found: QueueShare, requested: Amounts, bounds: Amounts) -> bool:
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:
-    """Return the columns of cpu, memory, and all resources that `tasks` request, even with 0."""
+    """Return the columns of cpu, memory, and all resources in the requests of `tasks`.
+
+    A resource that a task requests with the amount 0 is included.
+    """
     return {CPU, MEMORY}.union(c for task in tasks for c, _ in task.request.running)

@@ -2,9 +2,9 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. Of the gangs that have waited for too long, the gang with the longest wait gets the
-reservation. A gang whose queue already has its share gets no reservation while jobs of a queue
-below its share wait, because the other queue would reclaim the reserved resources at once. The
-reservation is computed again in each session:
+reservation. Queues below their share come first: while jobs of such a queue wait, a gang whose own
+queue already has its share gets no reservation, because the queue below its share would reclaim the
+reserved resources at once. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
