@@ -23,7 +23,8 @@ class ClusterAutoscalerConfig(Struct, frozen=True):
     """The configuration of a Cluster Autoscaler with a simulated provider.
 
     `groups` and `outages` configure the provider, `options` the autoscaler. `priorities` is the
-    text `data.priorities` of the ConfigMap of the priority expander; None if there is none.
+    value of `data.priorities` in the ConfigMap of the priority expander; None if there is no
+    ConfigMap.
     """
 
     groups: tuple[NodeGroupSpec, ...]

@@ -218,7 +218,7 @@ def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Return whether `stimulus` may affect a session although it changes no job and no node.
+    """Return whether a stimulus can affect a session even if it changes no job and no node.
 
     True for PodGroups, Queues and PriorityClasses, and for all stimuli other than ObjectChanged and
     ObjectDeleted.

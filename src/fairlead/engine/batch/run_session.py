@@ -1,10 +1,10 @@
 """run_session: opens a session, runs the actions in order, and closes it.
 
-After the actions, it evicts the remaining members of broken gangs: gangs that lost members while
-running (a node failed, or a pod was deleted). A broken gang does no useful work but still occupies
+A gang is broken if it has lost so many members while running (a node failed, or a pod was deleted)
+that fewer than its minimum are left. A broken gang does no useful work but still occupies
 resources. Its replacement pods are scheduled like other pods. If the gang is not complete again
-after a grace period, its remaining members are evicted. Then the gang waits until it can start as a
-whole.
+after a grace period, `run_session` evicts its remaining members after the actions. Then the gang
+waits until it can start as a whole.
 """
 
 from __future__ import annotations

@@ -320,7 +320,7 @@ class ClusterAutoscaler:
         """Return the pods for which no group grows, each with the reason.
 
         The result also contains the pods that upstream ignores without an event: expendable pods,
-        pods of DaemonSets, and pods of schedulers that are not allowed.
+        pods of DaemonSets, and pods of schedulers that --allowed-scheduler-names does not list.
         """
         found = dict(self.history.without_scale_up)
         listers = self.autoscaler.context.listers

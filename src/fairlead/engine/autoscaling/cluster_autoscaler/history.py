@@ -58,9 +58,9 @@ class NodeDeparture(Struct, frozen=True):
 class AutoscalerHistory:
     """The actions of the cluster autoscaler in a run, and its reasons for not acting.
 
-    `without_scale_up` maps each pod to the reason why no group grew for it; it is from the last
-    loop that looked for unschedulable pods. `staying` maps each node to the reason why it is not
-    removed; it is from the last loop that looked for nodes to remove.
+    `without_scale_up` maps each pod to the reason why no group grew for it in the last loop that
+    looked for unschedulable pods. `staying` maps each node to the reason why the last loop that
+    looked for nodes to remove kept it.
     """
 
     def __init__(self, provider: CloudProvider) -> None:

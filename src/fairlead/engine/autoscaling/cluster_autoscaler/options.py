@@ -162,7 +162,7 @@ def is_known(flag: str) -> bool:
 
 
 def is_switch(flag: str) -> bool:
-    """Return whether `flag` is boolean. The next word is never the value of a boolean flag."""
+    """Return whether `flag` is boolean. The word after a boolean flag is never its value."""
     return _types().get(_field_name(flag)) == "bool"
 
 

@@ -40,7 +40,8 @@ class KarpenterContext(Struct, frozen=True):
     def record_event(self, about: ObjectRef, kind: str, reason: str, note: str) -> None:
         """Record an event about the object `about`.
 
-        `kind` is the type of the event, Normal or Warning; `reason` and `note` are its fields.
+        `kind` is the type of the event, Normal or Warning; `reason` and `note` are the event's
+        fields of these names.
         """
         self.commands.append(
             RecordEvent(

@@ -58,7 +58,7 @@ def is_reschedulable(pod: Pod) -> bool:
 
 
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
-    """Return whether the annotation do-not-disrupt protects the pod at `now`.
+    """Return whether the annotation `do-not-disrupt` protects the pod at `now`.
 
     The annotation is `true`, or a duration since the pod's start. A duration that is invalid or not
     positive does not protect the pod.
@@ -76,7 +76,7 @@ def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
 
 
 def do_not_disrupt_ends(pod: Pod) -> Instant | None:
-    """Return the time at which the annotation do-not-disrupt stops protecting the pod.
+    """Return the time at which the annotation `do-not-disrupt` stops protecting the pod.
 
     Returns None if the annotation does not state a duration, or the pod has not started.
     """
@@ -94,7 +94,7 @@ def _positive_duration(text: str) -> DurationNs | None:
 
 
 def is_disruptable(pod: Pod, now: Instant) -> bool:
-    """Return False if the pod's annotation do-not-disrupt blocks the disruption of its node."""
+    """Return False if the pod's annotation `do-not-disrupt` blocks the disruption of its node."""
     return not (is_active(pod) and has_do_not_disrupt(pod, now))
 
 

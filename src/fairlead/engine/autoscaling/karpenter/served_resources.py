@@ -322,8 +322,8 @@ def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
     The result contains the labels if they have changed. A NodeClaim that a user created lacks
-    Karpenter's finalizer: once it has been launched, the result contains its finalizers together
-    with this finalizer.
+    Karpenter's finalizer. When such a NodeClaim has just been launched, the result contains its
+    finalizers and Karpenter's finalizer.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

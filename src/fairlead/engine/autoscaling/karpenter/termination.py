@@ -2,8 +2,8 @@
 
 Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
 pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
-are gone. Termination waits for pods with the annotation do-not-disrupt, unless the NodeClaim has a
-termination grace period. In that case, every pod is deleted early enough to stop before that
+are gone. Termination waits for pods with the annotation `do-not-disrupt`, unless the NodeClaim has
+a termination grace period. In that case, every pod is deleted early enough to stop before that
 period ends. Two kinds of pods stay until the node is removed: pods that tolerate the disruption
 taint, and pods that should have ended more than a minute ago.
 

@@ -61,7 +61,7 @@ class Allocate:
 def _waiting_jobs(session: Session) -> _WaitingJobs:
     """Return the queues and jobs that could get resources.
 
-    With kube-batch's defect QUEUE_DUP_HEAP, each queue is pushed once per job, as upstream does.
+    With kube-batch's defect `queue-dup-heap`, each queue is pushed once per job, as upstream does.
     The duplicates affect the order of the queues.
     """
     tiers = session.tiers
@@ -142,8 +142,8 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Pipeline `task` onto the best node whose idle and releasing resources together suffice.
 
-    Returns whether there is such a node. With kube-batch's defect evict-ignores-idle, the releasing
-    resources alone must suffice.
+    Returns whether there is such a node. With kube-batch's defect `evict-ignores-idle`, the
+    releasing resources alone must suffice.
     """
     node = None
     if session.room.is_anything_releasing():

@@ -145,8 +145,8 @@ class EvictionSearch:
     def _lacking(self, task: TaskInfo) -> _Lacking:
         """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
-        These are the amounts that `task` needs, minus the idle and releasing resources of the
-        node. With kube-batch's defect evict-ignores-idle, nothing is subtracted.
+        These are the amounts that `task` needs, minus the idle and releasing resources of the node.
+        With kube-batch's defect `evict-ignores-idle`, nothing is subtracted.
         """
         floors = task.request.floors
         if self._ignores_idle:
@@ -169,7 +169,7 @@ class EvictionSearch:
     ) -> bool:
         """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
 
-        Returns whether a node had enough. With kube-batch's defect evict-ignores-idle, always
+        Returns whether a node had enough. With kube-batch's defect `evict-ignores-idle`, always
         returns False.
         """
         if self._ignores_idle:
@@ -222,7 +222,7 @@ class EvictionSearch:
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
         """Return whether `task` fits on `node` once `victims` are gone.
 
-        Idle and releasing resources count too. With kube-batch's defect evict-ignores-idle, the
+        Idle and releasing resources count too. With kube-batch's defect `evict-ignores-idle`, the
         victims alone must free enough resources.
         """
         freed: dict[int, int] = {}
@@ -240,7 +240,7 @@ class EvictionSearch:
     ) -> list[TaskInfo]:
         """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
 
-        With kube-batch's defect evict-ignores-idle, the prefix contains at least one task.
+        With kube-batch's defect `evict-ignores-idle`, the prefix contains at least one task.
         """
         leaving: list[TaskInfo] = []
         for victim in victims:
@@ -323,9 +323,9 @@ def vote(
     """Return the victims that the plugins agree on, in the order of the first plugin's result.
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
-    victims are the candidates that all plugins return. With kube-batch's defect tier-first-wins,
-    only the first tier that returns a victim counts. With kube-batch's defect tier-carry, each tier
-    starts with the result of the earlier tiers. Without plugins, there are no victims.
+    victims are the candidates that all plugins return. With kube-batch's defect `tier-first-wins`,
+    only the first tier that returns a victim counts. With kube-batch's defect `tier-carry`, each
+    tier starts with the result of the earlier tiers. Without plugins, there are no victims.
 
     Example: plugin 1 returns [a, b] and plugin 2 [b], both in tier 1; plugin 3 in tier 2 returns
     []. By default the result is []. With tier-first-wins, tier 1 determines the result: [b].

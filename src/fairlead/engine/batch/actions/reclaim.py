@@ -83,7 +83,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Make room for one task of the first job in `jobs`; return whether that succeeded.
 
-    If it failed, the queue gets no further turn. This is kube-batch's defect reclaim-one-task.
+    If it failed, the queue gets no further turn. This is kube-batch's defect `reclaim-one-task`.
     """
     job = jobs.pop()
     statement = _statement(session)
@@ -118,8 +118,8 @@ def _reclaim_for_task(
 ) -> bool:
     """Pipeline `task`, after evicting victims if necessary; return whether that succeeded.
 
-    With kube-batch's defect evict-ignores-idle, `search` ignores idle resources. So a task that
-    fits on idle resources is skipped here, except with the defect reclaim-before-idle.
+    With kube-batch's defect `evict-ignores-idle`, `search` ignores idle resources. So a task that
+    fits on idle resources is skipped here, except with the defect `reclaim-before-idle`.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

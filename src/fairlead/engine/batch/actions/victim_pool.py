@@ -3,8 +3,9 @@
 Before a search examines single members, plugins exclude whole jobs. Hundreds of gangs may search
 for victims among the same thousands of jobs. If each plugin's result depends only on the job, or
 only on its queue, the results are cached. The next search calls the plugins only for jobs whose
-tasks have moved since the last search, so its cost depends on the number of changes. Otherwise
-every search calls the plugins for every job.
+tasks have moved since the last search, so its cost depends on the number of changes. If the result
+of a plugin also depends on the job that needs resources, every search calls the plugins for every
+job.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for
@@ -95,9 +96,9 @@ class VictimPools:
     def _decisive_among(self, voters: Voters) -> list[Any]:
         """Return the plugins of type `excluding` whose veto is enough to exclude a job.
 
-        By default the veto of any plugin is enough. With kube-batch's defect tier-first-wins, only
-        the first tier that returns victims counts, so a veto in a later tier is never enough. A
-        veto in the first tier is enough only if the defect tier-carry is switched on, too: each
+        By default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`,
+        only the first tier that returns victims counts, so a veto in a later tier is never enough.
+        A veto in the first tier is enough only if the defect `tier-carry` is switched on, too: each
         later tier then starts with the empty result of the first tier, so the result stays empty.
         """
         speaking, defects = voters, self._session.defects

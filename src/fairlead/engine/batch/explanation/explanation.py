@@ -60,7 +60,7 @@ class NodeFact(Struct, frozen=True):
     """The reason why a member cannot run on a node.
 
     `lacking` maps resources to the missing amounts: cpu in millicores, memory in bytes, other
-    resources in units. It is empty unless missing resources are the only reason.
+    resources in units. It is filled only if missing resources are the only reason.
     """
 
     node: str
@@ -77,9 +77,9 @@ class GroupExplanation(Struct, frozen=True):
     `placeable` is the number of additional members that would fit now. `member` is the first member
     that could not be placed. If no node could take this member, `summary` contains the reasons, and
     `nodes` the reasons of up to ten nodes, beginning with the nodes that lack least. `starts_at` is
-    the estimated start, None if unknown. `is_too_large` means that the members that the group lacks
-    do not fit even if all pods end. `victims` are the pods that the next session evicts for the
-    group, and `rule` is the action that evicts them. `remedies` are changes that would let the
+    the estimated start, None if unknown. `is_too_large` is set if the missing members of the group
+    would not fit even if all pods ended. `victims` are the pods that the next session evicts for
+    the group, and `rule` is the action that evicts them. `remedies` are changes that would let the
     group start. `title` is the group's namespace and name, or the name of the pods' controller if
     the pods have no PodGroup.
     """

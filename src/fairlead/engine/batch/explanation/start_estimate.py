@@ -124,8 +124,9 @@ class _Simulation:
         """Return whether the job's queue stays within its limits if the job starts.
 
         The limits are the queue's deserved amounts, and the capabilities of the queue and of its
-        ancestors. With the defect overshoot, which is on by default, it is enough that the queue
-        holds less than its deserved amount of one resource.
+        ancestors. With the defect `overshoot`, which is on by default, the queue may exceed its
+        deserved amounts if it holds less than the deserved amount of at least one resource before
+        the job starts.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

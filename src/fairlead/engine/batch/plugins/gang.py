@@ -59,8 +59,8 @@ class Gang:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
         Candidates that come earlier in `candidates` and are returned count as evicted. With
-        kube-batch's defect gang-victims-not-cumulative, they do not. With kube-batch's defect
-        gang-min-one-evictable, the last member of a job with minMember 1 can be evicted, too.
+        kube-batch's defect `gang-victims-not-cumulative`, they do not. With kube-batch's defect
+        `gang-min-one-evictable`, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)
 

@@ -157,7 +157,7 @@ class Proportion:
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
         """Return the columns of the resources for which a total request of 0 matters.
 
-        By default these are cpu and memory. With kube-batch's defect proportion-less, they also
+        By default these are cpu and memory. With kube-batch's defect `proportion-less`, they also
         include all resources that a task of `jobs` requests, even if it requests 0.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
@@ -180,7 +180,7 @@ class Proportion:
         return self._lines.get(queue, ())
 
     def limits(self, found: QueueShare) -> Amounts:
-        """Return the capability of the queue; () if the defect capability is switched on."""
+        """Return the capability of the queue; () if the defect `capability` is switched on."""
         return () if self._defects.has(Defect.CAPABILITY) else found.queue.capability
 
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
@@ -196,7 +196,7 @@ class Proportion:
         """Return whether the queue can take `task` and stay within its limits.
 
         The limits are the capabilities of the queue and its ancestors. The queue's deserved amounts
-        are a limit only if the defect overshoot, which is on by default, is switched off.
+        are a limit only if the defect `overshoot`, which is on by default, is switched off.
         """
         found, requested = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
@@ -225,9 +225,9 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their queue its deserved amounts.
 
-        By default this must hold for one resource that the candidate uses. With kube-batch's
-        defect reclaim-all-dims, it must hold for every resource. Earlier candidates that are in
-        the result count as evicted; with kube-batch's defect proportion-reclaim-sub, all earlier
+        By default this must hold for one resource that the candidate uses. With kube-batch's defect
+        `reclaim-all-dims`, it must hold for every resource. Earlier candidates that are in the
+        result count as evicted; with kube-batch's defect `proportion-reclaim-sub`, all earlier
         candidates count as evicted.
         """
         left: dict[str, list[int]] = {}
@@ -247,7 +247,7 @@ class Proportion:
     def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose queue has its deserved amount, or more, of at least one resource.
 
-        With kube-batch's defect reclaim-all-dims, return all jobs.
+        With kube-batch's defect `reclaim-all-dims`, return all jobs.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return list(jobs)
@@ -266,7 +266,7 @@ class Proportion:
 
         If the queue had its deserved amount of one of these resources, another queue could reclaim
         that resource. The two queues would then evict each other's tasks forever. With
-        kube-batch's defect reclaim-all-dims, the result is always True.
+        kube-batch's defect `reclaim-all-dims`, the result is always True.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(

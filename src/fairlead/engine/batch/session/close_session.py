@@ -212,7 +212,7 @@ def _resolved_conditions(
 ) -> tuple[Condition, ...]:
     """Return the condition Unschedulable=False if `before` contains Unschedulable=True, else ().
 
-    With kube-batch's defect mute-fit-error, the result is always ().
+    With kube-batch's defect `mute-fit-error`, the result is always ().
     """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

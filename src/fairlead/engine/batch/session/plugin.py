@@ -250,7 +250,7 @@ class Predicate(BatchPlugin, Protocol):
     """A plugin that provides scheduler plugins to filter nodes."""
 
     def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Return the Filter plugins; they must not check resources, which the session does."""
+        """Return the Filter plugins; the session checks resources, so the plugins must not."""
         ...
 
 

@@ -102,7 +102,7 @@ def _is_below_share(session: Session, job: JobInfo) -> bool:
 def plan(session: Session, job: JobInfo) -> Reservation | None:
     """Return a reservation for the earliest start of `job`.
 
-    Returns None if `job` lacks no members or does not fit even into an empty cluster.
+    Returns None if `job` already has enough members, or does not fit even into an empty cluster.
     """
     lacking = lacking_tasks(session, job)
     ends = pod_usages(session)

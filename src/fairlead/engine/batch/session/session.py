@@ -42,7 +42,7 @@ _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
 
 class SessionStep(Struct, frozen=True):
-    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action.
+    """One step of a session: `verb` is `allocate`, `pipeline`, `release`, `unevict`, … or `action`.
 
     `detail` is the node, the reason of an eviction, or the name of the action.
     """
@@ -97,7 +97,7 @@ class NodeChoices(Struct, frozen=True):
     """One NodeChoice for each kind of resources on which a task may be placed.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
-    resources together suffice; with kube-batch's defect evict-ignores-idle, only the releasing
+    resources together suffice; with kube-batch's defect `evict-ignores-idle`, only the releasing
     resources count. `either` finds all nodes that `now` or `later` finds. `ignoring_resources`
     finds nodes on which the task would fit after enough evictions.
     """
@@ -132,7 +132,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     """The settings that all sessions of a controller share.
 
     A gang that has waited for `starvation_bound` (ns) gets a reservation; None means never. A gang
-    that has been broken for `broken_gang_grace` (ns) is evicted; None means never.
+    that has run with too few members for `broken_gang_grace` (ns) is evicted; None means never.
     """
 
     tiers: Tiers

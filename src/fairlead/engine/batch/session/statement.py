@@ -156,7 +156,7 @@ class TaskOperations(Protocol):
 class ImmediateOperations:
     """Operations without a statement: each operation is final immediately.
 
-    With the defects partial-hold and reclaim-no-gang, kube-batch allocates and reclaims in this
+    With the defects `partial-hold` and `reclaim-no-gang`, kube-batch allocates and reclaims in this
     way.
     """
 

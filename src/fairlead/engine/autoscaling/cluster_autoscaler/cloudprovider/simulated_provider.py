@@ -1,7 +1,7 @@
 """SimulatedProvider: node groups whose machines become Nodes after a delay.
 
-    increase ──▶ Creating ── provision time ──▶ Node is created, and soon Ready
-    delete   ──▶ the machine is removed immediately, its Node after the deletion time
+    increase ──▶ Creating ──▶ Node is created ──▶ Node is Ready, at the end of the provision time
+    delete   ──▶ the machine is removed immediately, and its Node after the deletion time
 
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The exact
 time depends on the seed, the group, and the machine's number in the group. While a group is out of

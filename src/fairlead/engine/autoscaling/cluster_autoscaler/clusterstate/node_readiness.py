@@ -95,7 +95,7 @@ def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str)
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
     A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. In the copy, the
-    condition Ready is False, and its last transition is the creation of the node.
+    condition Ready is False since the creation of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

@@ -126,8 +126,8 @@ class ClusterStateRegistry:
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
         """Add `delta` nodes to the open request of `group`.
 
-        If `delta` is positive, the timeout of the request starts again, or a request is opened if
-        there is none. A request that falls to zero nodes is deleted.
+        If `delta` is positive, the timeout of the request starts again; if no request is open, one
+        is opened. A request that falls to zero nodes is deleted.
         """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
@@ -389,7 +389,7 @@ class ClusterStateRegistry:
     def incorrect_size(self, group: str) -> IncorrectSize | None:
         """Return the mismatch between the group's target size and its nodes; None if they match.
 
-        A difference that is not larger than the number of instances without a Node is no mismatch.
+        Missing nodes are a mismatch only if there are more of them than instances without a Node.
         """
         return self._incorrect.get(group)
 

@@ -1,1 +1,1 @@
-"""Estimates the number of new nodes of a group that the pending pods need."""
+"""Estimates how many new nodes of a group the pending pods need."""

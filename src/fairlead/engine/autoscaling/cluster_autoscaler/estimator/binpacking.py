@@ -224,7 +224,7 @@ def estimate(
     *,
     fast_path: bool = False,
 ) -> BinpackingEstimate:
-    """Return the number of nodes like `template` that `groups` of pods need, and the placed pods.
+    """Return how many nodes like `template` the pods in `groups` need, and the placed pods.
 
     At most `limit` nodes are added (None: any number). If `fast_path` is set, the group for which
     arithmetic saves the most steps is packed last, by arithmetic (--fastpath-binpacking-enabled).

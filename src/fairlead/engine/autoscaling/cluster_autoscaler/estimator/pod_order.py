@@ -22,7 +22,7 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
     """Return `groups`, sorted by the size of their pods, largest first.
 
     The size of a pod is its cpu request divided by the allocatable cpu of `node`, plus the same
-    ratio of memory. Groups whose pods have equal sizes keep their order.
+    ratio for memory. Groups whose pods have equal sizes keep their order.
     """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))

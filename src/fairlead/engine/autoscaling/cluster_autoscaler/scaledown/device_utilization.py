@@ -40,7 +40,7 @@ def device_utilization(
 
 
 def _used_devices(claims: Iterable[ResourceClaim]) -> dict[Pool, set[str]]:
-    """Return the names of the allocated devices, by pool; admin access is left out.
+    """Return the names of the allocated devices, by pool, except devices with admin access.
 
     Raises UtilizationError if a claim has no allocation.
     """

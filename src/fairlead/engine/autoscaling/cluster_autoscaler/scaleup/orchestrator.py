@@ -155,9 +155,10 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return how many of the `wanted` nodes --max-nodes-total allows; record an event if not all.
+    """Return how many of the `wanted` nodes --max-nodes-total allows.
 
-    `present` is the number of nodes that exist. Returns None if no new node is allowed.
+    If it does not allow all of them, an event is recorded. `present` is the number of nodes that
+    exist. Returns None if no new node is allowed.
     """
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:

@@ -1,7 +1,7 @@
 """The launch of a standalone NodeClaim, which a user created without a NodePool.
 
-    options   the instance types that match spec.requirements and have room for
-              spec.resources.requests, with an available offering
+    options   the instance types that match `spec.requirements`, have room for
+              `spec.resources.requests`, and have an available offering
     choice    the cheapest offering; if several are cheapest, the type whose name comes first
     labels    the labels of the user, then one value for each requirement on a custom label
 

@@ -6,8 +6,8 @@
     repetition       while a trigger is left, a pass runs 10 s after a change
 
 Upstream repeats passes every 10 s while a trigger is left. If nothing has changed, a pass would
-have the same result as the last pass, so it is skipped. The nominations that it would renew are
-kept (`renewed`).
+have the same result as the last pass, so it is skipped. The nominations that the skipped pass would
+renew are kept (`renewed`).
 
 upstream: pkg/controllers/provisioning/{batcher,controller}.go
 """

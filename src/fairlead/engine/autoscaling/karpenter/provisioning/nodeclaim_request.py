@@ -171,7 +171,8 @@ def ordered_by_price(
 def request_of(claim: InFlightNodeClaim, options: KarpenterOptions) -> NodeClaimRequest | str:
     """Return the request for a NodeClaim of a pass, or upstream's reason why it is impossible.
 
-    Only the cheapest types are kept, which may leave too few values for minValues.
+    Only the cheapest types are kept. The request is impossible if they have too few values for
+    `minValues`.
     """
     # upstream: scheduler.go:TruncateInstanceTypes
     table = claim.template.table

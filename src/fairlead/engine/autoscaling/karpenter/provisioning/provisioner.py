@@ -465,7 +465,8 @@ def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
 def currently_reschedulable(cluster: KarpenterCluster, node: StateNode, now: Instant) -> list[Pod]:
     """Return the pods of `node` that would be rescheduled if the node were removed now.
 
-    Pods with do-not-disrupt, and pods whose budget never allows a disruption, are left out.
+    Pods with the annotation `do-not-disrupt`, and pods whose budget never allows a disruption, are
+    left out.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsCurrentlyReschedulable
     on_node = cluster.pods_on(node.node_name)

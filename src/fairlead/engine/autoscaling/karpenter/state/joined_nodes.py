@@ -30,8 +30,9 @@ NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
 class JoinedNodes:
     """The list of joined nodes.
 
-    `marked` contains keys of nodes, and `nominated_until` is keyed by them. The key of a node is
-    its provider id, or its name if it has no provider id.
+    `marked` contains the keys of the nodes that are marked for deletion. `nominated_until` maps the
+    key of each nominated node to the end of its nomination. The key of a node is its provider id,
+    or its name if it has no provider id.
     """
 
     def __init__(

@@ -68,7 +68,7 @@ class PodsOnNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def annotated(self) -> tuple[Pod, ...]:
-        """The pods that have the annotation do-not-disrupt, with any value."""
+        """The pods that have the annotation `do-not-disrupt`, with any value."""
         return tuple(pod for pod in self.pods if DO_NOT_DISRUPT in pod.metadata.annotations)
 
     @cached_property

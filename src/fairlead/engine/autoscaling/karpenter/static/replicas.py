@@ -56,8 +56,8 @@ def surplus_claims(
     """Return the NodeClaims to delete, because the pool has more than `spec.replicas` of them.
 
     NodeClaims that are not launched come first, then NodeClaims with empty nodes. The other
-    NodeClaims are ordered by eviction cost, lowest first, but nodes with do-not-disrupt pods come
-    last.
+    NodeClaims are ordered by eviction cost, lowest first, but nodes with pods that have the
+    annotation `do-not-disrupt` come last.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)

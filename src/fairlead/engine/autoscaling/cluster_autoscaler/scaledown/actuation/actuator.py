@@ -188,7 +188,8 @@ class Actuator:
     def pods_on(self, name: str) -> list[Pod]:
         """Return the pods bound to node `name`, oldest first, without expendable pods.
 
-        Pods of schedulers that are not allowed are included. The Node may be gone already.
+        Pods of schedulers that --allowed-scheduler-names does not list are included. The Node may
+        be gone already.
         upstream: actuator.go: createSnapshot
         """
         listers, cutoff = (
