@@ -131,7 +131,7 @@ def _reclaim_for_task(
 
 
 def _eviction_search(session: Session, job: JobInfo, waiting: _WaitingJobs) -> EvictionSearch:
-    """Return an EvictionSearch for `job`, whose victims come from other, reclaimable queues."""
+    """Return an EvictionSearch for `job` with victims from other, reclaimable queues."""
     queues = session.queues
 
     def gives(other: JobInfo) -> bool:

@@ -357,7 +357,7 @@ def _gap(session: Session, fact: NodeFact) -> float:
 
 
 class _Scarcity(StrEnum):
-    """The limit because of which a queue deserves less than it requests."""
+    """The limit that makes a queue deserve less than it requests."""
 
     CLUSTER = "the cluster"
     CAPABILITY = "its capability"

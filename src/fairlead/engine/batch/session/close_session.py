@@ -100,7 +100,7 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
 
 def _not_tried(session: Session, job: JobInfo) -> str | None:
-    """Return the reason why the session searched no nodes for `job`, or None if there is none."""
+    """Return the reason that kept the session from searching nodes for `job`; None if none did."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
         return "the cluster has no room for the minimum of the group"

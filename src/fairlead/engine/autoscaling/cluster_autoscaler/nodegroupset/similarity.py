@@ -78,8 +78,8 @@ def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
     """Return whether labels, capacity, allocatable and free resources match; taints are ignored.
 
     With --balancing-label, only the labels that it names are compared, and both templates must have
-    them. Labels to which the cloud provider gives a different value in each group are ignored.
-    Groups of the same Azure node pool are always similar.
+    them. Labels of the cloud provider that may differ between similar groups are ignored. Groups of
+    the same Azure node pool are always similar.
     """
     left, right = a.node.metadata.labels, b.node.metadata.labels
     if options.balancing_label:

@@ -209,7 +209,7 @@ class ScaleDownPlanner:
         return single
 
     def _registered(self, group: NodeGroup) -> int:
-        """Return the number of existing nodes of `group` in the snapshot that have an instance.
+        """Return how many nodes of `group` in the snapshot exist and have an instance.
 
         upstream: scale_down_set_processor.go: getAllRegisteredNodesForNodeGroup
         """

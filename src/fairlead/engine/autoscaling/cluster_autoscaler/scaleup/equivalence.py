@@ -40,8 +40,9 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    Each DaemonSet pod and each pod without a controller gets a group of its own. So does a pod
-    whose controller already has ten groups, if it is equal to the pods of none of them.
+    Each DaemonSet pod and each pod without a controller gets a group of its own. Once the pods of a
+    controller form ten groups, each further pod that equals none of their pods gets a group of its
+    own, too.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -181,7 +181,10 @@ class InstanceTypeTable:
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
-        """Return the available reserved offerings of `options` that `requirements` allow."""
+        """Return the reserved offerings of the types in `options` that are available and allowed.
+
+        An offering is allowed if `requirements` allow it.
+        """
         if not self.has_reserved:
             return []
         allowed = self.allowed_offerings(requirements) & self._offering_available

@@ -184,7 +184,7 @@ def is_offered(
 
 
 def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
-    """Return whether the NodeClaim and its pool have different hashes of the same version."""
+    """Return whether the NodeClaim and its pool have different hashes of the same hash version."""
     mine, theirs = pool.metadata.annotations, claim.metadata.annotations
     keys = (NODE_POOL_HASH, NODE_POOL_HASH_VERSION)
     if any(key not in annotations for annotations in (mine, theirs) for key in keys):

@@ -146,7 +146,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that pods must tolerate, without taints that disappear during the start."""
+        """The taints that pods must tolerate, except those that disappear while the node starts."""
         if self.node is None or not self.registered:
             found = self.claim.spec.taints if self.claim is not None else ()
         else:

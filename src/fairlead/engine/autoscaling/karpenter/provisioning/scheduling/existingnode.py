@@ -127,7 +127,10 @@ class ExistingNode:
 
 
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
-    """Return the resources free for pods, minus the requests of `daemons` that do not run yet."""
+    """Return the free resources of a node, without what DaemonSet pods still need.
+
+    This need is the requests of `daemons` minus the requests of the DaemonSet pods that run.
+    """
     available = _minus(state.allocatable, on_node.requests)
     missing = {
         name: max(0, amount - on_node.daemon_requests.get(name, 0))
