@@ -106,8 +106,8 @@ def _reads_readiness(config: EngineConfig) -> bool:
     """Return whether the state must contain the newest readiness of pods.
 
     This is the case if `config` has users' plugins, extenders, a batch scheduler or a node
-    autoscaler, because these may read the readiness. It is also the case if the version of the
-    scheduler, such as 1.19, tries pods again after every change of a pod.
+    autoscaler, because these may read the readiness. It is also the case if the scheduler's
+    version is one, such as 1.19, that tries pods again after every change of a pod.
     """
     scheduler = config.scheduler
     others = (config.batch, config.autoscaler, config.karpenter)
@@ -170,8 +170,8 @@ def build_running_engine(
 ) -> Engine:
     """Return an engine with only the named `controllers` and the loop detector.
 
-    The names are scheduler, node-lifecycle and taint-eviction. Kubernetes' own components run the
-    other controllers. The scheduler includes the batch scheduler if `config` has one.
+    The names are `scheduler`, `node-lifecycle` and `taint-eviction`. Kubernetes' own components
+    run the other controllers. The scheduler includes the batch scheduler if `config` has one.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     chosen: list[Controller] = []

@@ -1,10 +1,11 @@
 """Engine: takes stimuli and returns commands.
 
-    1. the state applies the stimulus; later, only the scheduler's assumptions change the state
+    1. the state applies the stimulus
     2. every controller that needs the stimulus, in order, returns commands
-    3. each command is tagged with the controller that issued it
+    3. each command is tagged with its issuer
 
-When a deadline is reached, its controller does one unit of work at a time.
+When the deadline of a controller is reached, the controller does one unit of work. Apart from
+stimuli, only the assumptions of a scheduler (that pods are bound) change the state.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Engine:
         """Pass stimuli to `controllers` in the given order.
 
         If the deadlines of several controllers have come, the first controller in this order works
-        first, even if its deadline is later than the others. A controller with an attribute
-        `interest` gets only the stimuli that the interest includes.
+        first, even if its deadline is later than theirs. A controller with an attribute `interest`
+        gets only the stimuli that the interest includes.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -142,7 +143,7 @@ class Engine:
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the members that need the success of any command of this class.
+        """Return the members that need the success of every command of this class.
 
         Returns None if the members also depend on the kind of the object that the command wrote.
         """

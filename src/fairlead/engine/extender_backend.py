@@ -59,8 +59,8 @@ class ExtenderBackend:
     def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
         """Return, for each of `nodes`, the status that rejects `pod`, or None if the pod fits.
 
-        The status of a node that the backend does not have is UNKNOWN.
-        Raises ExtenderBackendError if a plugin fails.
+        The status of a node that the backend does not have is `UNKNOWN`. Raises
+        ExtenderBackendError if a plugin fails.
         """
         evaluation, table = self._evaluation_of(pod), self._cluster.table
         if evaluation is None:
@@ -111,7 +111,7 @@ class ExtenderBackend:
     def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
         """Return `pod` with the profile for its schedulerName; None if the backend has no nodes.
 
-        If the stored pod has a node, it is removed from the backend first.
+        If the backend has stored `pod` as bound to a node, the stored pod is removed first.
         """
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
@@ -138,7 +138,7 @@ class _PodEvaluation(Struct, frozen=True):
     def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
         """Return the total score of each feasible node in `nodes`, keyed by name.
 
-        The scores are ratios of the highest possible total, from 0 to 1. Raises
+        Each score is a fraction (0 to 1) of the highest possible total. Raises
         ExtenderBackendError if a plugin fails.
         """
         found = self.found()

@@ -51,11 +51,11 @@ def _build(where: str, profile: Profile, config: SchedulerConfig) -> BuiltProfil
 def _refuse_other_order(
     where: str, first: Profile, first_built: BuiltProfile, other: Profile, built: BuiltProfile
 ) -> None:
-    """Raise ConfigurationError unless `other` has the QueueSort plugin and arguments of `first`.
+    """Raise ConfigurationError if the QueueSort plugins or their arguments differ.
 
-    All profiles share one queue, so they must order its pods in the same way. `where` is the path
-    of `other` in the file. `first_built` and `built` are the built profiles of `first` and
-    `other`.
+    The profiles `first` and `other` share one queue, so they must order its pods in the same way.
+    `where` is the path of `other` in the file. `first_built` is built from `first`, and `built`
+    from `other`.
     """
     name, before = built.framework.queue_sort.name, first_built.framework.queue_sort.name
     if name != before:

@@ -13,7 +13,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
     """Return the SchedulerConfig of `release`.
 
-    `factories` contains the function that builds each user's plugin, by the name of the plugin.
+    `factories` maps the name of each plugin that users supply to the function that builds it.
     """
     version = release.scheduler
     profile = Profile(plugins=version.plugins, args=version.args)

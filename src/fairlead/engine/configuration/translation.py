@@ -71,9 +71,9 @@ def scheduler_config(
 ) -> SchedulerConfig:
     """Return the SchedulerConfig for `form`. Raises ConfigurationError if `form` is invalid.
 
-    Unset fields have the defaults of `release`, whose feature gates take precedence over the
-    feature gates in the file. Set `only_profile` if the file describes a single profile without the
-    field `profiles`.
+    Unset fields have the defaults of `release`. Feature gates that are set in `release` take
+    precedence over feature gates in the file. Set `only_profile` if the file describes a single
+    profile without the field `profiles`.
     """
     release = release.with_defaults(form.feature_gates, field="featureGates.")
     check_required_gates(release.version, release.gates, "featureGates")
@@ -168,8 +168,8 @@ def _percentage(field: str, given: int | None) -> int | None:
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
     """Return `profiles` with their names, which must be distinct.
 
-    Only a single profile may omit its name. Raises ConfigurationError if a name is missing or
-    occurs twice.
+    A profile may omit its name only if there is no other profile. Raises ConfigurationError if a
+    name is missing or occurs twice.
     """
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
@@ -199,5 +199,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return `given_s`, limited to ten years in seconds, which works like no limit."""
+    """Return `given_s`, but at most the seconds of ten years, which is as good as no limit."""
     return min(given_s, SECONDS_MAX)

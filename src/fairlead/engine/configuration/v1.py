@@ -30,7 +30,7 @@ class PluginSetForm(V1Form, frozen=True, kw_only=True):
 
 
 class PluginsForm(V1Form, frozen=True, kw_only=True):
-    """The field profiles[].plugins: the plugins at each of upstream's extension points."""
+    """The field `profiles[].plugins`: the plugins at each of upstream's extension points."""
 
     pre_enqueue: PluginSetForm = PluginSetForm()
     queue_sort: PluginSetForm = PluginSetForm()
@@ -48,7 +48,7 @@ class PluginsForm(V1Form, frozen=True, kw_only=True):
 
 
 class PluginConfigForm(V1Form, frozen=True, kw_only=True):
-    """One entry of profiles[].pluginConfig."""
+    """One entry of `profiles[].pluginConfig`."""
 
     name: str
     args: dict[str, Any] = {}
@@ -64,14 +64,14 @@ class ProfileForm(V1Form, frozen=True, kw_only=True):
 
 
 class ManagedResourceForm(V1Form, frozen=True, kw_only=True):
-    """A resource that an extender manages: extenders[].managedResources[]."""
+    """A resource that an extender manages: one entry of `extenders[].managedResources`."""
 
     name: str
     ignored_by_scheduler: bool = False
 
 
 class TlsForm(V1Form, frozen=True, kw_only=True):
-    """The field extenders[].tlsConfig. The data fields are base64 in the file."""
+    """The field `extenders[].tlsConfig`. In the file, the data fields are base64."""
 
     insecure: bool = False
     server_name: str = ""

@@ -117,7 +117,8 @@ class PatchObject(Struct, frozen=True, omit_defaults=True):
     """A JSON merge patch (RFC 7386) of an object, normally without its status.
 
     A patch of a Deployment's annotations may contain its status, so that one write sets both. If
-    upstream writes through another `subresource`, such as `scale`, managedFields contain its name.
+    upstream writes through a subresource, such as `scale`, `subresource` is its name, which is
+    recorded in managedFields.
     """
 
     target: ObjectRef

@@ -48,7 +48,7 @@ class Controller(Protocol):
 class PodHandler(Protocol):
     """A Controller with a separate method for changed pods.
 
-    Changed pods are the most frequent stimuli, and concern most controllers.
+    Changed pods are the most frequent stimuli, and most controllers need them.
     """
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:

@@ -1,8 +1,9 @@
 """Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
 The library cronsim computes the times. Fields that cronsim interprets differently from upstream's
-library are rewritten first: `?` means `*`, a list with a `*` means `*`, and a `*` with a step above
-1 counts as a restriction.
+library are rewritten first: `?` and a list with a `*` become `*`. A `*` with a step above 1
+becomes a range, because upstream counts a day field with such a step as restricted: if both day
+fields are restricted, it is enough that a day matches one of them.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
@@ -63,8 +64,8 @@ class Schedule(Struct, frozen=True):
     def all_after(self, instant: Instant) -> Iterator[Instant]:
         """Yield the times of the schedule after `instant`, in order.
 
-        There is usually no last time, so the caller must stop the iteration. The intervals of an
-        `@every` schedule begin at the second of `instant`.
+        There is usually no last time, so the caller must stop the iteration. The times of an
+        `@every` schedule are counted from `instant`, rounded down to a second.
         """
         if self.period:
             due = floor_second(instant)
@@ -126,9 +127,9 @@ def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    Returns None if there is none, or if upstream does not find it: the search starts where the last
-    but one time would be if all intervals were equal to the first interval. This can be too late if
-    a schedule has long gaps, such as nights, between its times.
+    Returns None if there is none, or if upstream does not find it: the search starts where the
+    second-to-last time would be if all intervals were equal to the first interval. This can be too
+    late if a schedule has long gaps, such as nights, between its times.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)

@@ -174,7 +174,7 @@ class NodeEmptied(Struct, frozen=True):
 
 
 class EvictionTimed(Struct, frozen=True):
-    """A pod will be evicted from `node` at `due`, `tolerated_s` s after `taints` were seen."""
+    """A pod will be evicted from `node` at `due`, `tolerated_s` after its `taints` were seen."""
 
     pod: ObjectRef
     node: str
@@ -201,7 +201,7 @@ class PodCollected(Struct, frozen=True):
 
 
 class QueueAllocation(Struct, frozen=True):
-    """The allocation of a queue at the end of a batch scheduler's session, if it has changed.
+    """A queue's allocation at the end of a batch session; reported only if it has changed.
 
     Amounts are by resource: cpu in millicores, memory in bytes, other resources in units. `request`
     is the amount that the queue's jobs have allocated plus the amount for which they wait. `share`

@@ -50,9 +50,9 @@ class CodeCounts:
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
-        `codes[i]` is the code for `rows[i]`. If `rows` is the same array as in the last call, and
-        only few codes have changed, none of them to a status with another Code, the result is the
-        same array object.
+        `codes[i]` is the code for `rows[i]`. The result is the same array object as in the last
+        call if `rows` is the same array, only few codes have changed, and the old and the new
+        status of each changed row have the same Code.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

@@ -139,7 +139,7 @@ def original_of(plugin: object) -> object:
 
     Two kinds of wrappers are removed: the wrapper that measures a plugin (`Meter.measured`), and a
     batch scheduler's PartialPlugin, which has only some methods of a plugin. The wrapper that
-    guards a user's plugin is not removed, so it is returned unchanged.
+    guards a user's plugin is not removed; for such a plugin, the result is the wrapper.
     """
     return getattr(plugin, "wrapped", plugin)
 

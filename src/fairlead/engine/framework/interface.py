@@ -328,12 +328,12 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | R
 
 @runtime_checkable
 class Releaser(ReservePlugin, Protocol):
-    """A Reserve plugin that takes back in the API what it wrote for a pod that was not bound."""
+    """A Reserve plugin that can revert what it wrote to the API for a pod, if the binding fails."""
 
     def release_commands(
         self, state: CycleState, pod: PodInfo, node: str
     ) -> Sequence[PreparationCommand]:
-        """Return the commands that take back what PreBind wrote; called before `unreserve`."""
+        """Return the commands that revert what PreBind wrote; called before `unreserve`."""
         ...
 
 

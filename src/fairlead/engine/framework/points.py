@@ -1,11 +1,11 @@
 """FilterPoint and ScorePoint: call a plugin for one node, or for many nodes at once.
 
-A method for many nodes works on arrays with one element for each node. A plugin may implement only
-one of these two methods; then a point derives the missing method from the other one. A third
-method evaluates one node for many shapes (`Shape`, the scheduling-relevant part of a pod's spec).
-It is never derived and may be None. The methods of a plugin are looked up once, because looking
-them up costs more than calling them. They are looked up by name, because `isinstance` with a
-Protocol takes 20 times as long in Python 3.11.
+A method for many nodes works on arrays with one element for each node. If a plugin implements only
+the method for one node, or only the method for many nodes, the point derives the other one. A
+third method evaluates one node for many shapes (`Shape`, the scheduling-relevant part of a pod's
+spec). It is never derived and may be None. The methods of a plugin are looked up once, because
+looking them up costs more than calling them. They are looked up by name, because `isinstance` with
+a Protocol takes 20 times as long in Python 3.11.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ def first_rejection(
 ) -> Status | None:
     """Return the first rejection of `pod` on `node` by the Filters `points`, None if `pod` fits.
 
-    A Filter that raises rejects the node with an error.
+    If a Filter raises an exception, the result is an ERROR status.
     """
     for point in points:
         try:

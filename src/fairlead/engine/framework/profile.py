@@ -50,11 +50,12 @@ ALL: Final = "*"
 class Profile(Struct, frozen=True):
     """The plugins and settings for the pods of one schedulerName.
 
-    `plugins` are (name, score weight) pairs in order, and `args` is pluginConfig by plugin name.
-    Each plugin runs at every extension point that it implements, and scores if its weight is not 0.
-    `points` overrides single extension points (`Filter`, `Score`, …). `node_percentage` ends the
-    search for nodes as soon as this percentage of all nodes has been found feasible. 0 means
-    upstream's adaptive percentage, and None means that all nodes are evaluated.
+    `plugins` are (name, score weight) pairs in order, and `args` maps the names of plugins to
+    their arguments (`pluginConfig`). Each plugin runs at every extension point that it implements,
+    and scores if its weight is not 0. `points` overrides single extension points (`Filter`,
+    `Score`, …). The search for nodes ends as soon as `node_percentage` percent of all nodes have
+    been found feasible. 0 means upstream's adaptive percentage, and None means that all nodes are
+    evaluated.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER

@@ -1,8 +1,8 @@
 """Framework: the plugins of one profile, called for one node at a time.
 
-`engine.framework.plan` evaluates whole tables. This module evaluates single nodes, in dry runs and
-on nodes with nominated pods, and contains code that both modules use. If a plugin raises an
-exception, the result is an ERROR status that names the plugin.
+`engine.framework.plan` evaluates whole tables. This module evaluates one node at a time, which dry
+runs and nodes with nominated pods need, and contains code that both modules use. If a plugin
+raises an exception, the result is an ERROR status that names the plugin.
 """
 
 from __future__ import annotations

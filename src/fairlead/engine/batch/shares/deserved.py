@@ -3,10 +3,10 @@
     while an amount remains and some queue is not satisfied:
         every unsatisfied queue gets a fraction, by its weight, of the amount that remained at the
             start of the round
-        a queue that has all it requests is satisfied, and returns the excess
+        a queue that has all it requests is satisfied; it returns what exceeds its request
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
-divides all resources together (the defect proportion-less): a queue that requests much of one
+divides all resources together (the defect `proportion-less`): a queue that requests much of one
 resource also gets more of the other resources. kube-batch has no queue tree.
 
 upstream: proportion.go: OnSessionOpen
@@ -37,7 +37,8 @@ def divide(
 ) -> dict[str, Quantities]:
     """Return the amounts of `total` that each claim deserves, by queue and resource column.
 
-    With kube-batch's defect proportion-less, raises WaterFillingError if the division does not end.
+    With kube-batch's defect `proportion-less`, raises WaterFillingError if the division does not
+    end.
     """
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)

@@ -1,11 +1,12 @@
 """QueueTree: water filling in a tree of queues, one resource at a time.
 
-    a queue wants        the sum of the requests of its own jobs and of its children, limited by its
+    a queue wants        what its own jobs request plus what its children want, limited by its
                          capability
     its parent gives     1  its guarantee, even if the queue does not want that much, because no
                             other queue may use the guarantee
                          2  amounts up to its spec.deserved
-                         3  a fraction by weight of the remaining amount, up to what it wants
+                         3  a share of what remains, in proportion to its weight, up to what it
+                            wants
     a queue deserves     the amount given to it or the amount it wants, if that is smaller
 
 The numbers 1 to 3 are stages. Each stage has an upper limit for each queue. What a queue cannot

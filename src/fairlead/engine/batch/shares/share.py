@@ -1,4 +1,4 @@
-"""Computes dominant shares, and reads minResources of groups, which the action enqueue checks."""
+"""Computes dominant shares, and reads the minResources of groups for the action `enqueue`."""
 
 from __future__ import annotations
 

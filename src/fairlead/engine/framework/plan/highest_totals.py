@@ -2,8 +2,8 @@
 
 Searching 5,000 totals takes a tenth of the time of a scheduling cycle, but a placement changes the
 total of only one row. So the positions of the highest total are kept as a list. The rows that the
-pod log names since the last call are checked against this list. All totals are searched again only
-if the list becomes empty, if many rows changed, or after `reset`.
+pod log has named since the last call are checked against this list. All totals are searched again
+only if the list becomes empty, if many rows changed, or after `reset`.
 
 Invariant after `find`: one list contains exactly the positions of the maximum of the totals,
 ascending, and `_highest` is that maximum. The list is `_searched`; if `_searched` is None, the

@@ -12,9 +12,10 @@ for up to a hundred members.
     static          the static scores of the members (`StaticScores`)
     is_refused[row] whether a member may have a static score or a total of NOT_FEASIBLE
 
-Invariants: every member is up to date with the table's pod log at `position`; `static` has the
-scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Node changes
-are not handled here: each member applies them in its own `refresh`, before its arrays are read.
+Invariants: every member is up to date with the table's pod log up to `position`; `static` has the
+scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Node
+changes are not handled here: each member applies them in its own `refresh`, before its arrays are
+read.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
 for the 64 shapes and writes total[:, 7]. Three of the shapes do not fit any more. Their plans mark
@@ -129,7 +130,7 @@ class PlanMatrix:
     def add(self, plan: MatrixMember) -> None:
         """Add `plan`, which is up to date.
 
-        Do nothing if the matrix is full, or if the plan does not have all rows.
+        Does nothing if the matrix is full, or if the plan does not have all rows.
         """
         self.refresh()
         if not self.plans:
@@ -164,7 +165,7 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove the member `plan`, whose arrays are up to date with the log at `position`."""
+        """Remove the member `plan`, whose arrays are up to date with the log up to `position`."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1

@@ -11,7 +11,8 @@ one if there are few, and over columns if there are many.
                          NO_NODE if the row holds no node
     total[i]             static.score[i] plus the weighted scores of ROW plugins; NOT_FEASIBLE if
                          codes[i] is not 0
-    best_positions()     where `total` is highest; `count_feasible()`: how many codes are 0
+    best_positions()     the positions at which `total` is highest
+    count_feasible()     the number of codes that are 0
 
 Invariant after `refresh`: every array equals the array of a newly built plan. `codes` depends on
 `static.codes`: if a NODE plugin rejects a node, ROW plugins are not called for it, because the

@@ -14,7 +14,7 @@ limits the nodes by name, or if PreScore fails.
                          `live` lists the plugins whose scores are not all 0
 
 Invariant after `refresh`: every array equals the array of newly built StaticResults. The pods on
-the nodes do not matter, so the rows to recompute are named only by the node log.
+the nodes do not matter, so the node log alone names the rows to recompute.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def split_by_budget(
 
 
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
-    """Return whether `budget` selects `pod` and has not already recorded its eviction.
+    """Return whether `budget` selects `pod` and has not yet recorded the eviction of `pod`.
 
     A pod without labels matches no budget. A budget with an empty or absent selector matches no
     pod.

@@ -1,6 +1,6 @@
 """RemovalEffect: how removing pods from a node can change the verdict of a Filter on that node.
 
-Some Filters depend on the pods of other nodes, such as PodTopologySpread. Removing a pod of lower
+Some Filters, such as PodTopologySpread, depend on the pods of other nodes. Removing a pod of lower
 priority seldom changes the verdict of these Filters. A Filter that implements RemovalEffectPlugin
 states which pods can change its verdict. Preemption then finds most victims without removing each
 pod from the node and running the Filter again.
