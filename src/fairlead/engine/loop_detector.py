@@ -4,17 +4,17 @@ The detector reads the records on their way from the controllers to the reporter
 the reporter gets an additional record, and the cluster gets a warning event.
 
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
-edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A
-displaces B, B's successor displaces A, and so on. A breadth-first search finds the smallest cycle
-that a new displacement closes, so the report shows the displacements that cause it. A pod that
-displaces an older pod of its own workload closes no cycle. Such displacements follow a change of
-the value of a PriorityClass: the newer pods all have the same priority, so they do not displace
-each other.
+edge leads from the workload that gained to the workload that lost. A cycle means wasted work: a pod
+of A displaces a pod of B, the pod that replaces it displaces a pod of A, and so on. A breadth-first
+search finds the smallest cycle that a new displacement closes, so the report shows the
+displacements that cause it. A pod that displaces an older pod of its own workload closes no cycle.
+Such displacements follow a change of the value of a PriorityClass: the newer pods all have the same
+priority, so they do not displace each other.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
-The number is reported again after each further WASTED_AFTER nominations, but a warning is written
-only if the number has doubled since the last warning.
+The number of wasted nominations is reported again after each further WASTED_AFTER of them, but a
+warning is written only if the number has doubled since the last warning.
 
 Memory is bounded: the oldest edges and counts are dropped first.
 """
@@ -148,8 +148,8 @@ class LoopDetector:
 def is_doubled(wasted_times: int) -> bool:
     """Return whether `wasted_times`, a multiple of WASTED_AFTER, needs a warning: 3, 6, 12, 24, ….
 
-    Warnings must become rare, because a pod whose preemption the API server forbids is retried, and
-    nominated again, without a pause.
+    Warnings must become rare: if the API server forbids the evictions that make room for a pod, the
+    pod is retried, and nominated again, without a pause.
     """
     multiple = wasted_times // WASTED_AFTER
     return multiple & (multiple - 1) == 0
@@ -308,8 +308,8 @@ class NominationHistory:
         """Record the nomination of `pod` to `node`.
 
         If the pod was already nominated, the earlier nomination is wasted. Return the number of
-        wasted nominations to report: the number of successive nominations that the pod did not use
-        if this number has reached a multiple of `wasted_after`, otherwise 0.
+        successive nominations that the pod did not use, if this number has reached a multiple of
+        `wasted_after` and so must be reported. Otherwise return 0.
         """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node
@@ -320,7 +320,7 @@ class NominationHistory:
         """Record the placement of `pod` on `node`.
 
         If the pod was nominated to another node, the nomination is wasted. Return the number of
-        wasted nominations to report, by the rule of `nominated`.
+        wasted nominations or 0, by the rule of `nominated`.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

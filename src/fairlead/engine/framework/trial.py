@@ -33,7 +33,7 @@ class TrialFilters(Protocol):
     ) -> Status | None:
         """Return the first rejection of `pod` on `node`, None if the pod fits.
 
-        Also runs the Filters with the pods nominated to the node added.
+        The Filters run a second time as if the pods that are nominated to the node were on it.
         """
         ...
 

@@ -60,8 +60,8 @@ class Resumption(Struct, frozen=True):
 class Heartbeats(Struct):
     """The heartbeats of all nodes, which renew their leases every `period` ns.
 
-    `annotates_renewals` and `renews_leases` are the fields of KubeletConfig. `resumed` lists
-    kubelets that have resumed, until the caller clears it.
+    `annotates_renewals` and `renews_leases` have the same meaning as in KubeletConfig. `resumed`
+    lists kubelets that have resumed, until the caller clears it.
     """
 
     period: DurationNs

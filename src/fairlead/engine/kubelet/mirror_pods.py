@@ -4,9 +4,10 @@ A static pod is defined in a file on its node. Its API object is only a mirror: 
 does not stop the static pod. The kubelet creates the mirror pod again, immediately or when the
 kubelet resumes. The new object has only the fields that Fairlead reads.
 
-The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). Otherwise, time would
-stand still if the scheduler preempted the mirror pod as often as it is created. The new mirror pod
-tolerates all NoExecute taints, like all static pods; otherwise a taint would evict it endlessly.
+The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). Otherwise, a
+scheduler that preempts every new mirror pod would do so endlessly at one instant, and simulated
+time would stand still. The new mirror pod tolerates all NoExecute taints, like all static pods;
+otherwise a taint would evict it endlessly.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
 pkg/kubelet/config/common.go:applyDefaults

@@ -160,7 +160,7 @@ def _pressure_rejection(pod: Pod, node: Node) -> PodRejection | None:
 def _insufficient(
     pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo], resources: Sequence[str]
 ) -> Iterator[InsufficientResource]:
-    """Yield each resource of which too little for `pod` is left by the pods `others`.
+    """Yield each resource of which the pods `others` leave too little for `pod`.
 
     An extended resource that the node does not list is ignored: it may be a cluster-level resource.
     """
@@ -229,7 +229,7 @@ def _preempt(
 def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo] | None:
     """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
-    Returns None if all pods less important than `pod` together do not free the amounts `lacking`.
+    Returns None if the end of all less important pods would not free the amounts `lacking`.
     """
     by_class: dict[str, list[PodInfo]] = {name: [] for name in QOS_CLASSES}
     for other in others:

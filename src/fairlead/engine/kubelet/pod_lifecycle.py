@@ -9,8 +9,8 @@ If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and report
 observed a changed specification (OBSERVE). A pod becomes ready some time after its start (READY).
 If another controller marks the pod not ready, the kubelet marks it ready again. After the pod's
 machine was down, the pod's containers start again (RESTART, `pod_workers`). A pod that is not
-admitted fails instead of starting (REJECT, `pod_admission`). A pod whose containers failed to start
-when it was loaded stays Pending.
+admitted fails instead of starting (REJECT, `pod_admission`). If a container had already failed to
+start when its pod was loaded, the pod stays Pending.
 
 Each pod waits for at most one act at a time. The functions of this module compute the act and its
 time from the pod; they have no state. Containers that have ended by themselves are not restarted:
@@ -115,7 +115,7 @@ def next_act(
 def fails_to_start(pod: Pod) -> bool:
     """Return whether a container of `pod` waits because a start failed, such as ImagePullBackOff.
 
-    The cause lasts, as far as a simulation can know.
+    A simulation assumes that the cause of the failure lasts.
 
     upstream: pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime/kuberuntime_container.go
     """

@@ -215,7 +215,7 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods among the first loaded objects; return the other pods.
+        """Load the settled pods of the first `loaded` objects; return the other pods.
 
         If pods were loaded or seen before, all pods of `loaded` are returned. The caller must pass
         the returned pods to `see`.
@@ -290,7 +290,7 @@ class PodWorkers(Struct):
         return [*_warnings(worker), *commands]
 
     def resume(self, node: str, now: Instant) -> list[Command]:
-        """Make all actions that were postponed for pods on `node` due now.
+        """Let the actions that were postponed for pods on `node` become due now.
 
         Also decides whether to admit the pods that the kubelet has not seen; returns the events of
         pods that stop to make room for them.

@@ -135,7 +135,8 @@ class NodeLifecycle:
         return self._monitor.run(now)
 
     def process_queues(self, now: Instant) -> list[Command]:
-        """Taint or empty the queued nodes whose zone has a token; return the commands."""
+        """Taint the queued nodes whose zone has a token, or evict their pods; return the commands.
+        """
         commands: list[Command] = []
         eviction = self._shared.eviction
         last_pass = self._shared.passes.before(now)

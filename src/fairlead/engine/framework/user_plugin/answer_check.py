@@ -1,7 +1,7 @@
 """Checks the return values of user plugins at each extension point.
 
-    CHECKS[method](arguments, answer)   the value as the runtime needs it; raises TypeError or
-                                        ValueError that describes the error
+    CHECKS[method](arguments, answer)   the value as the runtime needs it; raises a TypeError or
+                                        a ValueError that describes the error
 
 Type annotations in a user's plugin are not enforced, so return values are checked here. A value
 that passes the check cannot make the runtime fail later, in code far from the plugin.

@@ -343,9 +343,9 @@ ENDLESS: Final = None
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
     """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
-    `taints` must not be empty. A pod that does not tolerate one of them is evicted immediately. For
-    each taint, the first matching toleration in the pod's order applies, even if a later toleration
-    would last longer.
+    `taints` must not be empty. If the pod does not tolerate all of them, it is evicted immediately.
+    For each taint, the first matching toleration in the pod's order applies, even if a later
+    toleration would last longer.
     """
     shortest: int | None = ENDLESS
     for taint in taints:

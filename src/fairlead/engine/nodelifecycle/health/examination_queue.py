@@ -34,7 +34,7 @@ class ExaminationQueue:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Schedule the node's examination for the pass at `due`; it replaces an earlier schedule.
+        """Schedule the node's examination for the pass at `due`, in place of an earlier schedule.
 
         If `due` is None, the node's schedule is cleared.
         """

@@ -1,11 +1,11 @@
-"""ZoneQueues: the nodes that wait to be tainted or emptied, in one rate-limited queue per zone.
+"""ZoneQueues: one rate-limited queue per zone, of nodes to taint or whose pods are to be deleted.
 
 All queues are processed at the same times. A zone that is opened again gets a new queue with a
 full bucket; entries of the old queue are dropped. A queue outlives its zone.
 
 Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a limiter that stops
-evictions reports the rate 1. So when the zone's new rate is 1, the limiter seems to have this rate
-already and is not replaced: evictions stay stopped. Second, a zone whose initial rate is 0 gets an
+evictions reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged, so the
+limiter is not replaced and evictions stay stopped. Second, a zone whose initial rate is 0 gets an
 ordinary bucket. Its initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:

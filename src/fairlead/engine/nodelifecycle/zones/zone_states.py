@@ -14,8 +14,9 @@ first zone that is not fully disrupted. So the random order of the map determine
 upstream drops.)
 
 One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
-the previous state is computed. If the only zone with a ready node is dropped, it looks as if the
-other zones had been fully disrupted before. Then evictions continue instead of stopping.
+the previous state is computed. If the only zone with a ready node is dropped, the previous state
+seems to be that all zones were fully disrupted. Nothing seems to have changed, so evictions
+continue instead of stopping.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,
