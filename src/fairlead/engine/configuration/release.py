@@ -1,4 +1,4 @@
-"""Release: the Kubernetes version to follow, and the rules of each part of the engine in it.
+"""Release: the Kubernetes version to follow, and the rules that each part of the engine uses.
 
 The rules of a part are described for some versions. Each part uses the newest described rules that
 are not newer than the requested version. If there are none, it uses the oldest described rules.

@@ -328,7 +328,7 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | R
 
 @runtime_checkable
 class Releaser(ReservePlugin, Protocol):
-    """A Reserve plugin that can revert what it wrote to the API for a pod, if the binding fails."""
+    """A Reserve plugin that can revert what it wrote to the API for a pod that was not bound."""
 
     def release_commands(
         self, state: CycleState, pod: PodInfo, node: str

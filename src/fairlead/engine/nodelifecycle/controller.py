@@ -135,8 +135,7 @@ class NodeLifecycle:
         return self._monitor.run(now)
 
     def process_queues(self, now: Instant) -> list[Command]:
-        """Taint the queued nodes whose zone has a token, or evict their pods; return the commands.
-        """
+        """Taint queued nodes whose zone has a token, or delete their pods; return the commands."""
         commands: list[Command] = []
         eviction = self._shared.eviction
         last_pass = self._shared.passes.before(now)

@@ -4,8 +4,9 @@ If the result of a plugin depends only on a node and its pods, a plan (`ShapePla
 
 The results of the other plugins are not cached. These plugins skip most pods, because the pods have
 neither constraints nor claims, and no affinity term of another pod matches them. If the plugins
-skip a pod, they also skip all pods with an equal `key`, until `version` changes. It changes if a
-node or an object that the plugins read changes, but not if a pod without affinity terms is placed.
+skip a pod, they also skip all pods with an equal `key`, until `version` changes. `version` changes
+if a node or an object that the plugins read changes, but not if a pod without affinity terms is
+placed.
 
     key       equal for pods for which these plugins read equal data
     version   equal as long as nothing that these plugins read changes

@@ -1,7 +1,8 @@
-"""ZoneQueues: one rate-limited queue per zone, of nodes to taint or whose pods are to be deleted.
+"""ZoneQueues: the nodes that wait for eviction, in one rate-limited queue per zone.
 
-All queues are processed at the same times. A zone that is opened again gets a new queue with a
-full bucket; entries of the old queue are dropped. A queue outlives its zone.
+Evicting a node means to taint it or, in the older mode, to delete its pods. All queues are
+processed at the same times. A zone that is opened again gets a new queue with a full bucket;
+entries of the old queue are dropped. A queue outlives its zone.
 
 Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a limiter that stops
 evictions reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged, so the

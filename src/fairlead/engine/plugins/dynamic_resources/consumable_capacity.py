@@ -6,8 +6,8 @@ policy of a capacity rounds requested amounts up and rejects invalid amounts. A 
 not mention a capacity consumes the policy's default amount, or the whole capacity if there is no
 default.
 
-Example: a network card has 10G of `bandwidth`, in a range from 1G in steps of 500M. A request for
-1200M consumes 1500M, so six such requests fit and leave 1G.
+Example: a network card has 10G of `bandwidth`; a request consumes at least 1G, in steps of 500M. A
+request for 1200M consumes 1500M, so six such requests fit and leave 1G.
 
 upstream: structured/internal/incubating/consumable_capacity.go
 """

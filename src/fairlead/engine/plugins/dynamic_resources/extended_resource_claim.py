@@ -7,8 +7,9 @@ special ResourceClaim. This claim exists only in memory until the pod is placed.
 claim in the API and writes its name into the pod's status.
 
 Each container gets its own request. An init container that is not restartable terminates before
-later containers start, so it uses the devices that are requested for later containers. All init
-containers of this kind share one further request, for the devices that these do not cover.
+later containers start, so it uses the devices that are requested for later containers. If these
+devices are too few, one further request covers the rest. All init containers of this kind share
+that request.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
@@ -215,7 +216,7 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request in `passing`, and map all its containers to this request.
+        """Return the largest request in `passing`; map the containers of all these requests to it.
 
         `passing` are the requests of the init containers that terminate before later containers
         start. `self.mappings[first:]` are the mappings of these init containers; in each mapping, a

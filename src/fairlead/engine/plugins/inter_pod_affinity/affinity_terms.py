@@ -181,7 +181,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """Match terms of `kinds`; each pod with a matching term counts with `weigh(term)`."""
+        """Match terms of `kinds`; a pod with a matching term adds `weigh(term)` to the counts."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh

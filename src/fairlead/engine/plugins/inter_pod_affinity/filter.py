@@ -127,8 +127,8 @@ class AffinityState:
     def reach(self) -> frozenset[str] | None:
         """Return the topology keys by which pods affect a node's verdict.
 
-        Only pods in the node's domains of these keys affect the verdict. Returns None if any pod in
-        the cluster may affect it; see `InterPodAffinity.reach`.
+        A pod affects the verdict on a node only if both are in the same domain of one of these
+        keys. Returns None if any pod in the cluster may affect it; see `InterPodAffinity.reach`.
         """
         if self.incoming.own.attracted.by_key:
             return None

@@ -168,10 +168,10 @@ class InterPodAffinity:
     def reach(self, state: CycleState) -> frozenset[str] | None:
         """Return the topology keys by which pods affect a node's verdict.
 
-        Only pods in the node's domains of these keys affect the verdict. Returns None if the pod
-        has required affinity. Then any pod in the cluster can affect the verdict: if no pod matches
-        the affinity, the incoming pod may be the first pod of its group, and every node with the
-        topology keys accepts the first pod.
+        A pod affects the verdict on a node only if both are in the same domain of one of these
+        keys. Returns None if the pod has required affinity. Then any pod in the cluster can affect
+        the verdict: if no pod matches the affinity, the incoming pod may be the first pod of its
+        group, and every node with the topology keys accepts the first pod.
         """
         return state.read(AffinityState).reach()
 

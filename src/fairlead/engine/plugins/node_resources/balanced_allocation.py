@@ -50,7 +50,7 @@ class NodeResourcesBalancedAllocation:
         return None if pod.shape.milli_cpu or pod.shape.memory else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100, computed from requests without default requests."""
+        """Return a score from 0 to 100; containers without requests count as requesting nothing."""
         cpu, memory = node.allocatable[CPU], node.allocatable[MEMORY]
         if not cpu or not memory:
             return 75  # with at most one resource the balance is always 100
@@ -141,7 +141,7 @@ class BalancedAllocationOf:
         return None if any(requests.get(column) for column in self._columns) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100, computed from requests without default requests.
+        """Return a score from 0 to 100; containers without requests count as requesting nothing.
 
         An extended resource counts only if the pod requests it.
         """

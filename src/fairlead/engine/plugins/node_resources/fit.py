@@ -264,11 +264,12 @@ class NodeResourcesFit:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so for every removed pod; if `pod` itself was scaled down; for another pod that was
-        scaled down, if it now requests less of a resource that `pod` requests; for a node that is
-        new, has more of a requested resource than before or accepts more pods than before, if `pod`
-        would fit the empty node; and for a DeviceClass that is newly mapped to a requested
-        resource.
+        This is so in the following cases:
+        - A pod was removed, or `pod` itself was scaled down.
+        - Another pod was scaled down, and now requests less of a resource that `pod` requests.
+        - A node is new, has more of a requested resource than before or accepts more pods than
+          before, and `pod` would fit the node if the node were empty.
+        - A DeviceClass is newly mapped to a requested resource.
         """
         old, new = event.old, event.new
         if isinstance(new, Node):

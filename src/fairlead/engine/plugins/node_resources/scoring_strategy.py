@@ -129,8 +129,8 @@ class ByNode:
     ) -> None:
         """Score each resource by `rate(used, offered)`.
 
-        `skip_zero` leaves out resources that score 0, and rounds the node's score to the nearest
-        integer instead of down.
+        If `skip_zero` is set, resources that score 0 are left out, and the node's score is rounded
+        to the nearest integer instead of down.
         """
         self._columns = columns = handle.cluster.table.resources
         self._resources = [
@@ -178,7 +178,7 @@ class ByNode:
 
 
 class LeastAllocatedCpuMemory:
-    """LeastAllocated for cpu and memory with equal weights, the default strategy, optimised."""
+    """The default strategy, optimised: LeastAllocated for cpu and memory with equal weights."""
 
     reads_only_sums = True
 
@@ -245,9 +245,9 @@ def _sum_of_least(free: Ints, offered: Floats) -> Scores:
     was added, 0 if there is not enough. `offered` are the allocatable amounts; each is at least 1
     and less than EXACT_BELOW.
 
-    Dividing floats is five times faster than dividing integers. The result is exact, because a
-    float holds the numerator exactly: a quotient up to 100 that is not whole is at least 2^-45
-    below the next whole number, and rounding adds less than 2^-47.
+    Dividing floats is five times faster than dividing integers. The result, rounded down, is exact.
+    A float holds the numerator exactly. A quotient up to 100 that is not whole is at least 2^-45
+    below the next whole number, and float rounding adds less than 2^-47.
     """
     free *= SCORE_MAX
     quotients = free.astype(np.float64)

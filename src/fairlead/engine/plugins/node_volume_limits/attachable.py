@@ -1,8 +1,8 @@
 """The attachable volumes of a pod: the driver and a unique name of each volume.
 
 A claim is identified by the driver and handle of its volume. A claim without a volume is identified
-by the provisioner of its storage class and a handle made from the claim's name. In-tree volumes
-have the CSI driver to which they are migrated. This is correct on every node with limits: the
+by the provisioner of its storage class and a handle made from the claim's name. An in-tree volume
+counts for the CSI driver to which it is migrated. This is correct on every node with limits: the
 limits are in its CSINode, and in-tree volumes are migrated on every node that has a CSINode.
 upstream: csi.go: filterAttachableVolumes, getCSIDriverInfo
 """

@@ -36,10 +36,10 @@ SYSTEM_CONSTRAINTS: Final = (
 class Constraint(Struct, frozen=True, eq=False):
     """One topology spread constraint.
 
-    The number of matching pods in a domain may exceed the lowest number in any domain by at most
+    The number of matching pods in a domain may exceed the lowest number of all domains by at most
     `max_skew`. If there are fewer than `min_domains` domains, the lowest number is taken to be 0.
-    A node does not count if the pod's node affinity excludes it (`honors_affinity`) or the pod does
-    not tolerate its taints (`honors_taints`).
+    If `honors_affinity` is set, nodes that the pod's node affinity excludes do not count. If
+    `honors_taints` is set, nodes with taints that the pod does not tolerate do not count.
     """
 
     max_skew: int

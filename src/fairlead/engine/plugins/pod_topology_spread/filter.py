@@ -1,8 +1,8 @@
 """Filters nodes by the DoNotSchedule constraints (PodTopologySpread).
 
 A node fits if count(domain) + self - lowest count <= maxSkew, where self is 1 if the pod matches
-its own selector. Constraints are evaluated in order, and the first violated constraint is reported.
-A node without the topology key never fits (podtopologyspread/filtering.go: Filter).
+its own selector, otherwise 0. Constraints are evaluated in order, and the first violated constraint
+is reported. A node without the topology key never fits (podtopologyspread/filtering.go: Filter).
 """
 
 from __future__ import annotations

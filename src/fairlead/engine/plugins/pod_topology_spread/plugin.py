@@ -267,8 +267,9 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
 def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
     """Return whether the change of a node from `before` to `after` may change a verdict.
 
-    This is so if the node gained or lost the topology keys that the constraints require together,
-    or if it has all of these keys and its domain or its taints changed.
+    The constraints together require a set of topology keys. The result is True if the node now has
+    all of these keys but did not before, or the reverse. It is also True if the node has all of
+    them, and one of its domains or its taints changed.
     """
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True

@@ -32,10 +32,11 @@ Mask = npt.NDArray[np.bool_]
 class ConstraintCounts:
     """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
-    `labels` is the domain of each row by its label, ABSENT for rows without the label. `ids` is the
-    domain under which the pods of each row are counted; it differs from `labels` only if nodes
-    without the label count as well. `included` equals `ids`, with ABSENT for rows whose pods do not
-    count. `present` lists the domains that have an included node, in ascending order.
+    `labels`, `ids` and `included` have one domain for each row. `labels` has the domain that the
+    node's label names, ABSENT without the label. `ids` has the domain under which the pods of the
+    row are counted; it differs from `labels` only if nodes without the label count as well.
+    `included` equals `ids`, with ABSENT for rows whose pods do not count. `present` lists the
+    domains that have an included node, in ascending order.
     """
 
     __slots__ = (

@@ -251,11 +251,14 @@ class VolumeBinding:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make the pod schedulable.
 
-    The result is True for a new or changed claim only if the pod uses the claim. It is True for a
-    changed StorageClass only if allowedTopologies changed, for a changed CSINode only if the
-    migrated plugins changed, and for a changed CSIStorageCapacity only if its limit was raised or
-    newly set. It is True for a changed CSIDriver only if the driver no longer publishes its
-    capacity and the pod has an inline volume of the driver. It is True for all other events.
+    The result is True for most events. For these kinds of events, it depends on a condition:
+
+        a new or changed claim          the pod uses the claim
+        a changed StorageClass          allowedTopologies changed
+        a changed CSINode               the migrated plugins changed
+        a changed CSIStorageCapacity    its limit was raised or newly set
+        a changed CSIDriver             the driver no longer publishes its capacity, and the pod
+                                        has an inline volume of the driver
     """
     match event.old, event.new:
         case _, PersistentVolumeClaim() as claim:
