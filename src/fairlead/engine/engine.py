@@ -5,7 +5,7 @@
     3. each command is tagged with its issuer
 
 When the deadline of a controller is reached, the controller does one unit of work. Apart from
-stimuli, only the assumptions of a scheduler (that pods are bound) change the state.
+stimuli, only a scheduler changes the state, when it assumes that a pod will be bound.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class PodPreempting(Struct, frozen=True):
     """A preemptor chose `node`, on which it will evict `victims`.
 
     `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
-    `pdb_violations` is None if the preemptor does not count violations of disruption budgets: the
-    batch scheduler and the preemption for a PodGroup do not.
+    `pdb_violations` is None for the batch scheduler and for the preemption for a PodGroup, which do
+    not count violations of disruption budgets.
 
     `rule` is the name of the ordered rule that decided between the candidates (`pick_one_node`), or
     "only candidate" if there was only one. `candidates` is the number of nodes that were compared.

@@ -1,8 +1,9 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
 A rejected pod is retried after an event that is relevant to a plugin that rejected it. A plugin
-declares its relevant events with `events` (kinds of events; if missing, all kinds) and
-`is_woken_by(pod, event)`. If a plugin has neither, every event is relevant.
+declares its relevant events: `events` are their kinds, and `is_woken_by(pod, event)` decides about
+a single event. Without `events`, all kinds are relevant; without `is_woken_by`, all events of the
+relevant kinds are.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 

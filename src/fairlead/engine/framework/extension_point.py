@@ -23,8 +23,8 @@ class Method(Struct, frozen=True):
     """The method `name` of `protocol`, which is called at the extension point `point`.
 
     A class is a plugin if it has at least one method for which `makes_plugin` is True. A method for
-    which it is False is called only in addition to such a method. A plugin that has the method
-    `name` must also have at least one method of each group in `needs_one_of`.
+    which `makes_plugin` is False is called only in addition to such a method. A plugin that has the
+    method `name` must also have at least one method of each group in `needs_one_of`.
     """
 
     name: str

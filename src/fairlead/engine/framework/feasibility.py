@@ -180,7 +180,7 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins without cached verdicts, on nodes that are still feasible.
+    """Run the Filter plugins that have no cached verdicts, on nodes that are still feasible.
 
     These are the plugins whose verdicts depend on more than the node, and all plugins after them.
 

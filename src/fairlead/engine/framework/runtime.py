@@ -1,7 +1,7 @@
 """Framework: the plugins of one profile, called for one node at a time.
 
-`engine.framework.plan` evaluates whole tables. This module evaluates one node at a time, which dry
-runs and nodes with nominated pods need, and contains code that both modules use. If a plugin
+`engine.framework.plan` evaluates whole tables. This module evaluates one node at a time, for dry
+runs and for nodes with nominated pods. It also contains code that both modules use. If a plugin
 raises an exception, the result is an ERROR status that names the plugin.
 """
 

@@ -8,10 +8,10 @@
            the Lease states when it was last renewed
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
-kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If the first
-version of a node has no annotation and Ready=Unknown, its kubelet counts as stopped, until the
-annotation changes or another client posts another Ready status. A node that is starting
-(`api.node_start`) becomes Ready after `READY_AFTER`.
+kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a node has no
+annotation when it is first seen, and its Ready condition is Unknown, its kubelet counts as stopped.
+This ends when the annotation changes or another client posts a different Ready status. A node that
+is starting (`api.node_start`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end. The
 renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:

@@ -13,8 +13,9 @@ admitted fails instead of starting (REJECT, `pod_admission`). If a container had
 start when its pod was loaded, the pod stays Pending.
 
 Each pod waits for at most one act at a time. The functions of this module compute the act and its
-time from the pod; they have no state. Containers that have ended by themselves are not restarted:
-if the configuration or an annotation limits how long a pod runs, the pod ends after this time.
+time from the pod; they have no state. Containers that have ended by themselves are not restarted.
+If the configuration or an annotation limits how long a pod runs, the whole pod ends after this
+time.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def next_act(
 
 
 def fails_to_start(pod: Pod) -> bool:
-    """Return whether a container of `pod` waits because a start failed, such as ImagePullBackOff.
+    """Return whether a container of `pod` failed to start and waits, as in ImagePullBackOff.
 
     A simulation assumes that the cause of the failure lasts.
 

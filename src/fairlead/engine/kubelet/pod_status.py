@@ -4,8 +4,7 @@ A running pod is ready when its containers are ready and all readiness gates are
 conditions that other controllers write; the kubelet checks again when a gate changes. In a
 simulation there are no such controllers, so gates are ignored (`applies_readiness_gates` is
 False). Addresses are not simulated. Container statuses, which contain restarts and exit codes, are
-written only for containers that were lost with their machine, or that stopped in a pod that a
-finalizer keeps.
+written only if containers were lost with their machine, or stopped in a pod that a finalizer keeps.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition

@@ -14,7 +14,7 @@ first.
 
 The pods of a stopped or unknown node are frozen: actions that become due are postponed until the
 kubelet resumes, and then happen in the order of their due times. The resumed kubelet also observes
-deletions, and makes pods ready again that were marked not ready. If only the kubelet had paused,
+deletions, and pods that were marked not ready become ready again. If only the kubelet had paused,
 this happens immediately. If the machine had been down, no container runs any more: terminating pods
 are gone, pods with restartPolicy Never have failed, and the containers of all other pods start
 again from the beginning, which increases their restartCount.

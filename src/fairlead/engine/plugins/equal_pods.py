@@ -60,11 +60,11 @@ class EqualPods:
 
 
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
-    """Return whether each plugin outside `plan` has one result for all pods with the key of `pod`.
+    """Return whether each uncached plugin has the same result for all pods with the key of `pod`.
 
-    The key is `EqualPods.key`. This function returns False if a score depends on the set of
-    feasible nodes (normalisation). It does not consider Filters: the caller must check the Filters
-    that run for the pod.
+    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. This
+    function returns False if a score depends on the set of feasible nodes (normalisation). It does
+    not consider Filters: the caller must check the Filters that run for the pod.
     """
     return (
         not plan.static.live

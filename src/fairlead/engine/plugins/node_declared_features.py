@@ -1,6 +1,6 @@
 """NodeDeclaredFeatures: rejects nodes that do not declare a feature that the pod needs.
 
-A kubelet lists the new features that it supports in its node's status.declaredFeatures. Of the
+The status.declaredFeatures of a node lists the new features that its kubelet supports. Of the
 features of 1.36, two affect scheduling. The other features affect only updates of running pods.
 
 upstream: plugins/nodedeclaredfeatures, component-helpers/nodedeclaredfeatures/features

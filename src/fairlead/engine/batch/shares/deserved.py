@@ -1,8 +1,8 @@
 """divide: computes the amounts that each queue deserves, by weighted water filling.
 
     while an amount remains and some queue is not satisfied:
-        every unsatisfied queue gets a fraction, by its weight, of the amount that remained at the
-            start of the round
+        every unsatisfied queue gets, in proportion to its weight, a share of the amount that
+            remained at the start of the round
         a queue that has all it requests is satisfied; it returns what exceeds its request
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
@@ -97,7 +97,7 @@ def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> 
     """Return whether `request` is less than `deserved` in every resource that `request` contains.
 
     As in upstream, the result is False if `request` contains only cpu and memory, and `deserved`
-    contains another resource with an amount within the slack.
+    contains a further resource whose amount is within the slack.
 
     upstream: resource_info.go: Less
     """

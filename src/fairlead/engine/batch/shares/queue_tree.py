@@ -13,7 +13,7 @@ The numbers 1 to 3 are stages. Each stage has an upper limit for each queue. Wha
 take because of its limit is divided among the other queues by weight.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
-Queue a is satisfied first, with 2 (its fraction is 3). Then b gets 1/3 of the remaining 10 and c
+Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c
 gets 2/3.
 """
 

@@ -72,8 +72,8 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
     """Return the part of minResources that is still reserved for the admitted job.
 
-    A group in the phase Inqueue needs all of it. A group that is ready and in the phase Running
-    needs the amounts that it does not hold yet. For all other groups the result is ().
+    For a group in the phase Inqueue, this is all of it. For a group that is ready and in the phase
+    Running, it is what the group does not hold yet. For all other groups, the result is ().
     """
     needs = needs_of(job, columns)
     if job.is_inqueue:

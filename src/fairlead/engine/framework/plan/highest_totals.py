@@ -5,11 +5,10 @@ total of only one row. So the positions of the highest total are kept as a list.
 pod log has named since the last call are checked against this list. All totals are searched again
 only if the list becomes empty, if many rows changed, or after `reset`.
 
-Invariant after `find`: one list contains exactly the positions of the maximum of the totals,
-ascending, and `_highest` is that maximum. The list is `_searched`; if `_searched` is None, the
-list is `_positions`. While `find` enters the changed rows one by one, rows that are not entered
-yet count with their old totals. In this sense, the list contains exactly the positions whose total
-is `_highest`, and no total is higher, unless the list has become empty.
+Invariant after `find`: one list contains exactly the positions of the highest total, ascending, and
+`_highest` is that total. The list is `_searched`; if `_searched` is None, the list is `_positions`.
+While `find` enters the changed rows one by one, the invariant holds for the new totals of the rows
+already entered and the old totals of all others, unless the list has become empty.
 
 Example: totals [5, 7, 7, 3] have the highest total 7 at [1, 2]. Row 1 falls to 6: [2]. Row 3 rises
 to 7: [2, 3]. Row 0 rises to 8: [0]. Row 0 falls to 4: the list is empty, and a search finds [2, 3].

@@ -10,7 +10,7 @@ for up to a hundred members.
 
     total[m, row]   the total of member m for the node at `row`; total[m] is the member's `total`
     static          the static scores of the members (`StaticScores`)
-    is_refused[row] whether a member may have a static score or a total of NOT_FEASIBLE
+    is_refused[row] whether the static score or the total of a member may be NOT_FEASIBLE
 
 Invariants: every member is up to date with the table's pod log up to `position`; `static` has the
 scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Node

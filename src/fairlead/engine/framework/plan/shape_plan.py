@@ -1,10 +1,10 @@
 """ShapePlan: cached results of one profile's plugins on every node, for pods of one shape.
 
-A shape (`Shape`) is the part of a pod's spec that scheduling reads. Because of these caches, the
-cost of a scheduling cycle depends on the number of changes. Verdicts and scores that depend only on
-a node and its pods (Locality NODE and ROW) are cached per row. `refresh` recomputes the rows that
-have changed since the last refresh, according to the table's change logs. It computes them one by
-one if there are few, and over columns if there are many.
+A shape (`Shape`) is the part of a pod's spec that scheduling reads. Verdicts and scores that depend
+only on a node and its pods (Locality NODE and ROW) are cached per row. So the cost of a scheduling
+cycle depends on the number of changes, not of nodes. `refresh` recomputes the rows that have
+changed since the last refresh, according to the table's change logs. It computes them one by one if
+there are few, and over columns if there are many.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,

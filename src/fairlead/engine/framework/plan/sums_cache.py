@@ -6,7 +6,8 @@ a node's capacity, the sums of its pods' requests, and the number of its pods (`
 For these plugins, the cached results for the other node are used again.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
-node with 3 free cores. The next 999 pods go to the other nodes, whose score is found here.
+node with 3 free cores. The next 999 pods go to the other nodes, whose score is then found in the
+cache.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ plugin's time excludes the time of the plugins that it calls: a PostFilter, for 
 Filters.
 
 A meter also measures the steps of scheduling cycles, with the names of upstream's trace. The steps
-include the work outside of plugins. Fairlead takes no snapshot, so upstream's first step does not
-occur.
+include the work outside of plugins. Upstream's first step takes a snapshot; Fairlead takes none, so
+this step does not occur.
 
 upstream: pkg/scheduler/schedule_one.go: schedulePod
 """

@@ -6,8 +6,8 @@ The constructor may declare these arguments, which are passed by name:
     args      the plugin's pluginConfig: a dict, or an instance of the class's own `Args` if the
               class has one
 
-`Args` is a msgspec Struct, or any type to which msgspec converts; unknown fields are refused. A
-constructor raises ValueError to refuse its arguments.
+`Args` is a msgspec Struct, or any other type to which msgspec can convert a dict; unknown fields
+are refused. A constructor raises ValueError to refuse its arguments.
 """
 
 from __future__ import annotations

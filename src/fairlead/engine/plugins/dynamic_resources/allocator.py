@@ -1,9 +1,9 @@
 """Allocator: allocates devices on a node for a pod's claims, and caches the result of each node.
 
-A result depends on the requests of the claims, on the devices that the node can use and on which
-of these devices are allocated. A cached result is dropped when the change logs show that the
-node's labels, the node's devices or their allocations changed, or when a DeviceClass changes.
-Claims with equal requests share results.
+A result depends on three things: the requests of the claims, the devices that the node can use, and
+which of these devices are already allocated. A cached result is dropped when the change logs show
+that the node's labels, the node's devices or their allocations changed, or when a DeviceClass
+changes. Claims with equal requests share results.
 
 `allocation_of` builds status.allocation for the chosen devices: results, configuration and node
 selector (allocator_stable.go: the second half of Allocate, createNodeSelector).

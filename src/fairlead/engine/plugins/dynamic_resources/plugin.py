@@ -618,7 +618,7 @@ def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObje
     - Any claim was deallocated, and all claims of the pod can be used.
     - The pod's special claim was deleted; upstream deletes this claim when a binding fails.
     - The pod itself changed, and all its claims can be used.
-    - Any event of another kind than claims and pods.
+    - The event concerns neither a claim nor a pod.
     """
     match event.old, event.new:
         case ResourceClaim() as gone, None:

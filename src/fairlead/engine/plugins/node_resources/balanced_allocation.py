@@ -207,7 +207,7 @@ def _balances(fractions: Floats) -> Scores:
     """Return the balance of each node from its used `fractions`, which are overwritten.
 
     The first axis of `fractions` is (cpu, memory). The standard deviation of two fractions is half
-    of their difference, `spread`. Halving and doubling floats is exact, so (2 - spread) × 50 is the
+    of `spread`, their difference. Halving and doubling floats is exact, so (2 - spread) × 50 is the
     same float as (1 - spread / 2) × 100.
     """
     spread = fractions[0]

@@ -4,7 +4,7 @@ LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource b
 amount and by its requested amount, including the pod's requests. The node's score is the weighted
 mean of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead,
 and leaves out resources that score 0. For cpu and memory, a container without a request counts as
-requesting 100m and 200 MiB, as in upstream. Other resources count the actual requests. Scalar
+requesting 100m and 200 MiB, as in upstream. For other resources, only actual requests count. Scalar
 resources, such as extended resources, are not scored if the pod does not request them. If a node
 does not list an extended resource, its devices that provide the resource are counted.
 

@@ -4,7 +4,8 @@ Volumes are sorted by size, then by name. Volumes that only one node can reach, 
 are matched in one array operation. The other volumes are grouped by the nodes that can reach them.
 
     capacities[i], volumes[i]   sorted; position i identifies the volume
-    is_free[i]                  the volume is Available and not bound, assumed or being deleted
+    is_free[i]                  the volume is Available, and neither bound nor assumed nor being
+                                deleted
     _only_row[i]                the only row that can reach the volume, else NO_ROW
     _reaches                    groups of the other volumes: rows (None for all) and positions
 """
