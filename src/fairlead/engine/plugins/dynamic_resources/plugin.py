@@ -448,7 +448,7 @@ class DynamicResources:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Find allocations for `node`, and enter them as assumed into the device ledger.
+        """Find allocations for `node`; the device ledger records them as assumed allocations.
 
         Returns a rejection or an error if devices cannot be allocated on the node.
         """
