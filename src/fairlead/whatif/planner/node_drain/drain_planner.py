@@ -556,7 +556,9 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         if healthy > needed or (healthy >= needed > 0 and not is_ready_pod(pod.pod)):
             return
     why = f"{healthy} ready, {needed} needed ({rule})"
-    edit = f"make {needed + 1 - healthy} more of its pods ready"
+    count = needed + 1 - healthy
+    more = "1 more pod" if count == 1 else f"{count:,} more pods"
+    edit = f"make {more} ready for {owner}"
     if not (limit.is_permanent or is_ready_pod(pod.pod)):
         why += "; the pod itself is not ready"
         patch = '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'

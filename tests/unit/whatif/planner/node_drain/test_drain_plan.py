@@ -190,7 +190,9 @@ def test_a_budget_without_room_now_names_the_missing_pods(planner, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c"])]
     objects[-1]["status"]["conditions"] = []  # not ready
     found = blocked(planner(*objects, budget("web", minAvailable=2)), "a")
-    assert found == [(BlockCause.BUDGET_NOW, "pdb/default/web", "make 1 more of its pods ready")]
+    assert found == [
+        (BlockCause.BUDGET_NOW, "pdb/default/web", "make 1 more pod ready for pdb/default/web")
+    ]
 
 
 def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
@@ -201,7 +203,7 @@ def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
     found = blocked(planner(*objects, budget("web", maxUnavailable=0)), "a")
     assert found == [
         (BlockCause.BUDGET_NEVER, "pdb/default/web", RELAXED),
-        (BlockCause.BUDGET_NOW, "pdb/default/web", "make 2 more of its pods ready"),
+        (BlockCause.BUDGET_NOW, "pdb/default/web", "make 2 more pods ready for pdb/default/web"),
     ]
 
 
