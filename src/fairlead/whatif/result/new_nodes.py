@@ -27,6 +27,7 @@ from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
+from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -83,8 +84,12 @@ def new_nodes_for(
 
 
 def lacks_room(pod: PodEnd) -> bool:
-    """Return whether a node rejected the pending `pod` because of its requests."""
-    return any(one in pod.reason for one in _LACKS_ROOM)
+    """Return whether a node rejected the pending `pod` because of its requests.
+
+    Return False if the pod waits for a ReadWriteOncePod claim that another pod uses: the scheduler
+    then rejects every node, and names other reasons only for nodes that it rejects earlier.
+    """
+    return CLAIM_IN_USE.message not in pod.reason and any(one in pod.reason for one in _LACKS_ROOM)
 
 
 def node_to_copy(

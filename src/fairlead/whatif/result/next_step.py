@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import POD, SCALABLE, STATEFUL_SET
+from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
@@ -87,9 +88,43 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 
 
 def _blocked(case: _Case) -> Iterator[NextStep]:
+    """Yield what-ifs with room in the budgets that refuse evictions.
+
+    The eviction API refuses a pod of several budgets whatever their rules are, so the what-if for
+    such a pod is without these budgets except one.
+    """
+    undrained = case.answer.changed.undrained
+    violating = {one.pod.key for one in undrained if one.why != SEVERAL}
+    exhausted = {
+        one.pdb for one in case.answer.changed.budgets if not violating.isdisjoint(one.refused)
+    }
     for budget in case.answer.effect.budgets:
-        if budget.state is BudgetResult.BLOCKS:
+        if budget.state is BudgetResult.BLOCKS and budget.pdb in exhausted:
             yield from _room_in(budget, case)
+    yield from _single_budget(case)
+
+
+def _single_budget(case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if in which each pod that several budgets cover keeps one of them.
+
+    The pod keeps the budget that allows the most disruptions.
+    """
+    several = {one.pod.key for one in case.answer.changed.undrained if one.why == SEVERAL}
+    kept: set[str] = set()
+    surplus: set[str] = set()
+    for key in sorted(several):
+        covering = [one for one in case.answer.changed.budgets if key in one.refused]
+        covering.sort(key=lambda one: (one.pdb not in kept, -(one.allowed_at_end or 0), one.pdb))
+        kept |= {one.pdb for one in covering[:1]}
+        surplus |= {one.pdb for one in covering[1:]}
+    change = case.answer.change
+    is_edited = change.apply or any(_is_named(one, change.set) for one in surplus)
+    if surplus and len(surplus) <= _NAMES_MAX and not is_edited:
+        names = sorted(surplus)
+        yield NextStep(
+            f"ask again without {', '.join(names)}; a pod of several budgets cannot be evicted",
+            shlex.join(word for one in names for word in ("--delete", f"pdb/{one}")),
+        )
 
 
 def _breached(case: _Case) -> Iterator[NextStep]:
@@ -105,8 +140,9 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     healthy pods, at least 1; if the budget was breached more often than that, nothing is suggested.
     Otherwise, unless the question may already change the budget, the suggestion is to change it. If
     none of its pods has a controller, it gets a number as `minAvailable` that allows one more
-    disruption. Else, if it has `maxUnavailable`, it gets a higher `maxUnavailable`. The new value
-    is always a number, even if the old one is a percentage.
+    disruption. Else, if it has `maxUnavailable`, it gets a higher `maxUnavailable`, unless pods of
+    its workloads are pending: with a higher number, more of them would wait. The new value is
+    always a number, even if the old one is a percentage.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -125,7 +161,7 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
             "pods with a controller",
             shlex.join(word for one in settings for word in ("--set", f"pdb/{budget.pdb}:{one}")),
         )
-    elif kind == "maxUnavailable" and covered:
+    elif kind == "maxUnavailable" and covered and not any(one.pending for one in covered):
         absences = sum(one.readiness.wanted for one in covered) - budget.needed
         setting = f"spec.maxUnavailable={max(absences, 0) + 1}"
         yield NextStep(
@@ -201,23 +237,25 @@ def _pending(case: _Case) -> Iterator[NextStep]:
         return
     left = {one.pod.key: one.node for one in answer.difference.evicted}
     old_node = node_to_copy(pending, left, nodes)
+    kept = [one.pod for one in answer.changed.undrained]
+    later = [one.pod for one in answer.difference.not_created]
     covered: list[PodEnd] = []
     if old_node is not None:
         waiting = {pod.workload for pod in pending}
         covered += [pod for pod in pending if left.get(pod.key) == old_node.name]
-        kept = [one.pod for one in answer.changed.undrained]
-        later = [one.pod for one in answer.difference.not_created]
         covered += [pod for pod in kept if pod.workload in waiting and pod.node == old_node.name]
         covered += [pod for pod in later if pod.workload in waiting]
     keys = {pod.key for pod in covered}
     short = [pod for pod in pending if lacks_room(pod) and pod.key not in keys]
+    lacking = {pod.workload for pod in short}
+    short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
     if old_node is not None:
         alone = new_nodes_for(covered, [old_node], answer.without.nodes)
         for_all = new_nodes_for([*covered, *short], [old_node], answer.without.nodes)
         if for_all is not None and not old_node.is_tainted:
             alone, short = for_all, []
         yield from _new_nodes("ask again with", alone)
-    yield from more_nodes("ask again with", short, nodes, answer.without.nodes)
+    yield from _new_nodes("ask again with", new_nodes_for(short, nodes, answer.without.nodes))
 
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:

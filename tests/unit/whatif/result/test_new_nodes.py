@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.result.new_nodes import NewNodes, new_nodes_for, node_to_copy
+from fairlead.whatif.result.new_nodes import NewNodes, lacks_room, new_nodes_for, node_to_copy
 
 WEB = WorkloadRef("Deployment", "ns", "web")
 OTHER = WorkloadRef("Deployment", "ns", "other")
@@ -80,6 +80,17 @@ def test_pods_that_their_affinity_keeps_from_some_nodes_need_a_node_that_they_ra
     assert new_nodes_for([waiting], [MIDDLE, LARGE]) is None
     ran = node("l", 9000, pod(1))
     assert new_nodes_for([waiting], [MIDDLE, LARGE], [ran]) == NewNodes(1, "l")
+
+
+def test_pods_that_wait_for_a_claim_of_another_pod_do_not_lack_room():
+    """A node that is rejected for its cpu would be rejected for the claim, too."""
+    used = (
+        "1 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode "
+        "already in-use by another pod"
+    )
+    reasons = "0/2 nodes are available: 1 Insufficient cpu"
+    assert lacks_room(pod(2000, reason=f"{reasons}."))
+    assert not lacks_room(pod(2000, reason=f"{reasons}, {used}."))
 
 
 VOLUME = "node(s) didn't match PersistentVolume's node affinity"

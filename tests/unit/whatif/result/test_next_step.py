@@ -141,6 +141,32 @@ def test_a_budget_of_pods_without_a_controller_gets_a_number_as_min_available(
     assert not drained(snapshot, *nodes, *pods, number).changed.undrained
 
 
+def test_a_pod_of_several_budgets_suggests_to_delete_all_but_one(snapshot, make, web):
+    """No rule of these budgets lets the API server evict the pod."""
+    other = budget(maxUnavailable=1)
+    other["metadata"] = {**other["metadata"], "name": "other"}
+    cluster = [make.node("a"), make.node("b"), *web, budget(maxUnavailable=1), other]
+    answer = drained(snapshot, *cluster)
+    words = "ask again without default/web; a pod of several budgets cannot be evicted"
+    assert steps_of(answer)[:1] == [(words, "--delete pdb/default/web")]
+    assert not any("--set" in where for _, where in steps_of(answer))
+    change = ClusterChange(drain=("a",), delete=("pdb/default/web",))
+    assert not what_if(snapshot(*cluster), change).changed.undrained
+
+
+def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
+    """The budget is exhausted because the first evicted pod finds no node."""
+    third = make.pod("web-3", node_name="a", owner="web")
+    third["metadata"]["labels"] = {"app": "web"}
+    third["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    web[0]["spec"]["replicas"] = 3
+    nodes = [make.node("a"), make.node("b", cpu="1")]
+    answer = drained(snapshot, *nodes, *web, third, budget(maxUnavailable=1))
+    assert answer.changed.undrained
+    new_node = ("ask again with 2 more nodes like b", "--add-nodes 2 --like b")
+    assert steps_of(answer) == [new_node, (BLOCKERS, plan_of(answer))]
+
+
 @pytest.fixture
 def spread(make):
     """Nodes a in zone 1, b and c in zone 2, and four pods of a ReplicaSet, spread over zones."""
