@@ -33,6 +33,7 @@ from fairlead.whatif.result.new_nodes import (
     new_nodes_for,
     node_to_copy,
 )
+from fairlead.whatif.result.volume_reach import VolumeReach
 from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 STEPS_MAX: Final = 5
@@ -217,7 +218,8 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     enough copies for further pods of the same workloads, which become pending later: a budget may
     refuse their eviction while the first pods are pending, or a StatefulSet may create them only
     after the first pods run. The copies also have room for all other pods that lack room, unless
-    the node has taints or is too small for these pods.
+    the node has taints or is too small for these pods. No copy is suggested for a pod whose volumes
+    it would not reach.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts: pods wait because of the autoscaler's limits, and new nodes of
@@ -235,20 +237,26 @@ def _pending(case: _Case) -> Iterator[NextStep]:
         more = new_nodes_for(filter(lacks_room, pending), same, answer.without.nodes)
         yield from _new_nodes("ask again with", more, change.add_nodes)
         return
-    left = {one.pod.key: one.node for one in answer.difference.evicted}
-    old_node = node_to_copy(pending, left, nodes)
-    kept = [one.pod for one in answer.changed.undrained]
-    later = [one.pod for one in answer.difference.not_created]
+    waiting = {pod.workload for pod in pending}
+    kept = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
+    later = [one.pod for one in answer.difference.not_created if one.pod.workload in waiting]
+    reach = VolumeReach(case.manifests, (*pending, *kept, *later))
+    by_name = {node.name: node for node in nodes}
+    left = {one.pod.key: one.node for one in answer.difference.evicted if one.node in by_name}
+    movable = [
+        pod for pod in pending if pod.key in left and reach.reaches(pod, by_name[left[pod.key]])
+    ]
+    old_node = node_to_copy(movable, left, nodes)
     covered: list[PodEnd] = []
     if old_node is not None:
-        waiting = {pod.workload for pod in pending}
-        covered += [pod for pod in pending if left.get(pod.key) == old_node.name]
-        covered += [pod for pod in kept if pod.workload in waiting and pod.node == old_node.name]
-        covered += [pod for pod in later if pod.workload in waiting]
+        covered += [pod for pod in movable if left[pod.key] == old_node.name]
+        here = [*(pod for pod in kept if pod.node == old_node.name), *later]
+        covered += [pod for pod in here if reach.reaches(pod, old_node)]
     keys = {pod.key for pod in covered}
     short = [pod for pod in pending if lacks_room(pod) and pod.key not in keys]
     lacking = {pod.workload for pod in short}
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
+    short, nodes = reach.most_reached(short, nodes)
     if old_node is not None:
         alone = new_nodes_for(covered, [old_node], answer.without.nodes)
         for_all = new_nodes_for([*covered, *short], [old_node], answer.without.nodes)

@@ -418,3 +418,71 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
     helped = what_if(cluster, ClusterChange(drain=("a", "b"), add_nodes=2, like="a"))
     assert not helped.difference.pending
     assert not helped.difference.not_created
+
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def volume(name, label, value):
+    """Return a volume that only nodes with a label reach, and its claim of the same name."""
+    term = {"matchExpressions": [{"key": label, "operator": "In", "values": [value]}]}
+    claim = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": name}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "x"}
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {
+                **spec,
+                "capacity": {"storage": "1Gi"},
+                "claimRef": claim,
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+            },
+            "status": {"phase": "Bound"},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "default", "uid": name, "annotations": bound},
+            "spec": {
+                **spec,
+                "resources": {"requests": {"storage": "1Gi"}},
+                "volumeName": name,
+            },
+            "status": {"phase": "Bound"},
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "steps"),
+    [
+        (ZONE, [("ask again with one more node like b", "--add-nodes 1 --like b")]),
+        ("kubernetes.io/hostname", []),
+    ],
+    ids=["a copy of the node in its zone", "no copy reaches a local volume"],
+)
+def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, steps):
+    """The pod db-1 on node b becomes larger and is created again, but another pod needs the room.
+
+    The scheduler's message has no word about the volume, because both nodes lack room.
+    """
+    db = make.workload("StatefulSet", "db", replicas=2, cpu="2")
+    db["metadata"]["uid"] = "db"
+    cluster = [db, make.pod("full", cpu="2", node_name="b")]
+    for number, node in enumerate("ab"):
+        labels = {"kubernetes.io/hostname": node, ZONE: node}
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-db-{number}"}}
+        pod = make.pod(f"db-{number}", cpu="2", node_name=node, owner="db", volumes=[claim])
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": "db"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        cluster += [pod, make.node(node, **labels), *volume(f"data-db-{number}", label, node)]
+    template = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    db["spec"]["volumeClaimTemplates"] = [template]
+    answer = what_if(snapshot(*cluster), ClusterChange(set_resources=("sts/db=cpu=3",)))
+    [waiting] = answer.difference.pending
+    assert waiting.reason.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert steps_of(answer) == steps

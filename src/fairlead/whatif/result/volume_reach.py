@@ -1,0 +1,95 @@
+"""VolumeReach: whether a copy of a node would reach the volumes of a pod.
+
+The scheduler's message does not say which nodes reach a volume. A copy of a node has the labels of
+the node except the hostname, so it reaches the volumes of its zone, but not the node's local
+volumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from fairlead.api.codec import decode_as
+from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+
+
+class VolumeReach:
+    """The volumes of `pods`, which are in the snapshot's objects `manifests`.
+
+    Every node reaches a volume that is not in the snapshot.
+    """
+
+    def __init__(self, manifests: Sequence[Manifest], pods: Iterable[PodEnd]) -> None:
+        self._selectors: dict[str, list[NodeSelector]] = {}  # {key of a pod: of its volumes}
+        keys = {pod.key for pod in pods}
+        if keys and (selectors := _selectors_of_claims(manifests)):
+            for pod in _claiming(manifests, keys):
+                claims = ((pod.metadata.namespace, name) for name in _claims(pod))
+                if found := [selectors[one] for one in claims if one in selectors]:
+                    self._selectors[pod.key] = found
+
+    def reaches(self, pod: PodEnd, node: NodeEnd) -> bool:
+        """Return whether a copy of `node` would reach all volumes of `pod`."""
+        labels = {key: value for key, value in node.labels.items() if key != HOSTNAME}
+        selectors = self._selectors.get(pod.key, ())
+        return all(node_selector_matches(one, labels, "") for one in selectors)
+
+    def most_reached(
+        self, pods: Collection[PodEnd], nodes: Sequence[NodeEnd]
+    ) -> tuple[list[PodEnd], list[NodeEnd]]:
+        """Return those of `nodes` whose copies would reach the volumes of the most of `pods`.
+
+        Return these pods, too. If there are several choices, the first of `nodes` decides.
+        """
+        bound = [pod for pod in pods if pod.key in self._selectors]
+        if not bound:
+            return list(pods), list(nodes)
+        reached = {
+            node.name: frozenset(pod.key for pod in bound if self.reaches(pod, node))
+            for node in nodes
+        }
+        most = max(reached.values(), key=len, default=frozenset[str]())
+        chosen = [node for node in nodes if reached[node.name] == most]
+        return [one for one in pods if one.key not in self._selectors or one.key in most], chosen
+
+
+def _claiming(manifests: Sequence[Manifest], keys: Collection[str]) -> Iterator[Pod]:
+    """Yield those pods with one of `keys` that have claims."""
+    for entry in entries_of(manifests):
+        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
+        sample = next(iter(pods))
+        # Replicas differ only in the names of their claims.
+        if sample.kind is POD and any(_claims(sample.pod)):
+            yield from (one.pod for one in pods if one.ref.key in keys)
+
+
+def _claims(pod: Pod) -> Iterator[str]:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+
+
+def _selectors_of_claims(manifests: Sequence[Manifest]) -> dict[tuple[str, str], NodeSelector]:
+    """Return the node selector of the volume of each bound claim, by namespace and name."""
+    selectors: dict[str, NodeSelector] = {}
+    claims: list[PersistentVolumeClaim] = []
+    for one in entries_of(manifests):
+        if isinstance(one, ReplicaManifests):
+            continue  # pods
+        if one.kind is PERSISTENT_VOLUME_CLAIM:
+            claims.append(decode_as(PersistentVolumeClaim, one.value))
+        elif one.kind is PERSISTENT_VOLUME:
+            volume = decode_as(PersistentVolume, one.value)
+            affinity = volume.spec.node_affinity
+            if affinity is not None and affinity.required is not None:
+                selectors[volume.metadata.name] = affinity.required
+    return {
+        (claim.metadata.namespace, claim.metadata.name): selectors[claim.spec.volume_name]
+        for claim in claims
+        if claim.spec.volume_name in selectors
+    }
