@@ -3,11 +3,11 @@
 A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some workloads do not replace
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
 OnDelete, ReplicaSets, and ReplicationControllers. The rollout of a StatefulSet with the policy
-OrderedReady waits while one of its pods is not ready. An answer about such a change is often
-"nothing changes", and must state the reason.
+OrderedReady waits while one of its pods is not ready, and a partition keeps the first pods of a
+StatefulSet. An answer about such a change is often "nothing changes", and must state the reason.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
-pkg/controller/statefulset/stateful_set_control.go: processReplica
+pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` keeps its pods when it changes to `after`.
 
-    Also return why the rollout of a StatefulSet waits. `inventory` has the pods. The result is ""
-    if the template does not change, or if the rollout replaces pods at once.
+    Also return why the rollout of a StatefulSet waits, or replaces only some of its pods.
+    `inventory` has the pods. The result is "" if the template does not change, or if the rollout
+    replaces all pods.
     """
     spec = after.get("spec") or {}
     if spec.get("template") == (before.value.get("spec") or {}).get("template"):
@@ -52,12 +53,22 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
         return f"{before.title} has the update strategy OnDelete, so it replaces only deleted pods."
     if before.kind in _KEEPING:
         return f"{before.title} applies its new template only to pods that it creates later."
-    if before.kind is STATEFUL_SET and spec.get("podManagementPolicy") != "Parallel":
-        ordinals = ordinals_of(decode_as(StatefulSet, after))
+    if before.kind is not STATEFUL_SET:
+        return ""
+    changed = decode_as(StatefulSet, after)
+    ordinals = ordinals_of(changed)
+    if spec.get("podManagementPolicy") != "Parallel":
         unready = _first_unready(before, ordinals, inventory)
         if unready:
             return f"The rollout of {before.title} waits until its pod {unready} is ready."
-    return ""
+    partition = changed.spec.update_strategy.rolling_update.partition
+    kept = ordinals[:partition]
+    if not kept:
+        return ""
+    keeps = f"{len(kept):,} of its {len(ordinals):,} pods keep the old template"
+    if len(kept) == len(ordinals):
+        keeps = "its new template replaces no pods"
+    return f"{before.title} has the partition {partition:,}, so {keeps}."
 
 
 def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
