@@ -86,10 +86,13 @@ def new_nodes_for(
 def lacks_room(pod: PodEnd) -> bool:
     """Return whether a node rejected the pending `pod` because of its requests.
 
-    Return False if the pod waits for a ReadWriteOncePod claim that another pod uses: the scheduler
-    then rejects every node, and names other reasons only for nodes that it rejects earlier.
+    Return False if a new node would be no place for the pod. A pod of a DaemonSet waits for its
+    own node. If the pod waits for a ReadWriteOncePod claim that another pod uses, the scheduler
+    rejects every node, and names other reasons only for nodes that it rejects earlier.
     """
-    return CLAIM_IN_USE.message not in pod.reason and any(one in pod.reason for one in _LACKS_ROOM)
+    if pod.belongs_to_node or CLAIM_IN_USE.message in pod.reason:
+        return False
+    return any(one in pod.reason for one in _LACKS_ROOM)
 
 
 def node_to_copy(

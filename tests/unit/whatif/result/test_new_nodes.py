@@ -93,6 +93,12 @@ def test_pods_that_wait_for_a_claim_of_another_pod_do_not_lack_room():
     assert not lacks_room(pod(2000, reason=f"{reasons}, {used}."))
 
 
+def test_a_pod_of_a_daemon_set_waits_for_room_on_its_own_node():
+    reason = "0/2 nodes are available: 1 Insufficient cpu."
+    assert lacks_room(pod(2000, reason=reason))
+    assert not lacks_room(pod(2000, reason=reason, belongs_to_node=True))
+
+
 VOLUME = "node(s) didn't match PersistentVolume's node affinity"
 SPREAD = "node(s) didn't match pod topology spread constraints"
 CORDONED = "node(s) were unschedulable"
