@@ -86,13 +86,19 @@ def new_nodes_for(
 def lacks_room(pod: PodEnd) -> bool:
     """Return whether a node rejected the pending `pod` because of its requests.
 
-    Return False if a new node would be no place for the pod. A pod of a DaemonSet waits for its
-    own node. If the pod waits for a ReadWriteOncePod claim that another pod uses, the scheduler
-    rejects every node, and names other reasons only for nodes that it rejects earlier.
+    Return False if no new node would be a place for the pod.
     """
-    if pod.belongs_to_node or CLAIM_IN_USE.message in pod.reason:
-        return False
-    return any(one in pod.reason for one in _LACKS_ROOM)
+    return _accepts_new_node(pod) and any(one in pod.reason for one in _LACKS_ROOM)
+
+
+def _accepts_new_node(pod: PodEnd) -> bool:
+    """Return whether a new node may be a place for the pending `pod`.
+
+    A pod of a DaemonSet waits for its own node. If the pod waits for a ReadWriteOncePod claim that
+    another pod uses, the scheduler rejects every node, and names other reasons only for nodes that
+    it rejects earlier.
+    """
+    return not pod.belongs_to_node and CLAIM_IN_USE.message not in pod.reason
 
 
 def node_to_copy(
@@ -111,7 +117,9 @@ def node_to_copy(
     found: Counter[str] = Counter()
     for pod in pending:
         old_node = by_name.get(left.get(pod.key, ""))
-        if old_node is None or (lacks_room(pod) and _RULED_OUT not in pod.reason):
+        if old_node is None or not _accepts_new_node(pod):
+            continue
+        if lacks_room(pod) and _RULED_OUT not in pod.reason:
             continue
         others = alike[_labels(old_node)] - _takes_pods(old_node)
         if not others or not _BY_LABEL.issuperset(reasons_of(pod.reason)):
