@@ -48,6 +48,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     moves_table,
     order_findings,
     pace_table,
+    pending_table,
     plan_drains,
     unsafe_findings,
 )
@@ -386,6 +387,7 @@ def consolidate_answer(
         _staying(found),
         _going(found, model),
         pace_table(found.plan.runs),
+        pending_table(found.plan.runs),
         moves_table(moves),
     )
     return TabularAnswer(

@@ -272,19 +272,20 @@ def test_the_answer_names_pods_that_are_lost(planner, make):
 def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_be_removed(planner, make):
     made = planner(make.node("a"), make.node("b"))
     found = consolidated(made)
-    found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), ("default/web",), (), 0)]
+    found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), {"default/web": "why"}, (), 0)]
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["verdict"] == (
         "2 of 2 nodes could be removed (100%), but their drains are not safe."
     )
-    assert answer["findings"][0] == "1 node at once: 1 pod without a node at the end."
+    assert answer["findings"][0] == "1 node at once: default/web has no node at the end."
+    assert answer["pending"] == [{"pod": "default/web", "why": "why"}]
 
 
 def test_one_node_is_not_drained_in_an_order(planner, make):
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a"], cpu="3")]
     made = planner(*objects)
     found = consolidated(made)
-    found.plan.runs = [DrainRun(DrainPace(1), 30 * 10**9, 1, 0, (), (), (), (), 0)]
+    found.plan.runs = [DrainRun(DrainPace(1), 30 * 10**9, 1, 0, (), (), {}, (), 0)]
     assert len(found.going) == 1
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["findings"][0] == "Drain it. This takes 30s."
@@ -319,7 +320,7 @@ def test_the_simulated_plan_removes_exactly_the_chosen_nodes(planner, experiment
     made.model.table.validate()
     run_plan(found.plan, experiment(*objects), NoProgress())
     for run in found.plan.runs:
-        assert (run.breaches, run.unfinished, run.pending) == (0, (), ())
+        assert (run.breaches, run.unfinished, run.pending) == (0, (), {})
 
 
 def test_a_node_whose_pods_need_an_order_is_blocked_by_it(planner, make):

@@ -295,6 +295,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
     tables = (
         *blocker_tables(plan.blockers),
         pace_table(plan.runs),
+        pending_table(plan.runs),
         *run_tables(best or next(iter(plan.runs), None)),
         wait_table(plan),
         _order(plan),
@@ -483,7 +484,8 @@ def unsafe_because(run: DrainRun) -> str:
         verb = "stops" if len(replicated) == 1 else "stop"
         parts.append(f"{listed(replicated, 2)} {verb} for a time")
     if run.pending:
-        parts.append(f"{counted(len(run.pending), 'pod')} without a node at the end")
+        verb = "has" if len(run.pending) == 1 else "have"
+        parts.append(f"{listed(list(run.pending), 2)} {verb} no node at the end")
     if run.uncreated:
         owners = listed([str(one.workload) for one in run.uncreated], 2)
         number = sum(one.pods for one in run.uncreated)
@@ -533,6 +535,15 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
         ResultColumn("result", "result"),
     )
     return ResultTable("paces", "how many nodes at once", columns, rows)
+
+
+def pending_table(runs: Sequence[DrainRun]) -> ResultTable:
+    """Return the pods that have no node at the end of the first of `runs` that has such pods."""
+    run = next((one for one in runs if one.pending), None)
+    rows = [{"pod": pod, "why": why} for pod, why in ({} if run is None else run.pending).items()]
+    columns = (ResultColumn("pod", "pod", NAME), ResultColumn("why", "why"))
+    count = "" if run is None else f" with {counted(run.pace.at_once, 'node')} at a time"
+    return ResultTable("pending", f"pods without a node at the end{count}", columns, rows, 5)
 
 
 def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:

@@ -33,6 +33,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
 from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome, UndrainedCause
+from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
@@ -130,14 +131,14 @@ class DrainRun(Struct, frozen=True):
     None if there are `unfinished` nodes, which never became empty or never returned. Of these
     nodes, the drains of the `unbegun` nodes never began. The budgets `held_up_by` refused evictions
     until the end. `stopped` workloads had no ready pod for a time. `pending` pods have no node at
-    the end because of the drain. `lost` pods had no controller and were evicted or preempted on
-    other nodes because of the drain, for example pods of a gang that lost its minimum. A budget
-    refused the eviction of `waited` pods at least once. `uncreated` pods were evicted because of
-    the drain and cannot be created again. `failed_jobs` failed because of the drain: the eviction
-    of a Job's pod can count as a failure. `breaches` is the number of evictions in violation of a
-    budget; a run with breaches is not safe. `times` are the times of the nodes in the order of
-    their drains. `refused` are the `waited` pods by budget. `kept` are the pods that finalizers
-    keep on nodes, with the reasons.
+    the end because of the drain; the values are the scheduler's reasons. `lost` pods had no
+    controller and were evicted or preempted on other nodes because of the drain, for example pods
+    of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
+    `uncreated` pods were evicted because of the drain and cannot be created again. `failed_jobs`
+    failed because of the drain: the eviction of a Job's pod can count as a failure. `breaches` is
+    the number of evictions in violation of a budget; a run with breaches is not safe. `times` are
+    the times of the nodes in the order of their drains. `refused` are the `waited` pods by budget.
+    `kept` are the pods that finalizers keep on nodes, with the reasons.
     """
 
     pace: DrainPace
@@ -146,7 +147,7 @@ class DrainRun(Struct, frozen=True):
     waited: int
     unfinished: tuple[str, ...]
     stopped: tuple[StoppedWorkload, ...]
-    pending: tuple[str, ...]
+    pending: dict[str, str]
     lost: tuple[str, ...]
     breaches: int
     uncreated: tuple[UncreatedPods, ...] = ()
@@ -366,21 +367,21 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
             yield UncreatedPods(ref, number, WAITS_FOR_LOWER)
 
 
-def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
-    """Return the pods that stay pending because of the drain.
+def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
+    """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
 
     If a workload has N pending pods without the drain, N of its pending pods are left out, even if
     they are other pods of the workload.
     """
     expected = Counter(baseline.pending.values())
     pending = sorted(outcome.pending(), key=lambda pod: pod.key not in baseline.pending)
-    found = []
+    found = {}
     for pod in pending:
         if expected[pod.workload]:
             expected[pod.workload] -= 1
         else:
-            found.append(pod.key)
-    return tuple(sorted(found))
+            found[pod.key] = ", ".join(reasons_of(pod.reason))
+    return dict(sorted(found.items()))
 
 
 def _drain_run(

@@ -37,6 +37,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     left_out_findings,
     order_findings,
     pace_table,
+    pending_table,
     run_tables,
     unsafe_because,
     wait_findings,
@@ -229,6 +230,7 @@ def upgrade_answer(
         wait_table(plan),
         _stopped(run),
         pace_table(plan.runs),
+        pending_table(plan.runs),
         *run_tables(run),
     )
     return TabularAnswer(

@@ -277,7 +277,7 @@ def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experim
         cluster = experiment(*objects, *limits)
         run_plan(plan, cluster, NoProgress(), at_once=2, away=seconds(60))
         [run] = plan.runs
-        assert (run.is_safe, run.breaches, run.pending) == (is_safe, 0, ())
+        assert (run.is_safe, run.breaches, run.pending) == (is_safe, 0, {})
 
 
 def test_a_pod_that_would_preempt_waits_too(planner, experiment, make):
@@ -790,7 +790,7 @@ def test_a_simulated_plan_breaches_no_budget_and_empties_its_nodes(planner, expe
     assert all(isinstance(drain, PlannedDrain) for drain in plan.drains)
     run_plan(plan, experiment(*objects), NoProgress())
     for run in plan.runs:
-        assert (run.breaches, run.unfinished, run.pending) == (0, (), ())
+        assert (run.breaches, run.unfinished, run.pending) == (0, (), {})
 
 
 def test_a_drain_that_breaks_a_gang_is_not_safe():
