@@ -83,9 +83,9 @@ from fairlead.whatif.planner.pod_claim import (
     released_claims,
 )
 from fairlead.whatif.snapshot.api_refusal import as_input_error
-from fairlead.whatif.snapshot.manifest import contents_of
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.volume_attachment import simulated_contents
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 Dependent = CSINode | ResourceSlice | CSIStorageCapacity
@@ -183,7 +183,7 @@ class ClusterModel:
     def _load(self, snapshot: Snapshot) -> tuple[ApiObject, ...]:
         world = self._world
         try:
-            world.load(contents_of(snapshot.manifests))
+            world.load(simulated_contents(snapshot.manifests))
         except ApiError as refused:
             raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
         loaded = self._polled()

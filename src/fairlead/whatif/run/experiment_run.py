@@ -98,8 +98,8 @@ from fairlead.whatif.snapshot.dump_note import (
     IGNORED_MAX_UNAVAILABLE,
     IGNORED_RULES,
 )
-from fairlead.whatif.snapshot.manifest import contents_of
 from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.volume_attachment import simulated_contents
 from fairlead.worlds.driver import LivelockError
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform
@@ -399,7 +399,7 @@ class ExperimentRun:
     def _load(self) -> None:
         manifests = self._experiment.initial
         try:
-            self._world.load(contents_of(manifests))
+            self._world.load(simulated_contents(manifests))
         except ApiError as refused:
             raise as_input_error(self._experiment.source, manifests, refused) from None
 

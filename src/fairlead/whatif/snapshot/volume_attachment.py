@@ -1,0 +1,87 @@
+"""Leaves out VolumeAttachments of volumes that pods on the same node use.
+
+The scheduler counts a volume towards the limit of a node if a pod on the node uses the volume, or
+if a VolumeAttachment exists. In a cluster, the attach-detach controller deletes the attachment
+after the last pod that uses the volume has left the node. No component of a simulation does this,
+so the attachment would take the node's room for ever. While the pod is on the node, the count is
+the same without the attachment. An attachment that no pod uses stays: its cause is unknown.
+
+upstream: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go: Filter,
+getNodeVolumeAttachmentInfo; pkg/controller/volume/attachdetach/reconciler/reconciler.go: reconcile
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairlead.api.codec import DecodeError, View, decode_as
+from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, Pod, VolumeAttachment
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.volumes import all_claims
+from fairlead.apiserver.kind import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    VOLUME_ATTACHMENT,
+)
+from fairlead.apiserver.registry.snapshot_load import Content
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, contents_of, entries_of
+
+
+def simulated_contents(manifests: Sequence[Manifest]) -> Iterator[Content]:
+    """Yield the objects in `manifests` in the form that the store of a simulation loads."""
+    entries = entries_of(manifests)
+    attached = [one for one in entries if one.kind is VOLUME_ATTACHMENT]
+    if not attached:
+        yield from contents_of(manifests)
+        return
+    used = set(_used(manifests))
+    for entry in entries:
+        if isinstance(entry, ReplicaManifests):
+            yield entry.replicas
+        elif entry.kind is not VOLUME_ATTACHMENT or _place(entry) not in used:
+            yield entry.content
+
+
+def _place(attachment: Manifest) -> tuple[str, str]:
+    """Return the node and the volume of `attachment`."""
+    view = _view(VolumeAttachment, attachment)
+    return view.spec.node_name, view.spec.source.persistent_volume_name
+
+
+def _view(kind: type[View], manifest: Manifest) -> View:
+    """Return the object as `kind`; an empty one if it is invalid, which the store reports."""
+    try:
+        return decode_as(kind, manifest.value)
+    except DecodeError:
+        return kind()
+
+
+def _used(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
+    """Yield each node and CSI volume of which a pod of the node uses the volume."""
+    volumes: set[str] = set()
+    claims: dict[tuple[str, str], str] = {}
+    for one in entries_of(manifests):
+        if isinstance(one, ReplicaManifests):
+            continue  # pods
+        if one.kind is PERSISTENT_VOLUME:
+            if _view(PersistentVolume, one).spec.csi is not None:
+                volumes.add(one.ref.name)
+        elif one.kind is PERSISTENT_VOLUME_CLAIM:
+            claim = _view(PersistentVolumeClaim, one)
+            claims[one.ref.namespace, one.ref.name] = claim.spec.volume_name
+    for pod in _claiming_pods(manifests):
+        for name in all_claims(pod):
+            volume = claims.get((pod.metadata.namespace, name), "")
+            if volume in volumes:
+                yield pod.spec.node_name, volume
+
+
+def _claiming_pods(manifests: Sequence[Manifest]) -> Iterator[Pod]:
+    """Yield the pods with claims that count towards the limits of their nodes."""
+    for entry in entries_of(manifests):
+        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
+        sample = next(iter(pods))
+        # Replicas have equal volumes, except for the names of their claims.
+        if sample.kind is POD and any(all_claims(sample.pod)):
+            yield from (one.pod for one in pods if not is_terminal(one.pod))
