@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition, controller_of, is_terminating
+from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD
-from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -45,8 +43,8 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
-from fairlead.whatif.snapshot.manifest import ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
 if TYPE_CHECKING:
     from fairlead.worlds.decision_log import Logging
@@ -131,35 +129,12 @@ def what_if(
 
 
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
-    """Return a note about displaced pods whose containers are not ready in the dump.
-
-    The simulation does not know why the containers are not ready, so the replacements of the pods
-    become ready. Pods that are not ready only because their node failed are not in the note: the
-    node controller sets their condition Ready to False, but not ContainersReady.
-    """
+    """Return a note about displaced pods whose containers are not ready in the dump."""
     found = effect.difference
     again = {pod.key for pod in (*found.displaced, *found.recreated)}
-    unready: list[str] = []
-    for entry in entries_of(snapshot.manifests) if again else ():
-        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
-        sample = next(iter(pods))
-        # The pods of a group have equal conditions, so one sample is enough.
-        if sample.kind is POD and _has_unready_containers(sample.pod):
-            unready += [one.ref.key for one in pods if one.ref.key in again]
-    ends = map(effect.changed.pods.get, unready)
+    ends = map(effect.changed.pods.get, unready_pods(snapshot.manifests, again))
     started = [one.key for one in ends if one is not None and one.started_at is not None]
-    if not started:
-        return []
-    verb = "is" if len(started) == 1 else "are"
-    who = f"{counted(len(started), 'pod')} that {verb} not ready in the dump {verb}"
-    return [f"{who} assumed to become ready when created again: {listed(started)}."]
-
-
-def _has_unready_containers(pod: Pod) -> bool:
-    if pod.status.phase == "Pending":
-        return fails_to_start(pod)
-    found = condition(pod, "ContainersReady")
-    return pod.status.phase == "Running" and found is not None and found.status == "False"
+    return [unready_note(started)] if started else []
 
 
 def _health_note(effect: Effect) -> list[str]:

@@ -33,6 +33,7 @@ from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,10 @@ class PlanInput:
     def notes_of(self, plan: DrainPlan, experiment: Experiment) -> tuple[str, ...]:
         """Return the notes about `plan`, which was simulated by `experiment`."""
         idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
-        return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes)))
+        again = {move.pod for drain in plan.drains for move in drain.moves}
+        unready = unready_pods(self.snapshot.manifests, again)
+        assumed = [unready_note(unready)] if unready else []
+        return tuple(dict.fromkeys((*idle, *self.notes, *experiment.notes, *assumed)))
 
     def instance_types(self, files: str | None) -> list[StatedType]:
         """Return the instance types in the files of --instance-types. Raises InputError."""

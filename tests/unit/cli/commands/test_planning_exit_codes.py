@@ -116,6 +116,19 @@ def test_a_plan_says_that_karpenter_is_not_simulated_if_it_matters(
     assert any("NodePools of Karpenter" in one for one in notes) == has_note
 
 
+@pytest.mark.parametrize("command", ["drain-plan --nodes a", "upgrade-check --nodes a"])
+def test_a_plan_states_that_it_assumes_unready_pods_to_become_ready(tmp_path, capsys, command):
+    objects = small()
+    conditions = [{"type": name, "status": "False"} for name in ("Ready", "ContainersReady")]
+    objects[2]["status"]["conditions"] = conditions
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    name, *options = command.split()
+    run([name, str(dump), *options, "-o", "json"])
+    note = "1 pod that is not ready in the dump is assumed to become ready when created again: "
+    assert f"{note}default/p." in json.loads(capsys.readouterr().out)["notes"]
+
+
 def test_a_pod_larger_than_all_types_has_exit_status_1(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     pending = pod("p", "9")

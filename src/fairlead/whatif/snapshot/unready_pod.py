@@ -1,0 +1,43 @@
+"""Pods of a dump whose containers are not ready, and the assumption about their replacements.
+
+A simulation does not know why the containers are not ready, so the replacements of the pods become
+ready. Pods that are not ready only because their node failed do not count: the node controller sets
+their condition Ready to False, but not ContainersReady.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import POD
+from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+
+
+def unready_pods(manifests: Iterable[Manifest], keys: Collection[str]) -> list[str]:
+    """Return those of `keys` that are pods in `manifests` whose containers are not ready."""
+    found: list[str] = []
+    for entry in entries_of(manifests) if keys else ():
+        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
+        sample = next(iter(pods))
+        # The pods of a group have equal conditions, so one sample is enough.
+        if sample.kind is POD and _has_unready_containers(sample.pod):
+            found += [one.ref.key for one in pods if one.ref.key in keys]
+    return found
+
+
+def unready_note(keys: Sequence[str]) -> str:
+    """Return a note that the replacements of the pods `keys`, of at least one, become ready."""
+    pods, are = ("1 pod", "is") if len(keys) == 1 else (f"{len(keys):,} pods", "are")
+    who = f"{pods} that {are} not ready in the dump {are}"
+    return f"{who} assumed to become ready when created again: {listed(keys)}."
+
+
+def _has_unready_containers(pod: Pod) -> bool:
+    if pod.status.phase == "Pending":
+        return fails_to_start(pod)
+    found = condition(pod, "ContainersReady")
+    return pod.status.phase == "Running" and found is not None and found.status == "False"
