@@ -15,7 +15,8 @@ from msgspec.structs import asdict, replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.api.pods.facts import is_static, is_terminal
+from fairlead.api.pods.facts import condition, is_static, is_terminal
+from fairlead.api.pods.requests import RESIZE_PENDING
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
@@ -134,6 +135,16 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     return _explanation(manifest.source, model, found, others, config, note)
 
 
+def _resize_notes(pod: Pod) -> tuple[str, ...]:
+    """Return a note if the kubelet has not allocated a resize of `pod`, else ()."""
+    found = condition(pod, RESIZE_PENDING)
+    if found is None or found.status != "True":
+        return ()
+    because = f" ({found.reason}: {found.message})" if found.message else f" ({found.reason})"
+    what = "This evaluation uses the requests of the resize; the pod runs with its former resources"
+    return (f"The pod's resize is pending{because}. {what}.",)
+
+
 def _with_profile(
     config: SchedulerConfig, snapshot: Snapshot, pod: Pod
 ) -> tuple[SchedulerConfig, str]:
@@ -170,6 +181,7 @@ def _explanation(
     notes: tuple[str, ...] = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
+    notes += _resize_notes(found)
     if config.version.pod_groups and evaluation.gated is None and not node and not config.extenders:
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)

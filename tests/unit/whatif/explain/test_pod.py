@@ -95,6 +95,19 @@ def test_a_note_says_that_a_static_pod_stays_on_its_node(explained, make):
     assert explained("pod/web", *nodes, make.pod("web", node_name="a"))["notes"] == []
 
 
+def test_a_pending_resize_has_a_note(snapshot, make):
+    """The pod asks for more than any node has, and runs with less."""
+    big = make.pod("big", cpu="20", node_name="a")
+    why = {"reason": "Infeasible", "message": "Node didn't have enough capacity: cpu"}
+    big["status"]["conditions"] = [{"type": "PodResizePending", "status": "True", **why}]
+    found = explain_pod(snapshot(make.node("a"), big), "pod/big", SchedulerConfig())
+    [note] = [one for one in found.notes if "resize" in one]
+    assert note == (
+        "The pod's resize is pending (Infeasible: Node didn't have enough capacity: cpu). This "
+        "evaluation uses the requests of the resize; the pod runs with its former resources."
+    )
+
+
 def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
     pods = [
         make.pod("a1", cpu="3", node_name="a", priority=10),
