@@ -553,7 +553,7 @@ def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes
     answer = what_if(snapshot(*objects), change)
     assert answer.verdict.first.sentence == (
         "The rolling drain does not complete: 1 of 3 nodes is back, 1 cannot be drained because "
-        "of budget store/api, 1 is not back."
+        "of budget store/api, 1 waits for its turn."
     )
     assert check(parse_fail_on("undrained"), answer.effect).holds
 

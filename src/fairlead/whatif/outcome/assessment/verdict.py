@@ -194,8 +194,15 @@ def _undrained(effect: Effect) -> str | None:
         return f"The drain does not complete: {', '.join(_causes(undrained, why))}."
     back = sum(one.back_at is not None for one in drains)
     waiting = sum(bool(one.held_up_by) for one in drains)
-    rest = sum(one.back_at is None and not one.held_up_by for one in drains)
-    more = f", {rest:,} {'is' if rest == 1 else 'are'} not back" if rest else ""
+    rest = [one for one in drains if one.back_at is None and not one.held_up_by]
+    away = sum(one.begun_at is not None for one in rest)
+    unbegun = len(rest) - away
+    more = f", {away:,} {'is' if away == 1 else 'are'} not back" if away else ""
+    more += (
+        f", {unbegun:,} {'waits for its' if unbegun == 1 else 'wait for their'} turn"
+        if unbegun
+        else ""
+    )
     return (
         f"The rolling drain does not complete: {back:,} of {_counted(len(drains), 'node')} "
         f"{'is' if back == 1 else 'are'} back, {waiting:,} cannot be drained{why}{more}."
