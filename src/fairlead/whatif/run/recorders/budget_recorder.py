@@ -171,12 +171,19 @@ class BudgetRecorder(Struct):
 
 
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:
-    """Return whether the eviction API evicts unready pods even if `pdb` allows no disruption.
+    """Return whether the loss of an unready pod breaks no rule of `pdb`.
+
+    The eviction API refuses to evict an unready pod if the budget needs no healthy pod, because the
+    status may not be computed yet. A computed status has a number of expected pods. Such a budget
+    is met without the pod, so the loss breaks no rule.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """
-    always = pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
-    return always or pdb.status.current_healthy >= pdb.status.desired_healthy > 0
+    if pdb.spec.unhealthy_pod_eviction_policy == "AlwaysAllow":
+        return True
+    status = pdb.status
+    is_computed = status.desired_healthy > 0 or status.expected_pods > 0
+    return is_computed and status.current_healthy >= status.desired_healthy
 
 
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:

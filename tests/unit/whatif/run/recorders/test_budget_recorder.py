@@ -66,3 +66,21 @@ def test_an_unready_pod_is_lost_against_a_budget_only_if_too_few_others_are_heal
     recorder.observe(decode_as(PodDisruptionBudget, budget), 0)
     recorder.evicted(pod("a"), "taint x", 1)
     assert [one.pod for one in recorder.breaches] == breaches
+
+
+@pytest.mark.parametrize(("expected", "breaches"), [(1, []), (0, ["shop/a"])])
+def test_a_budget_that_needs_no_healthy_pod_is_not_broken_by_the_loss_of_an_unready_pod(
+    expected: int, breaches: list[str]
+) -> None:
+    """One pod may be unavailable, and the only pod is; a status without pods is not computed."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "shop"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"expectedPods": expected, "disruptionsAllowed": 0},
+    }
+    recorder = BudgetRecorder()
+    recorder.observe(decode_as(PodDisruptionBudget, budget), 0)
+    recorder.evicted(pod("a"), "taint x", 1)
+    assert [one.pod for one in recorder.breaches] == breaches
