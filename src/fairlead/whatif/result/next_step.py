@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
+from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
@@ -311,8 +312,8 @@ def _data_deleted(case: _Case) -> Iterator[NextStep]:
 def _unavailable(case: _Case) -> Iterator[NextStep]:
     """Yield a remedy for the first workload without a ready pod.
 
-    For a StatefulSet with pods on failed nodes, and for pods whose volumes are attached to failed
-    nodes, the remedy is a taint that marks the nodes as out of service. For other workloads whose
+    For a StatefulSet with pods on failed nodes, and for pods whose volumes pods on failed nodes
+    keep, the remedy is a taint that marks the nodes as out of service. For other workloads whose
     pods find a node, the remedy is one more replica.
     """
     effect = case.answer.effect
@@ -344,9 +345,16 @@ def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
 
 
 def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
-    """Return whether a pod of `one` waits for a volume that is attached to a failed node."""
+    """Return whether a pod of `one` waits for a volume that a pod on a failed node keeps.
+
+    The volume is attached to the node, or a ReadWriteOncePod claim is in use by the pod, which
+    exists until its node returns.
+    """
+    found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
-    evicted = effect.difference.evicted
+    without_node = (*found.pending, *(waited.pod for waited in effect.waited))
+    waiting |= {pod.key for pod in without_node if CLAIM_IN_USE.message in pod.reason}
+    evicted = found.evicted
     return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
 
 

@@ -423,11 +423,11 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
 ZONE = "topology.kubernetes.io/zone"
 
 
-def volume(name, label, value):
+def volume(name, label, value, mode="ReadWriteOnce"):
     """Return a volume that only nodes with a label reach, and its claim of the same name."""
     term = {"matchExpressions": [{"key": label, "operator": "In", "values": [value]}]}
     claim = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name, "uid": name}
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "x"}
+    spec = {"accessModes": [mode], "storageClassName": "x"}
     bound = {"pv.kubernetes.io/bind-completed": "yes"}
     return [
         {
@@ -486,3 +486,21 @@ def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, step
     [waiting] = answer.difference.pending
     assert waiting.reason.startswith("0/2 nodes are available: 2 Insufficient cpu.")
     assert steps_of(answer) == steps
+
+
+def test_a_claim_that_a_pod_on_a_failed_node_uses_suggests_to_taint_the_node(snapshot, make):
+    """The old pod exists until its node returns, so the claim of a single pod stays in use."""
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    workload, pod = single(make)
+    workload["spec"]["template"]["spec"]["volumes"] = pod["spec"]["volumes"] = [claim]
+    disk = volume("data", ZONE, "1", "ReadWriteOncePod")
+    nodes = [make.node(name, **{ZONE: "1"}) for name in "ab"]
+    change = ClusterChange(failures=Failures(fail_node=("a",)))
+    answer = what_if(snapshot(*nodes, workload, pod, *disk), change)
+    assert "ReadWriteOncePod" in answer.difference.pending[0].reason
+    assert steps_of(answer) == [
+        (
+            "if the failed node is shut down for good, have the pods replaced elsewhere",
+            "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+        ),
+    ]
