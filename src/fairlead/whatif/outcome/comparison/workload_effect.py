@@ -385,15 +385,17 @@ def _steady(
 ) -> dict[WorkloadRef, WorkloadReadiness]:
     """Return the readiness of the workloads `refs`, whose pods do not change in the run `changed`.
 
-    They are affected because their pods change in the other run.
+    They are affected because their pods change in the other run. All their pods are wanted, also
+    those that wait for a node from the start to the end.
     """
-    ready = dict.fromkeys(refs, 0)
+    wanted, ready = dict.fromkeys(refs, 0), dict.fromkeys(refs, 0)
     for pod in changed.pods.values() if refs else ():
-        if pod.workload in ready and pod.is_placed and not (pod.is_completed or pod.is_terminating):
-            ready[pod.workload] += 1
+        if pod.workload in ready and not (pod.is_completed or pod.is_terminating):
+            wanted[pod.workload] += 1
+            ready[pod.workload] += pod.is_placed
     return {
         ref: WorkloadReadiness(
-            wanted=count, before=count, lowest=count, lowest_for=None, at_end=count
+            wanted=wanted[ref], before=count, lowest=count, lowest_for=None, at_end=count
         )
         for ref, count in ready.items()
     }
