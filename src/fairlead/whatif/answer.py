@@ -30,8 +30,10 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     `source` is the snapshot as the user named it. `releases` contains the Kubernetes releases of
     both runs. `scheduler_config` is the path of the scheduler's configuration file in the run
     without the change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the
-    user's plugins in that run. `seeds` is the number of seeds; the what-if ran once with each.
-    `certainty` says with how many of the seeds each outcome occurs; it is () for one seed.
+    user's plugins in that run. `batch_config` is the name of the batch scheduler's configuration in
+    that run, "" if no batch scheduler runs. `seeds` is the number of seeds; the what-if ran once
+    with each. `certainty` says with how many of the seeds each outcome occurs; it is () for one
+    seed.
     `start_times` are the simulated start times of pods that wait at the end; None if no pod waits
     or no start times were simulated. `next_steps` are what to do after the answer, the most
     important step first.
@@ -43,6 +45,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     releases: Releases = CURRENT_RELEASES
     scheduler_config: str = ""
     scheduler_plugins: tuple[str, ...] = ()
+    batch_config: str = ""
     effect: Effect
     verdict: Verdict
     seeds: int = 1
@@ -60,11 +63,12 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def scheduler_words(self) -> str:
-        """The scheduler configuration and plugins of the run without the change."""
+        """The configurations and plugins of the schedulers in the run without the change."""
         config = self.scheduler_config
         words = f"scheduler {config}" if config else "default scheduler"
         plugins = ", ".join(self.scheduler_plugins)
-        return f"{words} with {plugins}" if plugins else words
+        batch = f", batch configuration {self.batch_config}" if self.batch_config else ""
+        return f"{words} with {plugins}{batch}" if plugins else f"{words}{batch}"
 
     @property
     def pool_label(self) -> str:

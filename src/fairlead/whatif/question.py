@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import POD
+from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -115,6 +116,7 @@ def what_if(
         releases=pair.changed.followed,
         scheduler_config=conditions.config or "",
         scheduler_plugins=tuple(conditions.plugin),
+        batch_config=conditions.batch.source or ("" if pair.without.batch is None else FAIRLEAD),
         effect=effect,
         verdict=verdict,
         seeds=len(outcomes),

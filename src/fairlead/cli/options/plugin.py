@@ -30,8 +30,9 @@ BatchConfig = Annotated[
     named(
         "FILE",
         "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
-        "Volcano configuration file, or the name of a built-in configuration (fairlead, "
-        "kube-batch, kube-batch-upstream or volcano). With single-pods, no batch scheduler runs, "
+        "Volcano configuration file, configmap/NAMESPACE/NAME for the configuration in a ConfigMap "
+        "of the dump, or the name of a built-in configuration (fairlead, kube-batch, "
+        "kube-batch-upstream or volcano). With single-pods, no batch scheduler runs, "
         "and every pod is scheduled on its own. Default: fairlead if pods need a batch scheduler, "
         "else single-pods. Pods with the schedulerName kube-batch or volcano need a batch "
         "scheduler. Pods with the schedulerName fairlead need it if a PodGroup or a Queue exists, "

@@ -1,15 +1,16 @@
-"""KubeSchedulerConfigurations in the ConfigMaps of a dump.
+"""Configurations of schedulers in the ConfigMaps of a dump.
 
-Many clusters keep the configuration of their scheduler in a ConfigMap. The dump does not show
+Many clusters keep the configuration of their scheduler in a ConfigMap: a
+KubeSchedulerConfiguration, or the configuration of kube-batch or Volcano. The dump does not show
 which scheduler reads this ConfigMap. The configuration is therefore used only with the option
-`--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`). Without the option, a note names the
-ConfigMap.
+`--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`), or for kube-batch and Volcano with
+`--batch-config`. Without the option, a note names the ConfigMap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -20,11 +21,17 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 KIND: Final = "KubeSchedulerConfiguration"
+BATCH: Final = "batch configuration"
+_MARKERS: Final = {KIND: KIND, BATCH: "tiers:"}  # to skip most texts quickly
+_TESTS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
+    KIND: lambda value: value.get("kind") == KIND,
+    BATCH: lambda value: value.keys() >= {"actions", "tiers"},
+}
 PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 
 
 class StoredConfiguration(Struct, frozen=True):
-    """A KubeSchedulerConfiguration in a ConfigMap; `name` is NAMESPACE/NAME of the ConfigMap.
+    """A configuration in a ConfigMap; `name` is NAMESPACE/NAME of the ConfigMap.
 
     `key` is the key in the data of the ConfigMap.
     """
@@ -35,28 +42,35 @@ class StoredConfiguration(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The value of --config that selects this configuration."""
+        """The value of --config or --batch-config that selects this configuration."""
         return f"configmap/{self.name}/{self.key}"
 
 
-def stored_configurations(manifests: Iterable[Manifest]) -> list[StoredConfiguration]:
-    """Return the configurations in the ConfigMaps among `manifests`, in the order of the dump."""
+def stored_configurations(
+    manifests: Iterable[Manifest], what: str = KIND
+) -> list[StoredConfiguration]:
+    """Return the configurations in the ConfigMaps among `manifests`, in the order of the dump.
+
+    `what` is the kind of configuration, KIND or BATCH.
+    """
     return [
         found
         for manifest in samples(manifests)
         if manifest.kind is CONFIG_MAP
-        for found in _of_config_map(manifest)
+        for found in _of_config_map(manifest, what)
     ]
 
 
-def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) -> Document:
+def stored_configuration(
+    option: str, text: str, manifests: Iterable[Manifest], what: str = KIND
+) -> Document:
     """Return the configuration that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
-    Raises InputError, with `option` in its message, unless `text` selects exactly one
-    configuration.
+    `what` is as in `stored_configurations`. Raises InputError, with `option` in its message, unless
+    `text` selects exactly one configuration.
     """
     wanted = text.partition("/")[2]
-    known = stored_configurations(manifests)
+    known = stored_configurations(manifests, what)
     found = [one for one in known if wanted in (one.name, f"{one.name}/{one.key}")]
     if len(found) == 1:
         return found[0].document
@@ -64,8 +78,8 @@ def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) 
         keys = ", ".join(one.title for one in found)
         raise InputError(option, f"{text} has several configurations; say which: {keys}")
     names = [one.title for one in known]
-    hint = known_names(text, names) if names else f"no ConfigMap of the dump has a {KIND}"
-    raise InputError(option, f"there is no {KIND} in {text}; {hint}")
+    hint = known_names(text, names) if names else f"no ConfigMap of the dump has a {what}"
+    raise InputError(option, f"there is no {what} in {text}; {hint}")
 
 
 def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[str]:
@@ -78,10 +92,10 @@ def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[s
         )
 
 
-def _of_config_map(manifest: Manifest) -> Iterator[StoredConfiguration]:
+def _of_config_map(manifest: Manifest, what: str) -> Iterator[StoredConfiguration]:
     data = manifest.value.get("data")
     for key, text in data.items() if isinstance(data, dict) else ():
-        if not isinstance(text, str) or KIND not in text:
+        if not isinstance(text, str) or _MARKERS[what] not in text:
             continue
         from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few dumps have ConfigMaps
 
@@ -91,5 +105,5 @@ def _of_config_map(manifest: Manifest) -> Iterator[StoredConfiguration]:
             continue
         source = f"{manifest.source}: ConfigMap {manifest.ref.key}: {key}"
         for value in documents:
-            if isinstance(value, dict) and value.get("kind") == KIND:
+            if isinstance(value, dict) and _TESTS[what](value):
                 yield StoredConfiguration(manifest.ref.key, key, Document(source, value))

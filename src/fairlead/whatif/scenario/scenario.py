@@ -44,6 +44,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoa
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.change.unsimulated_workload import unsimulated_notes
 from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
+from fairlead.whatif.configuration.batch.batch_config import assumed_notes
 from fairlead.whatif.configuration.batch.options import (
     DEFAULT_BATCH_OPTIONS,
     SINGLE_PODS,
@@ -53,6 +54,7 @@ from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import PREFIXES
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
 from fairlead.whatif.input.archive import unpacked_file
@@ -222,7 +224,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         return with_batch(experiment, batch, experiment.steps)
     with named_by(path, "settings.batch"):
         stated = replace(batch, source=_batch_source(folder, scenario))
-        return with_batch(experiment, stated, experiment.steps)
+        found = with_batch(experiment, stated, experiment.steps)
+    return replace(found, notes=(*assumed_notes(stated, found.batch, initial), *found.notes))
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:
@@ -327,7 +330,9 @@ def _config_path(folder: Path, scenario: Scenario) -> str | None:
 
 def _batch_source(folder: Path, scenario: Scenario) -> str | None:
     name = scenario.settings.batch
-    return name if name is None or name in (*SHIPPED, SINGLE_PODS) else str(folder / name)
+    if name is None or name in (*SHIPPED, SINGLE_PODS) or name.startswith(PREFIXES):
+        return name
+    return str(folder / name)
 
 
 def _objects(

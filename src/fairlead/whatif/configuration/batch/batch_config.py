@@ -15,18 +15,26 @@ pods.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod
+from fairlead.apiserver.kind import POD
 from fairlead.engine.batch.info.group import GROUP_LABELS, GROUP_NAME_ANNOTATION, UPSTREAM_API
-from fairlead.engine.batch.scheduler_name import FAIRLEAD, SCHEDULER_NAMES
+from fairlead.engine.batch.scheduler_name import FAIRLEAD, KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch.options import OPTION, BatchOptions
+from fairlead.whatif.configuration.stored_configuration import (
+    BATCH,
+    PREFIXES,
+    stored_configuration,
+    stored_configurations,
+)
+from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -39,6 +47,7 @@ DEPLOYED_NOTE: Final = (
     "run` is deployed. With --batch-config fairlead, a what-if schedules them in gangs."
 )
 _GROUP_KINDS: Final = ("PodGroup", "Queue")
+_UPSTREAM: Final = {KUBE_BATCH: "kube-batch", VOLCANO: "Volcano"}
 
 
 def batch_config(
@@ -49,16 +58,19 @@ def batch_config(
 ) -> BatchConfig | None:
     """Return the batch scheduler's configuration, None if no batch scheduler runs.
 
-    The result is the configuration that `options` name, or else the recommended configuration if a
-    pod in `initial` or `steps` needs a batch scheduler. Raises InputError, also if two schedulers
-    would schedule the same pod.
+    The result is the configuration that `options` name, which may be in a ConfigMap of `initial`,
+    or else the recommended configuration if a pod in `initial` or `steps` needs a batch scheduler.
+    Raises InputError, also if two schedulers would schedule the same pod.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
     if options.source is not None:
         # Few runs have a batch scheduler, and its import takes as long as a small simulation.
         from fairlead.whatif.configuration.batch.batch_file import read_batch_config  # noqa: PLC0415
 
-        config = read_batch_config(options.source, options.plugins)
+        source: str | Document = options.source
+        if options.source.startswith(PREFIXES):
+            source = stored_configuration("--batch-config", options.source, initial, BATCH)
+        config = read_batch_config(source, options.plugins)
         _refuse_two_schedulers(options.source, config, profiles)
         return config
     if options.plugins:
@@ -73,6 +85,38 @@ def batch_config(
     from fairlead.whatif.configuration.batch.batch_file import recommended_config  # noqa: PLC0415
 
     return recommended_config(ours)
+
+
+def assumed_notes(
+    options: BatchOptions, config: BatchConfig | None, initial: Iterable[Manifest]
+) -> Iterator[str]:
+    """Yield a note that the batch configuration of the cluster in `initial` is not used.
+
+    `config` is the configuration that `batch_config` returns for `options`. There is no
+    note if an option names a configuration, or if no pod with the schedulerName of kube-batch or
+    Volcano is bound: then there may be no such scheduler in the cluster.
+    """
+    if options.source is not None or config is None:
+        return
+    foreign = tuple(name for name in config.ownership.scheduler_names if name in _UPSTREAM)
+    initial = tuple(initial) if not isinstance(initial, Collection) else initial
+    # Replicas have the same schedulerName, but not all of them need to be bound.
+    if not any(_scheduler_name_of(one) in foreign for one in samples(initial) if one.kind is POD):
+        return
+    bound = {
+        one.pod.spec.scheduler_name for one in initial if one.kind is POD and one.pod.spec.node_name
+    }
+    names = [name for name in foreign if name in bound]
+    if not names:
+        return
+    stored = [one.title for one in stored_configurations(initial, BATCH)]
+    offers = [f"--batch-config {title} uses that in the dump" for title in stored[:1]] or [
+        f"--batch-config {name} uses {_UPSTREAM[name]}'s default" for name in names
+    ]
+    yield (
+        f"Pods with schedulerName {' and '.join(names)} follow Fairlead's own batch configuration "
+        f"here, not the cluster's; {', '.join(offers)}."
+    )
 
 
 def with_deployed_profile(

@@ -5,7 +5,7 @@ A class with a method `execute` is an action, any other class is a plugin (`plug
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from fairlead.engine.batch.configuration_file import (
     SHIPPED,
     BatchConfig,
     BatchConfigurationError,
+    configuration_from,
     read_configuration,
     shipped_configuration,
 )
@@ -28,7 +29,7 @@ from fairlead.engine.framework.fault import describe
 from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS
 from fairlead.whatif.configuration.plugin_source import SourceError, find_class
-from fairlead.whatif.input.document import decode_text, read_bytes
+from fairlead.whatif.input.document import Document, decode_text, read_bytes
 from fairlead.whatif.input.error import InputError
 
 
@@ -37,30 +38,41 @@ def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
     return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(scheduler_names))
 
 
-def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
-    """Return the built-in configuration `source`, or else the configuration in the file `source`.
+def read_batch_config(source: str | Document, plugins: Iterable[str] = ()) -> BatchConfig:
+    """Return the configuration `source`: a built-in one, that in a file, or that in a document.
 
     `plugins` name the classes of users' plugins and actions. Raises InputError.
     """
     extensions = read_extensions(plugins)
+    name = source if isinstance(source, str) else source.source
     config = _configuration(source, extensions)
     try:
-        refuse_unused(config, extensions, source)
+        refuse_unused(config, extensions, name)
     except BatchConfigurationError as cause:
         raise InputError(OPTION, str(cause)) from None
     return config
 
 
-def _configuration(source: str, extensions: Extensions) -> BatchConfig:
+def _configuration(source: str | Document, extensions: Extensions) -> BatchConfig:
+    if isinstance(source, Document):
+        return _checked(source.source, lambda: configuration_from(source.value), extensions)
     if source in SHIPPED:
         return shipped_configuration(source)
     path = Path(source)
     if not path.exists():
         known = ", ".join(sorted([*SHIPPED, SINGLE_PODS]))
         raise InputError(source, f"is neither a file nor a built-in configuration; known: {known}")
+    text = decode_text(source, read_bytes(path))
+    return _checked(source, lambda: read_configuration(text), extensions)
+
+
+def _checked(source: str, read: Callable[[], BatchConfig], extensions: Extensions) -> BatchConfig:
+    """Return the configuration that `read` returns, with `extensions`.
+
+    Raises InputError if it cannot be used.
+    """
     try:
-        config = read_configuration(decode_text(source, read_bytes(path)))
-        config = replace(config, extensions=extensions)
+        config = replace(read(), extensions=extensions)
         compose(config, Cluster())  # raises an error for unknown actions and plugins
     except BatchConfigurationError as cause:
         raise InputError(source, str(cause)) from None

@@ -56,6 +56,71 @@ def placed(outcome):
     return sorted(pod.name for pod in outcome.placed())
 
 
+# --- the configuration of the cluster ---------------------------------------------------------
+
+
+VOLCANO_CONF = """\
+actions: "enqueue, allocate, backfill"
+tiers: [{plugins: [{name: gang, enablePreemptable: false}, {name: predicates}]}]
+"""
+
+
+def volcano_config_map(text=VOLCANO_CONF):
+    meta = {"name": "volcano", "namespace": "volcano-system"}
+    data = {"volcano.conf": text}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+@pytest.mark.parametrize(
+    ("maps", "offer"),
+    [
+        ([], "--batch-config volcano uses Volcano's default"),
+        (
+            [volcano_config_map()],
+            "--batch-config configmap/volcano-system/volcano/volcano.conf uses that in the dump",
+        ),
+    ],
+)
+def test_a_note_says_that_the_configuration_of_the_clusters_volcano_is_not_used(
+    ask, make, gang, maps, offer
+):
+    answer = ask([make.node("n"), *gang("a", 2, node_name="n"), *maps], cordon=("n",))
+    assert answer.changed.notes[0] == (
+        "Pods with schedulerName volcano follow Fairlead's own batch configuration here, not the "
+        f"cluster's; {offer}."
+    )
+    assert answer.scheduler_words == "default scheduler, batch configuration fairlead"
+
+
+def test_pods_that_no_scheduler_has_bound_need_no_note(ask, make, gang):
+    answer = ask([make.node("n"), *gang("a", 2), volcano_config_map()], cordon=("n",))
+    assert not any("batch configuration" in note for note in answer.changed.notes)
+
+
+def test_a_configuration_in_a_config_map_is_used_if_an_option_names_it(ask, make, gang):
+    """This configuration places no pods."""
+    nothing = volcano_config_map(VOLCANO_CONF.replace("allocate, backfill", "preempt"))
+    objects = [make.node("n"), *gang("a", 2), nothing]
+    assert placed(ask(objects).changed) == ["a-0", "a-1"]
+    answer = ask(objects, batch="configmap/volcano-system/volcano")
+    assert placed(answer.changed) == []
+    words = "default scheduler, batch configuration configmap/volcano-system/volcano"
+    assert answer.scheduler_words == words
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("tiers: [", "no ConfigMap of the dump has a batch configuration"),
+        ("{actions: allocate, tiers: [{plugins: [{name: nope}]}]}", "volcano.conf.*nope"),
+    ],
+)
+def test_an_unusable_configuration_in_a_config_map_is_refused(ask, make, gang, text, problem):
+    objects = [make.node("n"), *gang("a", 2), volcano_config_map(text)]
+    with pytest.raises(InputError, match=problem):
+        ask(objects, batch="configmap/volcano-system/volcano")
+
+
 # --- which configuration ---------------------------------------------------------------------
 
 
