@@ -40,8 +40,10 @@ _OWNER_BY_HASH: Final = (
     (TEMPLATE_HASH_LABEL, "Deployment"),
     ("rollouts-pod-template-hash", ROLLOUT),
 )
-# upstream: pkg/controller/cronjob/utils.go:getJobName; the suffix is the scheduled time in minutes.
-_CRON_JOB: Final = re.compile(r"(.+)-[0-9]{8}")
+# upstream: pkg/controller/cronjob/utils.go:getJobName; the suffix is the scheduled time in minutes
+# since 1970. Dates such as 20261120 are smaller than the minutes of all times since August 2015,
+# so a Job with a date in its name does not look like one of a CronJob.
+_CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
 _FINITE: Final = frozenset({POD, "Job", "CronJob", "PodGroup", "Workflow"})
 
 

@@ -37,6 +37,21 @@ def test_the_workload_is_the_owner_of_the_replica_set(make, owner, labels, workl
     assert str(workload_of(decode_as(Pod, pod))) == workload
 
 
+@pytest.mark.parametrize(
+    ("job", "workload"),
+    [
+        ("backup-29384720", "cronjob/default/backup"),
+        ("train-20261118", "job/default/train-20261118"),
+        ("train-1763424000", "job/default/train-1763424000"),
+    ],
+    ids=["minutes", "a date", "seconds"],
+)
+def test_a_job_with_a_scheduled_time_in_its_name_belongs_to_a_cron_job(make, job, workload):
+    pod = make.pod(owner=job)
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    assert str(workload_of(decode_as(Pod, pod))) == workload
+
+
 def test_the_pods_of_a_rollout_have_revisions(make):
     pod = make.pod(owner="web-1")
     pod["metadata"]["labels"] = {HASH: "1"}
