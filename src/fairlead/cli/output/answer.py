@@ -7,6 +7,7 @@ names the sections that are left out. Colours are used only on a terminal.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -301,11 +302,11 @@ def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     pools = node_pools(answer.without, answer.changed, label)
     differing = [one for one in pools if one.differs]
     heading = f"NODE POOL ({label.rpartition('/')[2]})" if label else "NODES"
-    more = [
-        name
-        for name in dict.fromkeys(name for pool in pools for name in pool.requested)
-        if name not in (*_POOL_RESOURCES, PODS) and any(pool.requested.get(name) for pool in pools)
-    ]
+    requested: Counter[str] = Counter()
+    for pool in pools:
+        requested.update(pool.requested)
+        requested.update(pool.requested_without)
+    more = [name for name in requested if name not in (*_POOL_RESOURCES, PODS) and requested[name]]
     resources = [*_POOL_RESOURCES, *more]
     columns = (
         TableColumn(heading, is_name=True),

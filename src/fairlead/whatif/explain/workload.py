@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import CronJob
+from fairlead.api.objects import CronJob, Job
 from fairlead.api.pods.facts import condition, controller_of, is_terminal, is_terminating
 from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CRON_JOB
+from fairlead.apiserver.kind import CRON_JOB, JOB
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.decision import Placement
@@ -97,6 +97,7 @@ def explain_workload(
         ),
         findings=(
             *(() if cron is None else (cron.sentence,)),
+            *(_job_state(workload) if workload.kind == JOB else ()),
             *_leaving(len(every) - len(pods)),
             *_findings(snapshot, ref, pods, decision, message),
         ),
@@ -155,6 +156,21 @@ def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
         "next_run": due or None,
     }
     return _CronSchedule(f'Its schedule is "{spec.schedule}" ({zone}); {then}.', facts)
+
+
+def _job_state(workload: Manifest) -> Iterator[str]:
+    """Yield why a Job gets no pods: it has ended or is suspended.
+
+    upstream: pkg/controller/job/job_controller.go: syncJob, manageJob
+    """
+    job = decode_as(Job, workload.value)
+    for one in job.status.conditions:
+        if one.type in ("Complete", "Failed") and one.status == "True":
+            verb = "has completed" if one.type == "Complete" else "has failed"
+            yield f"It {verb}, so it gets no more pods{f': {one.message}' if one.message else '.'}"
+            return
+    if job.spec.suspend:
+        yield "It is suspended (spec.suspend), so it gets no pods."
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:

@@ -452,3 +452,29 @@ def test_a_node_that_is_being_deleted_says_so(explained, make):
     node["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/hold"]}
     answer = explained("node/a", node, make.node("b"))
     assert answer.findings[0] == "It is being deleted, and waits for finalizer x/hold."
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "finding"),
+    [
+        ({"suspend": True}, {}, "It is suspended (spec.suspend), so it gets no pods."),
+        (
+            {},
+            {"conditions": [{"type": "Failed", "status": "True", "message": "Too many failures"}]},
+            "It has failed, so it gets no more pods: Too many failures",
+        ),
+        (
+            {"suspend": True},
+            {"conditions": [{"type": "Complete", "status": "True"}]},
+            "It has completed, so it gets no more pods.",
+        ),
+    ],
+    ids=["suspended", "failed", "complete"],
+)
+def test_a_job_without_pods_says_why_it_gets_none(explained, make, spec, status, finding):
+    job = make.workload("Job", "j", restartPolicy="Never")
+    template = job["spec"]["template"]
+    job |= {"apiVersion": "batch/v1", "spec": {"template": template, **spec}, "status": status}
+    answer = explained("job/j", make.node("a"), job)
+    assert answer.verdict == "job/default/j wants no pods and has none."
+    assert answer.findings[0] == finding
