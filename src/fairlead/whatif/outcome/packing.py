@@ -3,7 +3,8 @@
 Placements are compared by these measures:
 
     nodes in use             nodes with a pod that is neither static nor of a DaemonSet
-    cpu, memory in use       the share of these nodes' cpu and memory that pods request
+    cpu, memory in use       the share of these nodes' cpu and memory that pods request; the same
+                             for each other resource that a pod requests, such as nvidia.com/gpu
     room for largest pods    the number of pods with the largest request that still fit
     fragmentation            the share of the room that is lost because the free amounts are split
                              among nodes: 20 % if 150 of the largest pods would fit on one node
@@ -17,7 +18,7 @@ Placements are compared by these measures:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -59,24 +60,30 @@ def packing(
     of the pods in `without`.
     """
     largest = _largest(without)
-    columns = [_measures(nodes, largest, price) for nodes in (today, without, changed)]
+    placements = (today, without, changed)
+    requested = {name for nodes in placements for node in nodes for name in _requested(node)}
+    resources = [_CPU, _MEMORY, *sorted(requested - {_CPU, _MEMORY, _PODS})]
+    columns = [_measures(nodes, resources, largest, price) for nodes in placements]
     names = [name for name in columns[0] if any(one[name] is not None for one in columns)]
     return tuple(PackingRow(name, *(one[name] for one in columns)) for name in names)
 
 
 def _measures(
-    nodes: Sequence[NodeEnd], largest: Mapping[str, int], price: Price
+    nodes: Sequence[NodeEnd],
+    resources: Iterable[str],
+    largest: Mapping[str, int],
+    price: Price,
 ) -> dict[str, float | None]:
     used = [node for node in nodes if any(not pod.belongs_to_node for pod in node.pods)]
     open_nodes = [node for node in nodes if node.is_ready and not node.unschedulable]
-    room = sum(_times(_free(node), largest) for node in open_nodes)
-    whole = _times(_sum(_free(node) for node in open_nodes), largest)
+    free = [_free(node, (*largest, _PODS)) for node in open_nodes]
+    room = sum(_times(amounts, largest) for amounts in free)
+    whole = _times(_sum(free), largest)
     prices = [price(node) for node in used]
     known = [one for one in prices if one is not None]
     return {
         NODES_IN_USE: len(used),
-        "cpu in use (%)": _share(used, _CPU),
-        "memory in use (%)": _share(used, _MEMORY),
+        **{f"{name} in use (%)": _share(used, name) for name in resources},
         ROOM: room,
         "fragmentation (%)": round(100 * (1 - room / whole), 1) if whole else None,
         "spread: fullest node (%)": _fullest(used, lambda node: node.name),
@@ -108,28 +115,32 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the CPU and memory requests of the largest pod on `nodes`; {} without pods.
+    """Return the requests of the largest pod on `nodes`; {} without pods.
 
-    The largest pod requests the largest share of the CPU or the memory of all nodes.
+    The largest pod requests the largest share of a resource of all nodes.
     """
     nodes = list(nodes)
     whole = _sum(node.allocatable for node in nodes)
 
     def share(pod: PodEnd) -> float:
-        return max((pod.requests.get(name, 0) / whole[name] for name in (_CPU, _MEMORY)
-                    if whole.get(name)), default=0)  # fmt: skip
+        return max((amount / whole[name] for name, amount in pod.requests.items()
+                    if name != _PODS and whole.get(name)), default=0)  # fmt: skip
 
     pods = [pod for node in nodes for pod in node.pods if not pod.belongs_to_node]
     if not pods:
         return {}
     requests = max(pods, key=lambda pod: (share(pod), pod.key)).requests
-    return {name: requests[name] for name in (_CPU, _MEMORY) if requests.get(name)}
+    return {name: amount for name, amount in requests.items() if amount and name != _PODS}
 
 
-def _free(node: NodeEnd) -> dict[str, int]:
+def _requested(node: NodeEnd) -> Iterator[str]:
+    return (name for name, amount in node.requested.items() if amount)
+
+
+def _free(node: NodeEnd, resources: Iterable[str]) -> dict[str, int]:
     return {
         name: max(0, node.allocatable.get(name, 0) - node.requested.get(name, 0))
-        for name in (_CPU, _MEMORY, _PODS)
+        for name in resources
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.packing import packing
@@ -44,6 +46,21 @@ def test_spread_pods_use_more_nodes_and_leave_less_room():
         "spread: fullest node (%)": (50.0, 100.0),
         "spread: fullest zone (%)": (50.0, 100.0),
     }
+
+
+def test_the_room_for_pods_is_limited_by_all_their_resources():
+    """The pod with 2 of 8 GPUs is larger than the pod with 3 of 16 cores."""
+    gpu = "nvidia.com/gpu"
+    amounts = {"cpu": 1000, gpu: 2}
+    trainer = PodEnd(namespace="shop", name="t", node="a", requests=amounts, owner=WEB)
+    nodes = [
+        replace(one, allocatable=one.allocatable | {gpu: 4}, requested=one.requested | {gpu: gpus})
+        for one, gpus in ((node("a", 1), 2), (node("b", 3), 1))
+    ]
+    nodes[0] = replace(nodes[0], pods=(trainer,))
+    found = measured(nodes, nodes)
+    assert found["room for largest pods"] == (2, 2)
+    assert found["nvidia.com/gpu in use (%)"] == (37.5, 37.5)
 
 
 def test_daemonset_pods_do_not_count_as_use_of_a_node():
