@@ -44,7 +44,8 @@ _OWNER_BY_HASH: Final = (
 # since 1970. Dates such as 20261120 are smaller than the minutes of all times since August 2015,
 # so a Job with a date in its name does not look like one of a CronJob.
 _CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
-_FINITE: Final = frozenset({POD, "Job", "CronJob", "PodGroup", "Workflow"})
+# "Job" also stands for PyTorchJob, MPIJob, RayJob and the like.
+_FINITE: Final = (POD, "Job", "PodGroup", "Workflow", "TaskRun")
 
 
 class WorkloadRef(Struct, frozen=True, order=True):
@@ -65,10 +66,10 @@ class WorkloadRef(Struct, frozen=True, order=True):
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        It is False for Jobs, pods without a controller and other workloads whose pods can end
-        although nothing changes in the cluster.
+        It is False for Jobs (also those of operators, such as PyTorchJobs), pods without a
+        controller and other workloads whose pods can end although nothing changes in the cluster.
         """
-        return self.kind not in _FINITE
+        return not self.kind.endswith(_FINITE)
 
 
 class WorkloadReadiness(Struct, frozen=True, kw_only=True):

@@ -52,6 +52,17 @@ def test_a_job_with_a_scheduled_time_in_its_name_belongs_to_a_cron_job(make, job
     assert str(workload_of(decode_as(Pod, pod))) == workload
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        *[(kind, False) for kind in ("Pod", "Job", "CronJob", "PyTorchJob", "MPIJob", "TaskRun")],
+        *[(kind, True) for kind in ("Deployment", "StatefulSet", "RayCluster", "Kafka")],
+    ],
+)
+def test_jobs_of_operators_are_not_permanent(kind, expected):
+    assert WorkloadRef(kind, "ml", "x").is_permanent is expected
+
+
 def test_the_pods_of_a_rollout_have_revisions(make):
     pod = make.pod(owner="web-1")
     pod["metadata"]["labels"] = {HASH: "1"}
