@@ -52,7 +52,7 @@ class GangScheduling:
             return unresolvable(
                 f"waiting for pods's pod group {name} to appear in scheduling queue"
             )
-        return _TOO_FEW if self._groups.member_count(group.key) < _minimum(group) else None
+        return _TOO_FEW if self._groups.member_count(group.key) < gang_minimum(group) else None
 
     def permit(self, _state: CycleState, pod: PodInfo, _node: str) -> Status | Wait | None:
         """Hold the pods of a gang until minCount of them have a node, then allow all of them.
@@ -67,7 +67,7 @@ class GangScheduling:
         if group is None:
             message = f'podgroup.scheduling.k8s.io "{key.partition("/")[2]}" not found'
             return error(f"failed to get podGroup {key}: {message}")
-        minimum = _minimum(group)
+        minimum = gang_minimum(group)
         if not minimum:
             return None
         if self._groups.scheduled_count(key) < minimum:
@@ -84,7 +84,7 @@ class GangScheduling:
         return isinstance(event.new, PodInfo) and group_key(event.new) == group_key(pod) != ""
 
 
-def _minimum(group: PodGroup) -> int:
+def gang_minimum(group: PodGroup) -> int:
     """Return minCount if the policy of `group` is gang, else 0."""
     policy = group.spec.scheduling_policy
     return policy.gang.min_count if policy is not None and policy.gang is not None else 0

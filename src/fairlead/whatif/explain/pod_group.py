@@ -19,10 +19,15 @@ from fairlead.whatif.result.tabular_answer import counted
 
 
 class PodGroupTrial(Struct, frozen=True):
-    """The result for the PodGroup `group`: whether it can start, and a sentence about it."""
+    """The result for the PodGroup `group`: whether it can start, and a sentence about it.
+
+    `fitting` of its `waiting` pods fit together.
+    """
 
     group: str
     can_start: bool
+    fitting: int
+    waiting: int
     note: str
 
 
@@ -46,4 +51,4 @@ def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
     together = f"The scheduler tries the {pods} of PodGroup {group.key} together."
     fit = "fits" if fitting == 1 else "fit"
     note = f"{together} Without preemption, {fitting} of them {fit}, and the group {verdict}."
-    return PodGroupTrial(group.key, result.status.is_success, note)
+    return PodGroupTrial(group.key, result.status.is_success, fitting, len(waiting), note)

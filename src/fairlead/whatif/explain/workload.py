@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -20,12 +20,15 @@ from fairlead.apiserver.kind import CRON_JOB, JOB
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.decision import Placement
+from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.created_pod import create_pod
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
@@ -278,12 +281,29 @@ def _one_more(
 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
     by_reason: dict[str, list[str]] = defaultdict(list)
+    groups = _held_groups(planner.model, pending)
     for pod in pending:
-        by_reason[_why_pending(planner, pod)].append(pod.key)
+        why = groups.get(group_key(pod)) or _why_pending(planner, pod)
+        by_reason[why].append(pod.key)
     return [
         {"pods": len(names), "pod": listed(names, 1), "why": why}
         for why, names in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
+
+
+def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, str]:
+    """Return {PodGroup that cannot start: reason} for the PodGroups of `pending` pods."""
+    held: dict[str, str] = {}
+    first = {group_key(pod): pod for pod in pending} if model.has_pod_groups else {}
+    for key, pod in first.items():
+        if model.kept_out(pod) is not None:
+            continue
+        trial = try_pod_group(model.profile_of(pod), pod)
+        if trial is not None and not trial.can_start:
+            fit = "fits" if trial.fitting == 1 else "fit"
+            pods = f"{trial.fitting:,} of its {counted(trial.waiting, 'waiting pod')} {fit}"
+            held[key] = f"PodGroup {key} cannot start now: {pods}"
+    return held
 
 
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
@@ -294,6 +314,9 @@ def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
     model = planner.model
     if (why := model.kept_out(pod)) is not None:
         return why
+    if model.is_batch(pod):
+        name = pod.pod.spec.scheduler_name
+        return f"{name} starts it only with its group; explain one of the pods"
     with model.hypothesis():
         model.remove(pod)
         decision = model.schedule(model.replacement(pod))

@@ -33,6 +33,7 @@ from fairlead.api.objects import (
     Node,
     Pod,
     PodCondition,
+    PodGroup,
     PodStatus,
     ResourceClaim,
     ResourceSlice,
@@ -49,7 +50,7 @@ from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
+from fairlead.engine.batch.scheduler_name import KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.issuer import API_SERVER
@@ -62,6 +63,7 @@ from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_lifecycle import stop_exit_code
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.plugins.gang_scheduling import GangScheduling, gang_minimum
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import schedule_one
@@ -164,6 +166,8 @@ class ClusterModel:
         self.table = self.cluster.table
         self.has_extenders = bool(config.extenders)
         self.gates = config.gates
+        self.has_pod_groups = config.version.pod_groups
+        self._starts_gangs = self.has_pod_groups and GangScheduling.name in config.version.factories
         self._nominator = Nominator()
         self._tie_break = TieBreak(seed)
         self._built = self._build(config)
@@ -234,6 +238,16 @@ class ClusterModel:
         """Return whether the configuration has a profile with the schedulerName of `pod`."""
         return pod.pod.spec.scheduler_name in self._built
 
+    def is_batch(self, pod: PodInfo) -> bool:
+        """Return whether kube-batch or Volcano places `pod`, and not a profile of the scheduler."""
+        name = pod.pod.spec.scheduler_name
+        return name in (KUBE_BATCH, VOLCANO) and not self.has_profile(pod)
+
+    def gang_of(self, pod: PodInfo) -> PodGroup | None:
+        """Return the PodGroup of `pod` if its pods start together or not at all, else None."""
+        group = self.cluster.pod_groups.group_of(pod) if self._starts_gangs else None
+        return group if group is not None and gang_minimum(group) else None
+
     def missing_scheduler(self, pod: PodInfo) -> str:
         """Return the reason why no scheduler places `pod`; "" if a scheduler has its schedulerName.
 
@@ -298,15 +312,16 @@ class ClusterModel:
     def waiting_pods(self) -> list[PodInfo]:
         """Return the pods that the scheduler would try to place now, in the order of its queue.
 
-        They have no node, are not being deleted, pass PreEnqueue, and name a profile of the
-        scheduler's configuration.
+        They have no node, are not being deleted, pass PreEnqueue, and have a scheduler. Pods of the
+        batch scheduler are left out, because they start only with their groups.
         """
         found = [
             pod
             for pod in self.cluster.pods.values()
             if not self.cluster.node_of(pod)
             and not pod.terminating
-            and self.has_profile(pod)
+            and not self.is_batch(pod)
+            and not self.missing_scheduler(pod)
             and self.profile_of(pod).framework.run_pre_enqueue(pod) is None
         ]
         return in_queue_order(found)

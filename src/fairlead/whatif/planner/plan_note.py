@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from fairlead.apiserver.kind import DEVICE_TAINT_RULE
+from collections.abc import Iterator
+
+from fairlead.apiserver.kind import DEVICE_TAINT_RULE, POD_GROUP
+from fairlead.engine.state.pod_groups import GROUP
 from fairlead.whatif.configuration.other_scheduler import rules_note
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.snapshot.dump_note import IGNORED_RULES, dump_notes
+from fairlead.whatif.result.tabular_answer import counted
+from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -16,6 +20,10 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
     rules = any(one.kind is DEVICE_TAINT_RULE for one in snapshot.manifests)
+    groups = any(
+        one.kind is POD_GROUP and str(one.value.get("apiVersion")).startswith(f"{GROUP}/")
+        for one in snapshot.manifests
+    )
     # Pods without a scheduler wait, so they follow no rules.
     missing = (pod for pod in model.pods() if not model.has_profile(pod))
     unprofiled = {pod.pod.spec.scheduler_name: pod for pod in missing}
@@ -24,8 +32,24 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),
         *dump_notes(snapshot),
+        *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *(["Extenders are not called, so their rules are missing here."]
           if model.has_extenders else []),
         *([rules_note(sorted(others))] if others else []),
+        *_waiting_groups(model),
     )  # fmt: skip
+
+
+def _waiting_groups(model: ClusterModel) -> Iterator[str]:
+    """Yield a note about the waiting pods of the batch scheduler, which a plan does not place."""
+    waiting = [
+        pod
+        for pod in model.pods()
+        if model.is_batch(pod) and not model.cluster.node_of(pod) and not pod.terminating
+    ]
+    if waiting:
+        only = "it starts only with its group" if len(waiting) == 1 else "they start only in groups"
+        be = "is" if len(waiting) == 1 else "are"
+        pods = counted(len(waiting), "waiting pod")
+        yield f"{pods} of the batch scheduler {be} not placed here, because {only}."

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
 
 from msgspec import Struct
 
+from fairlead.api.objects import PodGroup
 from fairlead.api.pods.facts import controller_of
+from fairlead.engine.plugins.gang_scheduling import gang_minimum
 from fairlead.engine.scheduling.decision import Decision, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -31,23 +35,30 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
 
     Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Pods are
     placed in descending order of priority. Victims have a lower priority than the pod that preempts
-    them, so no pod that was placed here is preempted again.
+    them, so no pod that was placed here is preempted again. The pods of a gang are placed together,
+    when its first pod comes, and only if enough of them fit.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
     # A heap of (-priority, running number, pod).
     queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
     numbers = count(len(queue))
+    gangs: dict[str, list[PodInfo]] = defaultdict(list)
+    for pod in waiting:
+        if (gang := model.gang_of(pod)) is not None:
+            gangs[gang.key].append(pod)
     model.preempts = True
     while queue:
         _, number, pod = heappop(queue)
         victims: list[PodInfo] = []
-        is_placed = isinstance(place(model, pod, victims), Placement)
+        gang = model.gang_of(pod) if number < len(waiting) else None
+        members = [pod] if gang is None else gangs.pop(gang.key, [])
+        placed = _place_together(model, members, gang, victims)
         if number < len(waiting):
-            counts.placed += is_placed
-            counts.without_node += not is_placed
+            counts.placed += placed
+            counts.without_node += len(members) - placed
         else:
-            counts.lost -= is_placed
+            counts.lost -= placed
         counts.preempted += len(victims)
         counts.lost += len(victims)
         for victim in victims:
@@ -55,6 +66,27 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
                 heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
     model.preempts = False
     return counts
+
+
+def _place_together(
+    model: ClusterModel, pods: Sequence[PodInfo], gang: PodGroup | None, victims: list[PodInfo]
+) -> int:
+    """Place `pods`, all waiting pods of `gang`; return the number of pods that got a node.
+
+    If too few of them fit, the gang does not start: none is placed, and none is preempted. Pods
+    that are preempted are added to `victims`.
+    """
+    if gang is None:
+        return sum(isinstance(place(model, pod, victims), Placement) for pod in pods)
+    running = model.cluster.pod_groups.scheduled_count(gang.key)
+    removed: list[PodInfo] = []
+    with model.hypothesis() as trial:
+        placed = sum(isinstance(place(model, pod, removed), Placement) for pod in pods)
+        if running + placed < gang_minimum(gang):
+            return 0
+        trial.commit()
+    victims += removed
+    return placed
 
 
 def preemption_words(preempted: int, lost: int) -> str:

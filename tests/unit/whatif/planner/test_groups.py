@@ -1,0 +1,100 @@
+"""Plans start gangs as a whole: a gang that cannot start takes no room."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.configuration.default_config import default_config
+from fairlead.engine.configuration.release import Release
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.fit import fit
+from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.planner.plan_note import plan_notes
+from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
+
+ON = default_config(Release(gates={"GenericWorkload": True, "GangScheduling": True}), {})
+OFF = default_config(Release(), {})
+
+
+def gang(make, minimum, number=4):
+    """A PodGroup with `number` waiting pods of one core, of a ReplicaSet."""
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "g", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": minimum}}},
+    }
+    in_group = {"schedulingGroup": {"podGroupName": "g"}}
+    pods = [make.pod(f"g-{n}", owner="g", priority=5, **in_group) for n in range(number)]
+    owner = make.workload("ReplicaSet", "g", replicas=number, **in_group)
+    owner["metadata"]["uid"] = "g"
+    return [owner, group, *pods]
+
+
+def fitted(read, config):
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    return fit(ClusterModel(read, config), source, NoProgress(), 100)
+
+
+@pytest.mark.parametrize(
+    ("config", "minimum", "waiting", "count"),
+    [
+        (ON, 4, WaitingPodCounts(without_node=4), 3),
+        (ON, 3, WaitingPodCounts(placed=3, without_node=1), 0),
+        (OFF, 4, WaitingPodCounts(placed=3, without_node=1), 0),
+    ],
+    ids=["the gang does not fit", "the gang fits", "the gate is off"],
+)
+def test_a_waiting_gang_takes_room_only_if_it_can_start(
+    snapshot, make, config, minimum, waiting, count
+):
+    objects = [make.node(cpu="3"), *gang(make, minimum), make.workload(replicas=0)]
+    found = fitted(snapshot(*objects), config)
+    assert (found.waiting, found.count) == (waiting, count)
+
+
+def test_a_gang_that_cannot_start_preempts_no_pods(snapshot, make):
+    low = make.pod("low", node_name="n", owner="low", priority=1)
+    objects = [make.node(cpu="3"), low, *gang(make, 4), make.workload(replicas=0)]
+    found = fitted(snapshot(*objects), ON)
+    assert (found.waiting, found.count) == (WaitingPodCounts(without_node=4), 2)
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        (ON, "PodGroup default/g cannot start now: 3 of its 4 waiting pods fit"),
+        (OFF, "the scheduler has not tried it yet; it would go to n"),
+    ],
+)
+def test_a_workload_says_that_its_gang_cannot_start(snapshot, make, config, why):
+    read = snapshot(make.node(cpu="3"), *gang(make, 4))
+    answer = explain_object(read, "rs/g", config, NO_CHOICE)
+    assert [(row["pods"], row["why"]) for row in answer.tables[0].rows] == [(4, why)]
+    assert any("PodGroups of scheduling.k8s.io have no effect" in one for one in answer.notes) is (
+        config is OFF
+    )
+
+
+def test_a_workload_of_volcano_does_not_promise_room_for_its_pods(snapshot, make):
+    pods = [make.pod(f"v-{n}", owner="v", schedulerName="volcano") for n in range(2)]
+    owner = make.workload("ReplicaSet", "v", replicas=2, schedulerName="volcano")
+    owner["metadata"]["uid"] = "v"
+    read = snapshot(make.node(), owner, *pods)
+    answer = explain_object(read, "rs/v", OFF, NO_CHOICE)
+    (row,) = answer.tables[0].rows
+    assert row["why"] == "volcano starts it only with its group; explain one of the pods"
+    assert plan_notes(read, ClusterModel(read, OFF), NO_CHOICE)[-1] == (
+        "2 waiting pods of the batch scheduler are not placed here, because they start only in "
+        "groups."
+    )
+
+
+def test_waiting_pods_of_another_scheduler_with_bound_pods_are_placed_first(snapshot, make):
+    pods = [make.pod("a", node_name="n", schedulerName="x"), make.pod("b", schedulerName="x")]
+    found = fitted(snapshot(make.node(cpu="3"), *pods, make.workload(replicas=0)), OFF)
+    assert (found.waiting, found.count) == (WaitingPodCounts(placed=1), 1)
