@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -97,6 +98,7 @@ def what_if(
     notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before)
     notes += _lost_without_change(snapshot, before)
+    notes += _displaced_without_change(before, after)
     notes += _refused_by_kubelets(before, after)
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
@@ -192,6 +194,25 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     verb = "is" if len(lost) == 1 else "are"
     what = f"{counted(len(lost), 'pod')} without a controller {verb} evicted or preempted"
     return [f"Without the change, too, {what} and gone for good: {listed(lost)}."]
+
+
+def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:
+    """Return a note about pods that are preempted or evicted in both runs, and have a controller.
+
+    They are no effect of the change, so no list of the answer contains them.
+    """
+    before, after = (
+        {one.pod.key: one.pod.workload for one in (*run.preempted, *run.evicted)}
+        for run in (without, changed)
+    )
+    found = Counter(ref for key, ref in before.items() if key in after and ref.kind != POD.kind)
+    if not found:
+        return []
+    number = found.total()
+    verb = "is" if number == 1 else "are"
+    named = listed([f"{count:,} of {ref}" for ref, count in sorted(found.items())], 5)
+    what = f"{counted(number, 'pod')} {verb} preempted or evicted"
+    return [f"Without the change, too, {what}: {named}."]
 
 
 def _refused_by_kubelets(without: RunOutcome, changed: RunOutcome) -> list[str]:

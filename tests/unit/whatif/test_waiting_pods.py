@@ -1,4 +1,4 @@
-"""An answer counts all pods of a workload as wanted that get a node only without the change."""
+"""Pods that wait in the dump: those that only one run places, and those that preempt in both."""
 
 from __future__ import annotations
 
@@ -19,3 +19,19 @@ def test_pods_that_wait_from_the_start_to_the_end_are_wanted(make, snapshot):
     assert row.short_words == "1 pending"
     ready = row.readiness
     assert (ready.wanted, ready.before, ready.lowest, ready.at_end) == (2, 0, 0, 0)
+
+
+def test_pods_that_are_preempted_in_both_runs_are_noted(make, snapshot):
+    """The waiting pod preempts two pods of the Job `low`, with or without the change."""
+    low = [make.pod(f"low-{n}", node_name="a", owner="low", priority=-1) for n in range(2)]
+    for pod in low:
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    waiting = make.pod("big", cpu="2", priority=5)
+    dump = snapshot(make.node("a", "2"), make.node("b", "1"), *low, waiting)
+    answer = what_if(dump, ClusterChange(cordon=("b",)))
+    assert (
+        "Without the change, too, 2 pods are preempted or evicted: 2 of job/default/low."
+        in answer.changed.notes
+    )
+    calm = snapshot(make.node("a", "2"), make.node("b", "1"), *low)
+    assert not any("Without" in one for one in what_if(calm, ClusterChange()).changed.notes)
