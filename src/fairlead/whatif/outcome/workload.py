@@ -23,6 +23,7 @@ from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
+from fairlead.whatif.snapshot.served_kind import full_kind
 
 POD: Final = "Pod"
 ROLLOUT: Final = "Rollout"  # a custom resource of Argo Rollouts, which owns ReplicaSets
@@ -49,7 +50,11 @@ _FINITE: Final = (POD, "Job", "PodGroup", "Workflow", "TaskRun")
 
 
 class WorkloadRef(Struct, frozen=True, order=True):
-    """A workload by kind and name; a pod without a controller is its own workload."""
+    """A workload by kind and name; a pod without a controller is its own workload.
+
+    The kind of a custom resource that is named like a built-in kind includes the group
+    (`full_kind`).
+    """
 
     kind: str
     namespace: str
@@ -69,7 +74,7 @@ class WorkloadRef(Struct, frozen=True, order=True):
         It is False for Jobs (also those of operators, such as PyTorchJobs), pods without a
         controller and other workloads whose pods can end although nothing changes in the cluster.
         """
-        return not self.kind.endswith(_FINITE)
+        return not self.kind.partition(".")[0].endswith(_FINITE)
 
 
 class WorkloadReadiness(Struct, frozen=True, kw_only=True):
@@ -97,7 +102,7 @@ def workload_of(pod: Pod) -> WorkloadRef:
             digest = pod.metadata.labels.get(label)
             if digest and owner.name.endswith(f"-{digest}"):
                 return _workload_of_replica_set(namespace, owner.name, digest, above)
-    return _workload_of_owner(owner.kind, namespace, owner.name)
+    return _workload_of_owner(owner.kind, owner.api_version, namespace, owner.name)
 
 
 @text_cache(4096)
@@ -107,8 +112,9 @@ def _workload_of_replica_set(namespace: str, name: str, digest: str, above: str)
 
 
 @text_cache(4096)
-def _workload_of_owner(kind: str, namespace: str, name: str) -> WorkloadRef:
+def _workload_of_owner(kind: str, api_version: str, namespace: str, name: str) -> WorkloadRef:
     """Return the workload of pods whose owner is (`kind`, `namespace`, `name`)."""
+    kind = full_kind(kind, api_version)
     if kind == "Job" and (found := _CRON_JOB.fullmatch(name)):
         return WorkloadRef("CronJob", namespace, found[1])
     return WorkloadRef(kind, namespace, name)

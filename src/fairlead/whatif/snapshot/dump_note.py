@@ -57,7 +57,7 @@ from fairlead.whatif.snapshot.manifest import (
     unknown_annotations,
 )
 from fairlead.whatif.snapshot.samples import samples
-from fairlead.whatif.snapshot.served_kind import is_custom, is_served
+from fairlead.whatif.snapshot.served_kind import full_kind, is_custom, is_served
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
@@ -300,7 +300,11 @@ def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
 def _custom_controllers(objects: Iterable[ApiObject]) -> set[str]:
     """Return the kinds of the custom resources that control one of `objects`."""
     owners = (controller_of(one.metadata) for one in objects)
-    return {one.kind for one in owners if one is not None and is_custom(one.api_version)}
+    return {
+        full_kind(one.kind, one.api_version)
+        for one in owners
+        if one is not None and is_custom(one.api_version)
+    }
 
 
 def _first_kinds(kinds: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Final
 
+from fairlead.api.text.text_cache import text_cache
 from fairlead.apiserver.kind import KINDS, Kind
 
 _CUTOFF: Final = 0.8
@@ -20,6 +21,18 @@ def is_served(kind: Kind) -> bool:
 def is_custom(api_version: str) -> bool:
     """Return whether `api_version` is in a group that Kubernetes does not serve by default."""
     return api_version.rpartition("/")[0] not in _names()
+
+
+@text_cache(256)
+def full_kind(kind: str, api_version: str) -> str:
+    """Return `kind`, with its group if it is a custom resource with the name of a built-in kind.
+
+    The kind Job of batch.volcano.sh/v1alpha1 becomes `Job.batch.volcano.sh`.
+    """
+    is_like_built_in = any(kind.lower() in kinds for kinds in _names().values())
+    if not is_like_built_in or "/" not in api_version or not is_custom(api_version):
+        return kind
+    return f"{kind}.{api_version.rpartition('/')[0]}"
 
 
 def nearest_kind(kind: Kind) -> str:

@@ -53,6 +53,21 @@ def test_a_job_with_a_scheduled_time_in_its_name_belongs_to_a_cron_job(make, job
 
 
 @pytest.mark.parametrize(
+    ("api", "workload"),
+    [
+        ("batch/v1", "job/default/x"),
+        ("batch.volcano.sh/v1alpha1", "job.batch.volcano.sh/default/x"),
+        ("", "job/default/x"),
+    ],
+)
+def test_a_custom_resource_named_like_a_built_in_kind_has_its_group(make, api, workload):
+    pod = make.pod(owner="x")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": "Job"}
+    found = workload_of(decode_as(Pod, pod))
+    assert (str(found), found.is_permanent) == (workload, False)
+
+
+@pytest.mark.parametrize(
     ("kind", "expected"),
     [
         *[(kind, False) for kind in ("Pod", "Job", "CronJob", "PyTorchJob", "MPIJob", "TaskRun")],

@@ -386,10 +386,10 @@ def test_kinds_of_custom_resources_that_control_pods_are_named(notes, make):
         pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api_version, "kind": kind}
     found = notes(*COMPLETE, *pods)
     [note] = [one for one in found if "custom" in one]
-    assert "(StatefulSet, TaskRun)" in note
+    assert "(StatefulSet.apps.kruise.io, TaskRun)" in note
     assert not any("statefulsets" in one for one in found)
     pods[1]["status"] = {"phase": "Succeeded"}
-    assert any("(StatefulSet)" in one for one in notes(*COMPLETE, *pods))
+    assert any("(StatefulSet.apps.kruise.io)" in one for one in notes(*COMPLETE, *pods))
 
 
 def test_kinds_of_custom_resources_that_control_jobs_are_named(notes, make):
