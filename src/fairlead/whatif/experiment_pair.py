@@ -31,7 +31,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     with_provider,
 )
-from fairlead.whatif.configuration.batch.batch_config import assumed_notes
+from fairlead.whatif.configuration.batch.batch_config import batch_notes
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.stored_configuration import (
     PREFIXES,
@@ -122,7 +122,7 @@ def experiments_of(
         else with_batch(changed, new, changed.steps),
         script.drain,
         (
-            *assumed_notes(new, without.batch, snapshot.manifests),
+            *batch_notes(new, without.batch, snapshot.manifests),
             *script.notes,
             *([order] if order else []),
             *_zone_notes(script, without),

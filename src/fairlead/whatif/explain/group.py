@@ -27,7 +27,7 @@ from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.state.cluster import Cluster
-from fairlead.whatif.configuration.batch.batch_config import assumed_notes, batch_config
+from fairlead.whatif.configuration.batch.batch_config import batch_config, batch_notes
 from fairlead.whatif.configuration.batch.batch_file import override_notes, read_batch_config
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.explain.pod import SOURCE
@@ -89,7 +89,7 @@ def explain_group_of(
     now = snapshot.taken_at
     alone = explain_group(composition, cluster, job, now)
     found = with_next_session(alone, composition, cluster, now)
-    notes = (*override_notes(config), *assumed_notes(options, config, snapshot.manifests))
+    notes = (*override_notes(config), *batch_notes(options, config, snapshot.manifests))
     return ExplainedGroup(found, now, tuple(failures.messages), notes)
 
 

@@ -44,7 +44,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoa
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.change.unsimulated_workload import unsimulated_notes
 from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
-from fairlead.whatif.configuration.batch.batch_config import assumed_notes
+from fairlead.whatif.configuration.batch.batch_config import batch_notes
 from fairlead.whatif.configuration.batch.options import (
     DEFAULT_BATCH_OPTIONS,
     SINGLE_PODS,
@@ -225,7 +225,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     with named_by(path, "settings.batch"):
         stated = replace(batch, source=_batch_source(folder, scenario))
         found = with_batch(experiment, stated, experiment.steps)
-    return replace(found, notes=(*assumed_notes(stated, found.batch, initial), *found.notes))
+    return replace(found, notes=(*batch_notes(stated, found.batch, initial), *found.notes))
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:

@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import Node, ObjectMeta, Pod
+from fairlead.api.pods.facts import is_terminal
 from fairlead.apiserver.kind import POD
 from fairlead.engine.batch.info.group import GROUP_LABELS, GROUP_NAME_ANNOTATION, UPSTREAM_API
 from fairlead.engine.batch.scheduler_name import FAIRLEAD, KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.configuration.batch.options import OPTION, BatchOptions
+from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.stored_configuration import (
     BATCH,
     PREFIXES,
@@ -87,19 +88,55 @@ def batch_config(
     return recommended_config(ours)
 
 
-def assumed_notes(
+def batch_notes(
     options: BatchOptions, config: BatchConfig | None, initial: Iterable[Manifest]
+) -> Iterator[str]:
+    """Yield notes about pods in `initial` whose gangs the cluster may start by other rules.
+
+    `config` is the configuration that `batch_config` returns for `options`.
+    """
+    initial = tuple(initial) if not isinstance(initial, Collection) else initial
+    yield from _assumed_notes(options, config, initial)
+    if options.source != SINGLE_PODS:
+        yield from _single_pod_notes(config, initial)
+
+
+def _single_pod_notes(config: BatchConfig | None, initial: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about pods that name a PodGroup, but are scheduled one by one.
+
+    Their scheduler may have the plugin Coscheduling of scheduler-plugins, which starts them in
+    gangs.
+    """
+    owned = () if config is None else config.ownership.scheduler_names
+    names = {
+        one.pod.spec.scheduler_name
+        for one in samples(initial)
+        if one.kind is POD and not is_terminal(one.pod) and _is_grouped(one.pod.metadata)
+    }
+    if found := sorted(names.difference(owned)):
+        yield (
+            f"Pods with schedulerName {' and '.join(found)} are scheduled one by one here, "
+            "although they name PodGroups. If their scheduler starts them in gangs, name it under "
+            "schedulerNames in a --batch-config file."
+        )
+
+
+def _is_grouped(meta: ObjectMeta) -> bool:
+    named = meta.annotations.get(GROUP_NAME_ANNOTATION)
+    return bool(named or any(meta.labels.get(label) for label in GROUP_LABELS))
+
+
+def _assumed_notes(
+    options: BatchOptions, config: BatchConfig | None, initial: Collection[Manifest]
 ) -> Iterator[str]:
     """Yield a note that the batch configuration of the cluster in `initial` is not used.
 
-    `config` is the configuration that `batch_config` returns for `options`. There is no
-    note if an option names a configuration, or if no pod with the schedulerName of kube-batch or
-    Volcano is bound: then there may be no such scheduler in the cluster.
+    There is no note if an option names a configuration, or if no pod with the schedulerName of
+    kube-batch or Volcano is bound: then there may be no such scheduler in the cluster.
     """
     if options.source is not None or config is None:
         return
     foreign = tuple(name for name in config.ownership.scheduler_names if name in _UPSTREAM)
-    initial = tuple(initial) if not isinstance(initial, Collection) else initial
     # Replicas have the same schedulerName, but not all of them need to be bound.
     if not any(_scheduler_name_of(one) in foreign for one in samples(initial) if one.kind is POD):
         return

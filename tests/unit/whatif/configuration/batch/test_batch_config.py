@@ -97,6 +97,29 @@ def test_pods_that_no_scheduler_has_bound_need_no_note(ask, make, gang):
     assert not any("batch configuration" in note for note in answer.changed.notes)
 
 
+def coscheduled(make, **pod):
+    """A bound pod of the plugin Coscheduling of scheduler-plugins."""
+    found = make.pod("p", node_name="n", **pod)
+    found["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
+    return found
+
+
+@pytest.mark.parametrize("name", ["default-scheduler", "scheduler-plugins-scheduler"])
+def test_a_note_says_that_pods_that_name_groups_are_scheduled_one_by_one(ask, tmp_path, make, name):
+    objects = [make.node("n"), coscheduled(make, schedulerName=name)]
+    note = (
+        f"Pods with schedulerName {name} are scheduled one by one here, although they name "
+        "PodGroups. If their scheduler starts them in gangs, name it under schedulerNames in a "
+        "--batch-config file."
+    )
+    assert note in ask(objects).changed.notes
+    file = tmp_path / "batch.yaml"
+    file.write_text(f"{{actions: allocate, tiers: [], schedulerNames: [{name}]}}")
+    assert note not in ask(objects, batch=str(file)).changed.notes
+    assert note not in ask(objects, batch="single-pods").changed.notes
+    assert note not in ask([make.node("n"), make.pod("p", schedulerName=name)]).changed.notes
+
+
 def test_a_configuration_in_a_config_map_is_used_if_an_option_names_it(ask, make, gang):
     """This configuration places no pods."""
     nothing = volcano_config_map(VOLCANO_CONF.replace("allocate, backfill", "preempt"))
