@@ -16,9 +16,10 @@ def with_conditions(
     """Return `conditions` with `changes` merged in by type.
 
     Each change is a condition with at least its type and status. Its fields replace those of the
-    existing condition, but empty values are ignored. If reason, message or observedGeneration is
-    empty or missing in the change, the condition loses this field. lastTransitionTime becomes
-    `timestamp` if the status changes or the condition is new.
+    existing condition. If reason, message or observedGeneration is empty or missing in the change,
+    the condition loses that field; all its other fields keep their values if the change has no
+    value for them. lastTransitionTime becomes `timestamp` if the status changes or the condition is
+    new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

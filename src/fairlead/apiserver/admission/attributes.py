@@ -19,7 +19,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """The operation of a request. LOAD (no HTTP verb) stores an object of a snapshot."""
+    """The operation of a request. LOAD stores an object of a snapshot; it has no HTTP verb."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -99,7 +99,7 @@ class AdmissionAttributes(Struct, frozen=True):
     def namespace(self) -> str:
         """The namespace of the object; "" if it is cluster-scoped.
 
-        For a Namespace, this is the name of that Namespace.
+        If the object is itself a Namespace, this is its own name.
         """
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:

@@ -1,7 +1,7 @@
 """The admission plugins of an API server, and the order in which the plugins run.
 
 A store runs the plugins with `CHECKS_ONLY` after all other plugins. `minimal` has the plugins that
-every store runs. `simulation` runs a part of the plugins in this module, in the same order.
+every store runs. `simulation` runs some of the plugins in this module, in the same order.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """
@@ -64,10 +64,10 @@ def served_admission(
 ) -> tuple[AdmissionPlugin, ...]:
     """Return the admission plugins of an API server.
 
-    `suffix` returns five characters for generated names. `limited` are the limited resources of
-    the plugin ResourceQuota. `authorities` are (ConfigMap name, key) pairs: additional CA
-    certificates, which the plugin ServiceAccount mounts. `preemption_policies` is an option of the
-    plugin Priority. `gates` are the enabled feature gates.
+    `suffix` returns five characters for generated names. `limited` are the limited resources of the
+    plugin ResourceQuota. Each pair (ConfigMap name, key) in `authorities` names an additional CA
+    certificate, which the plugin ServiceAccount mounts into pods. `preemption_policies` is an
+    option of the plugin Priority. `gates` are the enabled feature gates.
     """
     group_priorities = WORKLOAD_AWARE_PREEMPTION in gates
     return (

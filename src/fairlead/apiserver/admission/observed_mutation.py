@@ -1,24 +1,25 @@
 """ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
 
-A simulation calls no webhooks, and a snapshot does not show all plugins of its server. Their
-effects are in its pods: a pod has containers, resources, tolerations, nodeSelector entries and
-other fields that the template of its workload lacks. A new pod of the workload gets them too,
-unless its own template states the field.
+A simulation calls no webhooks, and a snapshot does not show which plugins its server had. But the
+pods of the snapshot show what the webhooks and plugins did: a pod has containers, resources,
+tolerations, nodeSelector entries and other fields that the template of its workload lacks. A new
+pod of the workload gets these additions too, except for fields that its own template sets.
 
     template       containers: app                 (requests cpu 300m)
     dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
     new pod        containers: app, istio-proxy
 
-A program may also have removed scheduling gates of the template from the bound pods, as Kueue does
-for topology-aware scheduling. New pods of the workload have no such gates from the start. When the
-program removed the gates, it may have assigned each pod to a node by nodeSelector entries. A new
-pod gets only those entries that all bound pods have, and no entry for a single node.
+If the template has scheduling gates, a program must have removed them from the bound pods, as Kueue
+does for topology-aware scheduling. New pods of the workload are created without these gates. When
+the program removed the gates, it may have added nodeSelector entries to assign each pod to a node.
+A new pod gets only those entries that all bound pods have, and never the hostname label of a single
+node.
 
 The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. In
-general, all pods that the controller of an observed owner controls, directly or through a
-ReplicaSet or StatefulSet, get the additions. A pod is compared only with the template from which it
-was created. Amounts of a pod that was resized in place are ignored, except those of
-VerticalPodAutoscaler, because its webhook sets them again.
+general, if the observed owner of a pod has a controller, the additions apply to all new pods that
+this controller controls, directly or through a ReplicaSet or StatefulSet. A pod is compared only
+with the template from which it was created. If a pod was resized in place, its amounts are ignored,
+unless VerticalPodAutoscaler changed them: its webhook sets the same amounts in new pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -71,8 +72,8 @@ class _Mutation(Struct, frozen=True):
     """What admission added to a pod.
 
     `amounts` are the changed requests and limits, by name of the container. `whole` contains the
-    fields of `_WHOLE` that the template lacks. `gates` are the names of the scheduling gates of the
-    template that were removed.
+    fields of `_WHOLE` that the template lacks. `gates` are the names of the template's scheduling
+    gates that were removed from the pods.
     """
 
     containers: Mapping[str, Sequence[Json]]
@@ -107,7 +108,7 @@ class _Mutation(Struct, frozen=True):
     def _with_amounts(self, container: Json) -> Json:
         """Return `container` with the amounts that admission set.
 
-        An amount is replaced only if it is the same as in the template that was observed.
+        An amount is replaced only if `container` has the same amount as the observed template.
         """
         changed = self.amounts.get(container["name"])
         if not changed:
@@ -165,7 +166,7 @@ class ObservedMutations:
 
 
 def _taint(toleration: Json) -> tuple[Any, Any]:
-    """Return the key and the effect that `toleration` tolerates, None for all."""
+    """Return the key and the effect that `toleration` tolerates; None stands for all."""
     return toleration.get("key"), toleration.get("effect")
 
 
@@ -195,7 +196,8 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
 def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
     """Return what admission added to `pods`, which were created from `template`; None if nothing.
 
-    One of the pods shows the additions.
+    The additions are read from one of the pods. Only to find the nodeSelector entries of a workload
+    with scheduling gates, all bound pods are compared.
     """
     stated = template.get("spec") or {}
     gates = [one.get("name", "") for one in stated.get("schedulingGates") or ()]

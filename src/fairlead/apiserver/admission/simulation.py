@@ -1,7 +1,7 @@
 """SimulatedAdmission: the admission plugins of a simulation, and a record of the skipped checks.
 
-A simulation runs a part of the plugins of a server. Webhooks are not called; the calls that a
-server would make are counted, and `ObservedMutations` repeats changes that the snapshot shows. A
+A simulation runs only some of a server's plugins. Webhooks are not called; the calls that a server
+would make are counted, and `ObservedMutations` repeats changes that the snapshot shows. A
 simulation starts from a snapshot, which may lack kinds that a server always has. A plugin that
 looks up such a kind is skipped unless the snapshot lists the kind:
 
@@ -73,8 +73,9 @@ NOT_SIMULATED: Final[Mapping[str, str]] = {
 class Unchecked(Struct):
     """The checks that admission skipped in a run.
 
-    `plugins` maps each missing resource (`namespaces`) to the plugin that needed it. `webhooks`
-    maps each webhook's name to the number of requests that a server would have sent to the webhook.
+    `plugins` maps each missing resource, such as `namespaces`, to the plugin that needed it.
+    `webhooks` maps each webhook's name to the number of requests that a server would have sent to
+    the webhook.
     """
 
     plugins: dict[str, str] = field(default_factory=dict)
@@ -160,10 +161,10 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If the snapshot does not list them, the plugin `otherwise` runs instead. If `otherwise` is
-    None, the object is admitted. `unchecked` records that `plugin` was skipped if there are no
-    objects of `kind` at all and `plugin` would have looked one up for a new pod. If `kind` is not
-    Namespace, only new pods are checked, and all other objects are admitted.
+    If the snapshot does not list them, the plugin `otherwise` runs instead. If `otherwise` is None,
+    the object is admitted. `unchecked` records a skipped `plugin` in one case: `plugin` would have
+    looked up an object of `kind` for a new pod, and there are no objects of `kind` at all. If
+    `kind` is Namespace, all requests are checked; otherwise, only new pods are checked.
     """
 
     plugin: AdmissionPlugin
@@ -208,7 +209,7 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 
 
 class _Policies(Struct):
-    """Applies admission policies to the complete object of a user's request, as a server does.
+    """Applies admission policies to requests of users, after all defaults of the object are set.
 
     `load` returns the plugin. `load` imports CEL, which a simulation without policies does not
     need.

@@ -41,7 +41,7 @@ class CertificateKeyPair(Struct, frozen=True):
 
 
 def new_authority(now: datetime) -> CertificateKeyPair:
-    """Return a new certificate authority. `now` has a time zone.
+    """Return a new certificate authority. `now` must have a time zone.
 
     All certificates of this module are valid from BACKDATING before `now` until VALIDITY after
     `now`.

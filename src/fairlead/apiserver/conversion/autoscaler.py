@@ -2,10 +2,10 @@
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
 v1, all other metrics, the current values of all metrics, the conditions and the behavior are JSON
-in annotations. Metrics in annotations have the field names of v1's types. The behavior has the
-names of Go fields, because upstream encodes an internal type, which has no JSON tags. Malformed
-annotations are dropped. If a v2 object has annotations with these names, they are dropped too. A
-CPU metric that was converted to v1 and back becomes the last metric.
+in annotations. Metrics in annotations have the field names of v1's types. The fields of the
+behavior have the names of Go fields, because upstream encodes the behavior from an internal type,
+which has no JSON tags. Malformed annotations are dropped. If a v2 object has annotations with these
+names, they are dropped too. A CPU metric that was converted to v1 and back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """

@@ -1,8 +1,8 @@
 """Defaulting: sets the absent fields of an object.
 
-Law: pure. An object in which no default is missing is returned unchanged.
+Law: all functions are pure. An object that already has all its defaults is returned unchanged.
 
-`defaulter` applies all defaults by the schema of an object: first the defaults of single fields,
-which are rows of `api.facts`, then the rules of types whose defaults depend on several fields.
-`simulation` applies only the defaults that a simulated cluster needs.
+`defaulter` sets all defaults that the schema of an object requires. It first sets the defaults of
+single fields, which are rows of `api.facts`. Then it runs the rules of types whose defaults depend
+on several fields. `simulation` applies only the defaults that a simulated cluster needs.
 """

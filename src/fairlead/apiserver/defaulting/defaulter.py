@@ -1,8 +1,9 @@
 """The defaulter: applies all defaults to an object in stored form.
 
-An object of each type first gets the defaults of its single fields (`api.facts`), then the rule of
-its type in `RULES` is applied. As in upstream's generated functions, an object gets its defaults
-before the objects inside it. So a rule sees the values that rules of enclosing types have set.
+An object first gets the defaults of its single fields, which are rows of `api.facts`. Then the rule
+for its type in `RULES` is applied, if there is one. As in upstream's generated functions, an object
+gets its defaults before the objects inside it. So a rule sees the values that rules of enclosing
+types have set.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go,
 pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,

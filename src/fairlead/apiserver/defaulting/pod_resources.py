@@ -1,10 +1,12 @@
 """Defaults of pod-level resources (spec.resources).
 
-If there are pod-level limits or requests, a missing pod-level limit of hugepages defaults to the
-sum of the containers' limits, unless the pod has a pod-level request of the same page size. If
-there are pod-level limits, a missing pod-level request of cpu or memory defaults to the sum of the
-requests of the containers. If no container requests the resource, or the resource is hugepages
-(which cannot be overcommitted), the request defaults to the pod-level limit.
+A missing pod-level limit of hugepages defaults to the sum of the containers' limits. This applies
+if the pod has any pod-level limit or request, but no pod-level request of that page size.
+
+Missing pod-level requests get a default only if the pod has pod-level limits. A request of cpu or
+memory defaults to the sum of the containers' requests, or to the pod-level limit if no container
+requests the resource. A request of hugepages, which cannot be overcommitted, always defaults to the
+pod-level limit.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """
@@ -64,7 +66,7 @@ def _overcommittable_requests(spec: Json) -> Json:
 
 
 def _aggregated(spec: Json, of: str) -> Json:
-    """Return the sums over all containers of their "requests" or "limits" (`of`)."""
+    """Return the total "requests" or "limits" of all containers; `of` says which."""
     lists = {key: [_requesting(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
     amounts = pod_requests(decode_as(Pod, {"spec": lists}))
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}

@@ -203,10 +203,9 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Clauses are examined in order of preference. If a supported clause without the parameter `as`
-    comes first, or if there is no suitable clause, this returns None. Raises ApiError 406 if all
-    clauses have the parameter `as`, at least one of them has a known media type, and none requests
-    aggregated discovery.
+    Clauses are examined in order of preference. Return None if a supported clause without the
+    parameter `as` comes first, or if no clause is suitable. But if no clause is suitable although
+    all clauses have the parameter `as` and one of them has a known media type, raise ApiError 406.
     """
     wanted = clauses(accept)
     for clause in wanted:

@@ -62,7 +62,7 @@ def health_report(
 ) -> tuple[int, str]:
     """Return (HTTP status, report) of `endpoint`, a key of CHECKS.
 
-    The report is `ok` if all checks pass, unless `verbose` is set; otherwise it lists the checks.
+    If all checks pass and `verbose` is False, the report is `ok`; otherwise, it lists the checks.
     `excluded` are the checks to leave out. `problem` is the error text of a storage problem, or "".
     """
     failed = problem if endpoint != "livez" and STORAGE not in excluded else ""

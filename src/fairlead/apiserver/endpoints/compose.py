@@ -39,10 +39,10 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
     """Return an API server that serves the objects in `store`.
 
     `clock` returns ns since 1970. `address` is the host and port in discovery documents. `version`
-    is the version of Fairlead. `authorize` allows or refuses requests. `identity` issues and
-    checks tokens, and decides reviews. `components` are the componentstatuses. `computed` maps the
-    other kinds that are not stored to their ComputedObjects. `late` delays the post-start hooks.
-    `gates` are the enabled feature gates, which add kinds.
+    is the version of Fairlead. `authorize` allows or refuses requests. `identity` issues and checks
+    tokens, and decides reviews. `components` are the componentstatuses. `computed` maps each other
+    kind that is not stored to its ComputedObjects. `late` delays the post-start hooks. `gates` are
+    the enabled feature gates, which add kinds.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))

@@ -108,7 +108,7 @@ _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
 
 
 def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
-    """Return a function (old, new) that returns `new` with managedFields updated for a write.
+    """Return a function of (old, new) that returns `new` with managedFields updated for a write.
 
     The function returns `new` unchanged for the operation Apply, and for kinds without a schema.
     """

@@ -31,7 +31,10 @@ _PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path"
 
 
 class RequesterAuthorizer(Struct, frozen=True):
-    """The requesting user and the server's authorizer `rights` (None: every check is allowed)."""
+    """The requesting user, and the server's authorizer (`rights`).
+
+    If `rights` is None, every check is allowed.
+    """
 
     rights: Authorizer | None
     user: User
@@ -79,9 +82,9 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Return a function (check, text) that returns a copy of the check.
+    """Return a function that takes a check and a text, and returns a copy of the check.
 
-    The attribute `key` of the copy is the text.
+    In the copy, the attribute `key` is set to the text.
     """
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 

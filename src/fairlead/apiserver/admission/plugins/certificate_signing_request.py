@@ -57,7 +57,7 @@ class CertificateSigningRequests:
 
 
 def _required_verb(subresource: str, old: Json, new: Json) -> str:
-    """Return the verb that the user needs for an update: approve, sign, or "" (no permission)."""
+    """Return the verb that an update needs: "approve", "sign", or "" if it needs no permission."""
     if subresource == "approval":
         return "approve"
     before, after = old.get("status") or {}, new.get("status") or {}

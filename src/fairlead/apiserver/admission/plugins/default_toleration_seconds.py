@@ -22,7 +22,7 @@ NO_EXECUTE: Final = "NoExecute"
 
 
 class DefaultTolerationSeconds:
-    """The admission plugin `DefaultTolerationSeconds`; kube-apiserver's flags are not supported."""
+    """The admission plugin `DefaultTolerationSeconds`, without kube-apiserver's flags for it."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a pod gets the default tolerations that it lacks."""

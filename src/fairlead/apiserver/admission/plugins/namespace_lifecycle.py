@@ -1,4 +1,4 @@
-"""NamespaceLifecycle: requires that the namespace exists and is not being deleted.
+"""NamespaceLifecycle: requires that an object's namespace exists and can accept the object.
 
 The default and system namespaces cannot be deleted. In a terminating namespace, objects can still
 be changed and deleted, but no objects can be created.
@@ -33,7 +33,7 @@ class NamespaceLifecycle:
     ) -> None:
         """If `requires_namespace` is False, an object is admitted even if its Namespace is missing.
 
-        A dump of a cluster often has objects without their Namespaces. The namespaces
+        A dump of a cluster often has objects without their Namespaces. The namespaces in
         `never_missing` count as existing even if there is no Namespace object for them.
         """
         self._requires_namespace = requires_namespace
@@ -42,9 +42,9 @@ class NamespaceLifecycle:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse objects in a missing namespace, and new objects in a terminating namespace.
 
-        Also refuses to delete a namespace in `IMMORTAL`. Other deletions and
-        LocalSubjectAccessReviews are always admitted. Raises ApiError 404 if the namespace is
-        missing, and ApiError 403 in the other cases.
+        Also refuses to delete a namespace in `IMMORTAL`. All other deletions and all
+        LocalSubjectAccessReviews are admitted. Raises ApiError 404 if the namespace is missing, and
+        ApiError 403 for any other refusal.
         """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}

@@ -1,7 +1,7 @@
-"""NodeDeclaredFeatureValidator: refuses changes of running pods that their nodes do not support.
+"""NodeDeclaredFeatureValidator: refuses to change a bound pod in a way its node does not support.
 
-A kubelet declares the features that it supports in status.declaredFeatures of its node. Three
-features of version 1.36 concern changes of pods:
+In `status.declaredFeatures` of its node, a kubelet lists the features that it supports. Three
+features of version 1.36 concern changes to pods:
 
     GuaranteedQoSPodCPUResize                  changed CPU requests of a pod of QoS Guaranteed
     InPlacePodLevelResourcesVerticalScaling    changed pod-level resources
@@ -36,7 +36,7 @@ class NodeDeclaredFeatureValidator:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a change of a pod that its node does not support. Raises ApiError 403."""
+        """Refuse a change to a pod if its node does not support the change. Raises ApiError 403."""
         old, new = attributes.old, attributes.obj
         is_update = attributes.kind is POD and attributes.operation is Operation.UPDATE
         if not is_update or attributes.subresource not in ("", "resize") or old is None:

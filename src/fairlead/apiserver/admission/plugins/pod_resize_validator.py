@@ -56,9 +56,9 @@ def _problem(pod: Json, node: Json) -> str:
 
 
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
-    """Yield an error for cpu (millicores) and memory (bytes) if `pod` requests too much of it.
+    """Yield an error for each resource of which `pod` requests more than the node's `allocatable`.
 
-    It requests too much if its requests exceed the node's `allocatable`.
+    Only cpu (in millicores) and memory (in bytes) are compared.
     """
     view = decode_stored(pod)
     assert isinstance(view, Pod)

@@ -83,7 +83,7 @@ Violation = Callable[[Json, int], str]
 
 
 class Check(Struct, frozen=True):
-    """A check of the standards, which applies from the minor version `since` on.
+    """A check that applies from minor version `since` of the standards on.
 
     `reason` is the name of the violated rule in messages. `violation` returns how a pod spec
     violates the standard of a minor version, or "" if it does not. At the level `restricted`, this
@@ -378,7 +378,7 @@ LEVELS: Final = ("privileged", "baseline", "restricted")
 
 
 def violations(level: str, minor: int, spec: Json) -> list[tuple[str, str]]:
-    """Return (reason, details) of each violation by a pod spec.
+    """Return (reason, details) for each check that the pod spec `spec` violates.
 
     `level` is one of `LEVELS`. `minor` is the minor version of the standards (36 for 1.36), or
     `NEWEST` for the latest version.
@@ -389,7 +389,7 @@ def violations(level: str, minor: int, spec: Json) -> list[tuple[str, str]]:
 
 @cache
 def _checks(level: str, minor: int) -> tuple[Check, ...]:
-    """Return the checks that the version 1.`minor` of `level` makes."""
+    """Return the checks that apply at `level` in version 1.`minor` of the standards."""
     baseline = () if level == "privileged" else BASELINE
     added = RESTRICTED if level == "restricted" else ()
     added = tuple(check for check in added if check.since <= minor)

@@ -35,9 +35,9 @@ class Priority:
     def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
         """If `preemption_policies` is True, new pods get a preemptionPolicy.
 
-        Upstream does so by default since 1.19 (gate NonPreemptingPriority). If `group_priorities`
-        is True, PodGroups of scheduling.k8s.io get the priority of their class (gate
-        WorkloadAwarePreemption).
+        Upstream has done so by default since 1.19 (gate NonPreemptingPriority). If
+        `group_priorities` is True, PodGroups of scheduling.k8s.io get the priority of their class
+        (gate WorkloadAwarePreemption).
         """
         self._preemption_policies = preemption_policies
         self._group_priorities = group_priorities

@@ -41,8 +41,9 @@ _ROOT_CA: Final = ("kube-root-ca.crt", "ca.crt")
 class ServiceAccount(Struct, frozen=True):
     """The admission plugin `ServiceAccount`.
 
-    `suffix` returns five characters for the name of a new volume. `authorities` contains (ConfigMap
-    name, key) pairs: certificates that a distribution mounts beside the cluster's CA certificate.
+    `suffix` returns five characters for the name of a new volume. Each pair (ConfigMap name, key)
+    in `authorities` names a certificate that a distribution mounts beside the cluster's CA
+    certificate.
     """
 
     suffix: Callable[[], str]

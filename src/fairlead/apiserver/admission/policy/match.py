@@ -38,9 +38,9 @@ class PolicyMatch(Struct, frozen=True):
     """A policy that applies to a request through a binding.
 
     `kind` is the kind that the policy's rules match, in the matched version. The policy is
-    evaluated once for each item of `params`; an item None means an evaluation without parameters.
-    If `problem` is set, the policy or binding could not be resolved. `binding` is None if the
-    problem is in the policy.
+    evaluated once for each item of `params`; if the item is None, the policy is evaluated without
+    parameters. If `problem` is set, the policy or binding could not be resolved. `binding` is None
+    if the problem is in the policy.
     """
 
     policy: Json
@@ -58,7 +58,7 @@ class PolicyMatch(Struct, frozen=True):
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yield a match for each policy and each of its bindings, if both apply to the request.
+    """Yield a match for each binding that applies to the request together with its policy.
 
     The matches are sorted by the name of the policy. A policy that cannot be resolved has one
     match, without a binding.

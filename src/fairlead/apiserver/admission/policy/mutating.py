@@ -57,8 +57,8 @@ class MutatingAdmissionPolicy:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object after all policies, applied in the order of their names.
 
-        Deletions, subresources and writes of the server itself are not changed. Raises ApiError 403
-        if a policy fails and its failurePolicy is Fail.
+        Policies do not apply to deletions, to subresources, or to writes that the server itself
+        makes. Raises ApiError 403 if a policy fails and its failurePolicy is Fail.
         """
         is_part = bool(attributes.subresource)
         if attributes.write.user is None or is_exempt(attributes.kind) or is_part:
@@ -89,7 +89,7 @@ def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) ->
 
 
 def _apply_policy(match: PolicyMatch, attributes: AdmissionAttributes, storage: Storage) -> Json:
-    """Return the object after all mutations of one policy, with each of its parameters.
+    """Return the object after one policy has run once for each of its parameters.
 
     Raises ApiError 403 if the policy fails and its failurePolicy is Fail.
     """

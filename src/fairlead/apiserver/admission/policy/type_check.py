@@ -2,8 +2,8 @@
 
 The kinds that a policy matches may have different fields. Therefore a policy is stored even if its
 expressions refer to fields that do not exist. Its status contains a warning about each expression
-that does not compile for one of these kinds. In this check, `object`, `oldObject` and `params` have
-the types in the kinds' schemas; all other variables have the type `dyn`.
+that does not compile for one of these kinds. In this check, `object`, `oldObject` and `params` get
+their types from the schemas of the kinds; all other variables have the type `dyn`.
 
 Differs from upstream: quantities and values of CEL's library types also have the type `dyn`.
 
@@ -44,7 +44,7 @@ _Structures = dict[str, Mapping[str, CelType]]
 def expression_warnings(policy: Json, kinds: Iterable[Kind], param: Kind | None) -> list[Json]:
     """Return the warnings about the expressions of `policy` for objects of `kinds`.
 
-    `param` is the kind of its parameters, None if there are none or the kind is not served.
+    `param` is the kind of the policy's parameters; None if it has none or the kind is not served.
     """
     checks = [_TypeCheck(kind, param, policy["spec"]) for kind in kinds if _has_schema(kind)]
     warnings: list[Json] = []

@@ -68,7 +68,8 @@ class ValidatingAdmissionPolicy:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse the request if any policy denies it.
 
-        Raises ApiError with the code of the violated rule's `reason`, by default 422.
+        Raises ApiError. Its HTTP status code follows from the `reason` of the violated rule; if the
+        rule gives no reason, the code is 422.
         """
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj

@@ -51,7 +51,7 @@ def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """Return the total requests or limits (as `of` says) of a pod, including overhead.
+    """Return the sum of a pod's requests or limits (`of` says which), including overhead.
 
     Overhead is added to a limit only if the pod has a limit for that resource.
     """
@@ -63,7 +63,7 @@ def pod_amounts(spec: Json, of: Of) -> Amounts:
 
 
 def amounts_without_overhead(spec: Json, of: Of) -> Amounts:
-    """Return the total requests or limits (as `of` says) of a pod, without overhead.
+    """Return the sum of a pod's requests or limits (`of` says which), without overhead.
 
     An amount in the pod's spec.resources replaces the total of its containers for that resource.
     """

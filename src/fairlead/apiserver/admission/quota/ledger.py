@@ -94,7 +94,10 @@ class QuotaLedgers:
         storage.subscribe(self._count)
 
     def are_counted(self, namespace: str) -> bool:
-        """Return whether changes in `namespace` are counted, because a status was requested."""
+        """Return whether changes in `namespace` are counted.
+
+        They are counted once the status of a quota in the namespace has been requested.
+        """
         return bool(self._ledgers.get(namespace))
 
     def status(self, namespace: str, name: str, now: int) -> Json | None:

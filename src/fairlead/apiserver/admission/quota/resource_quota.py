@@ -1,12 +1,12 @@
-"""ResourceQuota: refuses requests that exceed a quota, and adds admitted requests to its usage.
+"""ResourceQuota: refuses requests that exceed a quota; adds admitted requests to the usage.
 
 The plugin enforces the limits in a quota's status: the quota limits nothing until the quota
 controller has set `status.hard`. An admitted request is added to `status.used` immediately, so the
 next request is checked against the higher usage. Only the controller lowers `status.used`, when it
 recounts.
 
-`limited` resources can only be used if a quota covers them. Kubernetes documents this as the way to
-restrict who may use high priority classes.
+The resources in `ResourceQuota.limited` can be used only if a quota covers them. Kubernetes
+documents this as the way to restrict who may use high priority classes.
 
 upstream: apiserver/pkg/admission/plugin/resourcequota/controller.go:CheckRequest
 """
@@ -85,7 +85,7 @@ class ResourceQuota(Struct, frozen=True):
     limited: Sequence[LimitedResource] = ()
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse an object that exceeds a quota, or add its usage to the quotas.
+        """Refuse an object that exceeds a quota; otherwise, add the object's usage to the quotas.
 
         Raises ApiError 403 if the object is refused.
         """

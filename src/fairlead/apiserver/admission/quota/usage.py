@@ -70,9 +70,9 @@ def is_terminal(pod: Json) -> bool:
 def counted_until(kind: Kind, obj: Json) -> int | None:
     """Return the time (ns since 1970) after which quotas count only `count/pods` for a pod.
 
-    A terminating pod that still exists when its grace period has passed twice is stuck, because its
-    node is lost. Such a pod must not prevent the creation of its replacement. Return None for all
-    objects except terminating pods.
+    The time is the pod's deletionTimestamp plus its grace period. A terminating pod that still
+    exists then is assumed to be stuck because its node is lost. Such a pod must not prevent the
+    creation of its replacement. Return None for all objects except terminating pods.
     """
     # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
     meta = obj["metadata"]
@@ -99,7 +99,7 @@ def is_counted(kind: Kind, resource: str) -> bool:
 
 
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
-    """Return the resources in `required` that containers of the pod do not specify, as text.
+    """Return as text the resources in `required` that a container of the pod does not specify.
 
     Example: `cpu for: a,b; memory for: a`. Resources that the pod itself specifies (spec.resources)
     are not missing. The text is "" if no resource is missing.
@@ -158,7 +158,7 @@ def _selects(requirement: Json, value: str) -> bool:
 
 
 def _attributes_classes(claim: Json) -> Iterable[str]:
-    """Return the VolumeAttributesClasses that a claim has or will have; only "" if it has none."""
+    """Return the VolumeAttributesClasses that a claim has or will have; ("",) if it has none."""
     status = claim.get("status") or {}
     names = (
         claim["spec"].get("volumeAttributesClassName"),

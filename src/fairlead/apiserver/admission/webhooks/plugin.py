@@ -1,7 +1,8 @@
 """The admission plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
 This module does no I/O: `admit` is a generator that yields the webhook calls and receives their
-answers (see `admission.suspension`). Webhooks are not called for writes of the server itself.
+answers (see `admission.suspension`). Webhooks are not called for writes that the server itself
+makes.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
 plugin/webhook/generic/webhook.go, errors/statuserror.go

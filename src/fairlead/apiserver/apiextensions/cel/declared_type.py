@@ -1,4 +1,4 @@
-"""CEL types of schemas, with the maximum sizes of values, which cost estimation needs.
+"""The CEL types that schemas declare, and the maximum sizes of values, for cost estimates.
 
 Rules cannot access a value whose schema has no type.
 
@@ -53,7 +53,7 @@ class Declared(Struct, frozen=True):
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
-        """Return the estimated size of the value at `path`, from 0 to its maximum.
+        """Return the range of sizes of the value at `path`: from 0 to its maximum size.
 
         The first segment of `path` is a variable of this type. Return None if the size is unknown.
         """

@@ -210,7 +210,7 @@ def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:
 
 
 def _quoted_value(value: Any) -> str:
-    """Return a scalar as messages contain it, such as `"a": `; "" for an object or a list."""
+    """Return a scalar as it begins a message, such as `"a": `; "" for an object or a list."""
     if isinstance(value, dict | list):
         return ""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower()

@@ -100,8 +100,8 @@ def multiplied_cost(cost: int, count: int) -> int:
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
     """Return the maximum number of values that a child schema of `raw` validates.
 
-    `cardinality` is the maximum number of values that `raw` itself validates. In both cases, None
-    means unbounded.
+    `cardinality` is the maximum number of values that `raw` itself validates. As argument and as
+    result, None means unbounded.
     """
     if cardinality is None:
         return None

@@ -91,7 +91,7 @@ def is_accepted(definition: Json) -> bool:
 
 
 def has_name_conflict(definition: Json) -> bool:
-    """Return whether NamesAccepted is False, because another definition has a requested name."""
+    """Return whether NamesAccepted is False: another definition has one of the requested names."""
     return any(
         one.get("type") == "NamesAccepted" and one.get("status") == "False"
         for one in _conditions(definition)

@@ -1,7 +1,7 @@
 """Checks whether a schema is structural, which means that it declares the type of every value.
 
-Schemas in `allOf`, `anyOf`, `oneOf` and `not` (junctions) may only validate values that the schema
-declares outside of them.
+`allOf`, `anyOf`, `oneOf` and `not` are junctions. If a schema inside a junction validates a value,
+the schema outside the junction must declare that value.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
 """

@@ -1,7 +1,7 @@
 """Validates CustomResourceDefinitions.
 
-If all versions have the same schema, columns, subresources or selectable fields, errors contain
-the path that the top-level field has in v1beta1, such as `spec.validation`.
+If all versions have the same schema, columns, subresources or selectable fields, the errors in this
+part contain the path of the top-level field that held it in v1beta1, such as `spec.validation`.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """
@@ -46,7 +46,7 @@ _MISSING_STORED_VERSION: Final = (
 
 
 def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> Iterator[Cause]:
-    """Yield the errors of a definition whose defaults are set.
+    """Yield the errors of `definition`. Its defaults must be set.
 
     If `length_budget` is None, the CEL rules are not compiled.
     """

@@ -1,4 +1,4 @@
-"""Validates the values of custom resources by their schemas, with kube-openapi's messages.
+"""Validates the values of custom resources against their schemas, with kube-openapi's messages.
 
 upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,object,type,values}.go, and
 apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResultToFieldErrors

@@ -1,9 +1,9 @@
 """Watches: queues of encoded events, one queue per client.
 
 A watch starts with the existing objects (as ADDED events) or with the changes since a version. Then
-the watch receives each change as it is stored. If the watch has a selector, an object that starts
-to match is ADDED, and an object that no longer matches is DELETED. Each change is encoded once per
-encoder; all watches with an equal encoder share the encoded event.
+the watch receives each change as it is stored. If the watch has a selector, it reports an object
+that starts to match as ADDED, and an object that no longer matches as DELETED. Each change is
+encoded once per encoder; all watches with an equal encoder share the encoded event.
 
 The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
 must close the watch when the client disconnects, and stop sending when `is_over` is True.
@@ -99,7 +99,10 @@ class Watch:
         content_type: str,
         close: Callable[[Watch], None],
     ) -> None:
-        """`close` is called with this watch at its end; `content_type` is that of the response."""
+        """`content_type` is the content type of the response.
+
+        When the watch ends, it calls `close` with itself as the argument.
+        """
         self.scope = scope
         self.timeout_s = timeout_s
         self.bookmark_s = bookmark_s
@@ -121,8 +124,8 @@ class Watch:
     def bookmark_in_s(self, elapsed_s: float) -> float | None:
         """Return the seconds from `elapsed_s` to the next bookmark; None after the final bookmark.
 
-        `elapsed_s` is the time since the watch began. Bookmarks are sent every minute, so that an
-        idle client can resume from a recent version, and just before the timeout.
+        `elapsed_s` is the time since the watch began. Bookmarks are sent every minute and just
+        before the timeout, so that an idle client can resume from a recent version.
         """
         # upstream: apiserver/pkg/storage/cacher/cache_watcher.go:nextBookmarkTime
         if self.bookmark_s is None or elapsed_s >= self.bookmark_s:

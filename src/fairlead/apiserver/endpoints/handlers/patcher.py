@@ -303,9 +303,9 @@ def patcher_of(
 ) -> Patcher:
     """Return the patcher for the body of a request.
 
-    `kind` is the kind of the patched object or view (default: the kind of the path), `subresource`
-    the subresource of the path ("" for the object itself). Raises ApiError 415 if the body's media
-    type is not a patch format.
+    `kind` is the kind of the patched object or view; the default is the kind of the path.
+    `subresource` is the subresource of the path, or "" for the object itself. Raises ApiError 415
+    if the body's media type is not a patch format.
     """
     content_type = scope.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""
