@@ -36,9 +36,9 @@ class ReinvocationContext(Struct):
     the object has changed since the webhook or policy ran.
 
     `previously_invoked` contains the keys of the webhooks and policies that have run and whose
-    reinvocationPolicy is IfNeeded. `due` contains the keys of the webhooks and policies to run
-    again. `last_output` is the object after the last webhook. `apply_defaults` sets the defaults of
-    a changed object.
+    reinvocationPolicy is IfNeeded. `due` contains the keys of the webhooks and policies that run in
+    the second round. `last_output` is the object after the webhooks of the latest round.
+    `apply_defaults` sets the defaults of a changed object.
 
     upstream: apiserver/pkg/admission/reinvocation.go,
     plugin/webhook/mutating/reinvocationcontext.go
@@ -132,8 +132,8 @@ class AdmissionPlugin(Protocol):
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
         """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
-        The returned object is ignored for DELETE, and for LOAD unless the object is a pod. On LOAD,
-        `storage` has all objects of the snapshot except its pods. A plugin that calls webhooks
-        returns a generator, and the generator returns the object.
+        The returned object is ignored for DELETE. For LOAD, only the returned pods are used. On
+        LOAD, `storage` has all objects of the snapshot except its pods. A plugin that calls
+        webhooks returns a generator, and the generator returns the object.
         """
         ...

@@ -5,8 +5,8 @@ would make are counted, and `ObservedMutations` repeats changes that the snapsho
 simulation starts from a snapshot, which may lack kinds that a server always has. A plugin that
 looks up such a kind is skipped unless the snapshot lists the kind:
 
-    Namespace      listed if there is a Namespace `kube-system`; the other namespaces that every
-                   server creates, such as that of node leases, exist even if they are not listed
+    Namespace      listed if there is a Namespace `kube-system`; then the other namespaces that
+                   every server creates, such as `kube-node-lease`, count as existing too
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 

@@ -73,5 +73,5 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container`; its requests are its "requests" or its "limits", as `of` says."""
+    """Return `container` with only its "requests" or only its "limits" (`of`), as requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

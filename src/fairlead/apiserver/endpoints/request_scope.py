@@ -92,8 +92,8 @@ class RequestScope(Struct, frozen=True):
     def respond(self, obj: StoredObject, code: int = 200, kind: Kind | None = None) -> Response:
         """Return a response with the HTTP status `code` and the object `obj` of `kind`.
 
-        `kind` None means the kind of the path. Raises ApiError 406 if the client accepts none of
-        the media types of the response.
+        If `kind` is None, it is the kind of the path. Raises ApiError 406 if the client accepts
+        none of the media types of the response.
         """
         media_type, include = self.negotiate(), self.request.parameter("includeObject")
         renderer = self.deps.renderer
@@ -119,8 +119,9 @@ class RequestScope(Struct, frozen=True):
     def manager(self, options: WriteOptions) -> str:
         """Return the field manager in `options`.
 
-        If there is none, return the printable characters of the User-Agent header up to the first
-        slash, cut to MANAGER_BYTES_MAX bytes; if there are none either, return "unknown".
+        If the options name no manager, return the printable characters of the User-Agent header up
+        to the first slash, cut to MANAGER_BYTES_MAX bytes. If there are no such characters, return
+        "unknown".
         """
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]

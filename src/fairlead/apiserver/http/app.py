@@ -102,7 +102,7 @@ class ApiApp:
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """`wait_until_durable` is awaited before each watch event and response, even after a read.
+        """`wait_until_durable` is awaited before each watch event and response, even for a read.
 
         Without this wait, a client could receive a resourceVersion that a crash reverts. Another
         change would then get the same version, and a watch from this version would miss that

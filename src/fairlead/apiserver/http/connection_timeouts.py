@@ -1,4 +1,4 @@
-"""TimeoutHttpProtocol: disconnects clients that are too slow, too many, or send too much.
+"""TimeoutHttpProtocol: disconnects clients that are too slow or send too much, and surplus clients.
 
 uvicorn closes idle connections. This protocol also closes a connection if
 
@@ -212,7 +212,7 @@ def _refusal(problem: str) -> Any:
 
 
 class _Deadline:
-    """Aborts a connection after some seconds, unless cleared."""
+    """Aborts a connection after some seconds, unless the deadline is cleared before."""
 
     def __init__(self) -> None:
         self._timer: asyncio.TimerHandle | None = None

@@ -35,8 +35,8 @@ class ServedApp(Protocol):
 class Certificate(Struct, frozen=True):
     """The files of the server's certificate chain and key.
 
-    Client certificates must be signed by the authority in `clients_file`; if it is empty, client
-    certificates are not requested.
+    Client certificates must be signed by the authority in `clients_file`; if `clients_file` is "",
+    the server requests no client certificates.
     """
 
     chain_file: str

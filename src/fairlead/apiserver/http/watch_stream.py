@@ -115,8 +115,8 @@ class _Stream:
     async def _send_lines(self) -> bool:
         """Send the queued events; return whether more events can follow.
 
-        One chunk at a time is taken from the queue. The remaining events stay in the queue, because
-        watches share their bytes.
+        One chunk at a time is taken from the queue. The remaining events stay in the queue, where
+        their bytes are shared with other watches.
         """
         self._woken.clear()
         is_over = self._watch.is_over

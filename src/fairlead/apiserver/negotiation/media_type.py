@@ -120,7 +120,7 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """Return the media type for a Status: the first JSON or YAML clause without a view.
+    """Return the media type for a Status: that of the first JSON or YAML clause without a view.
 
     If there is no such clause, the media type is JSON.
     """

@@ -82,7 +82,7 @@ def unreadable(message: str) -> ApiError:
 
 
 def too_large_resource_version(requested: int, current: int) -> ApiError:
-    """Return ApiError 504: resourceVersion `requested` is newer than the newest, `current`."""
+    """Return ApiError 504: `requested` is newer than the newest resourceVersion, `current`."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",

@@ -1,7 +1,7 @@
 """OpenAPI v2: one document for all kinds.
 
-It is converted from the v3 documents: request bodies become parameters, and references point to
-`definitions`.
+The document is converted from the v3 documents: request bodies become parameters, and references
+point to `definitions`.
 
 upstream: k8s.io/kube-openapi/pkg/builder/openapi.go
 """

@@ -40,8 +40,8 @@ class LimitRanger:
         """Return the object; a new pod gets the default resources of its namespace's LimitRanges.
 
         Raises ApiError 403 if the resources of a new pod, a resized pod or a claim are out of
-        range. An object with a malformed amount is returned as it is: validation, which follows,
-        reports the amount with its field.
+        range. An object with a malformed amount is returned unchanged: validation, which runs
+        later, reports the amount and its field.
         """
         if not _is_limited(attributes):
             return attributes.obj

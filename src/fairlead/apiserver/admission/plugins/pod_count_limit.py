@@ -1,8 +1,8 @@
 """PodCountLimit: limits the number of pods of a local server (no upstream plugin).
 
-A workload may request a billion replicas by mistake. etcd and the nodes limit a real cluster. In a
-local server, this plugin refuses new pods above the limit, so the controller backs off and records
-an event. Existing pods are kept.
+A workload may request a billion replicas by mistake. In a real cluster, etcd and the nodes limit
+the number of pods. In a local server, this plugin refuses new pods above the limit, so the
+controller backs off and records an event. Existing pods are kept.
 """
 
 from __future__ import annotations

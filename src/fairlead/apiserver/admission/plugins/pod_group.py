@@ -25,7 +25,7 @@ class PodGroupProtection:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new PodGroup gets its protection finalizer.
 
-        The finalizer keeps the PodGroup while its pods are active.
+        The finalizer prevents the removal of the PodGroup while its pods are active.
         """
         if attributes.kind is not POD_GROUP or not attributes.is_new:
             return attributes.obj
@@ -36,9 +36,10 @@ class PodGroupWorkloadExists:
     """The admission plugin `PodGroupWorkloadExists`: the template of a PodGroup must exist."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a new PodGroup if its template does not exist or the Workload is being deleted.
+        """Refuse a new PodGroup if its template does not exist.
 
-        A PodGroup that refers to no template is admitted. Raises ApiError 403.
+        It is also refused if the Workload that contains the template is being deleted. A PodGroup
+        that refers to no template is admitted. Raises ApiError 403.
         """
         obj = attributes.obj
         if attributes.kind is not POD_GROUP or not attributes.is_new:

@@ -1,8 +1,8 @@
 """The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
 A check returns the details of a violation, or "" if the pod does not violate the standard. The
-standards have the version numbers of Kubernetes. Each check has a first minor version in which it
-applies. Allowed values and exemptions also have a first minor version.
+standards have the version numbers of Kubernetes. Each check applies from some minor version on; so
+do allowed values and exemptions.
 
 AppArmor profiles are not checked. Seccomp profiles in annotations, as clusters before 1.19 used
 them, are not checked either.

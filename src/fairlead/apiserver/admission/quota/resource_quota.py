@@ -40,10 +40,11 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
-    `resource` is a resource such as `pods`. If an object of this resource uses a quota resource
-    (such as `requests.cpu`) whose name contains one of the texts in `contains`, a quota must limit
-    that quota resource. If the object matches `scopes` (requirements as in a scopeSelector), each
-    of these scopes must be a scope of a quota that applies to the object.
+    `resource` is a resource such as `pods`. An object of this resource may use quota resources such
+    as `requests.cpu`. If the name of a used quota resource contains one of the texts in `contains`,
+    a quota must limit that quota resource. `scopes` are requirements as in a scopeSelector. If the
+    object matches all of them, each of these scopes must be a scope of a quota that applies to the
+    object.
     """
 
     resource: str

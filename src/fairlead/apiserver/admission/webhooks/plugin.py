@@ -211,7 +211,8 @@ def _fails_match_conditions(
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
     """Return the webhook's response; {} if the call failed and the webhook ignores failures.
 
-    Raises ApiError if the webhook denies the request, or if it does not ignore a failed call.
+    Raises ApiError if the webhook denies the request, or if the call fails and the webhook does not
+    ignore failures.
     """
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:

@@ -57,7 +57,7 @@ _PAGE_TOO_OLD: Final = (
 
 
 class ListPage(Struct, frozen=True):
-    """One page of stored objects, at `version`. For kinds that are computed, `version` is -1.
+    """One page of a list of objects, at `version`. If the objects are not stored, `version` is -1.
 
     `remaining` is the number of objects after this page, or None if it is unknown. On the last
     page, `continue_token` is "" and `remaining` is None.

@@ -15,11 +15,11 @@ from msgspec.structs import asdict
 class ReconcileDelay(Struct, frozen=True, kw_only=True):
     """Delays of the post-start hooks in ns, each relative to the previous step.
 
-    A CustomResourceDefinition gets the conditions NamesAccepted after `accepted` and Established
-    after `established`. A deleted one gets the condition Terminating after `ending`, and its custom
-    resources are deleted after `ended`. `flow_status` and `service_status` delay the statuses of
-    FlowSchemas and APIServices. If a delay is 0, its step is written together with the previous
-    step.
+    A CustomResourceDefinition gets the condition NamesAccepted after `accepted`, and the condition
+    Established after `established`. A deleted definition gets the condition Terminating after
+    `ending`, and its custom resources are deleted after `ended`. `flow_status` and `service_status`
+    delay the statuses of FlowSchemas and APIServices. If a delay is 0, its step is written together
+    with the previous step.
     """
 
     accepted: int = 0

@@ -102,7 +102,7 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
     """Return the error text for a body that cannot be converted to the built-in `kind`.
 
-    `api_version` and `name` (its kind) are the type of the body.
+    `api_version` and `name` are the apiVersion and the kind that the body states.
     """
     if not _is_known(api_version, name):
         why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
@@ -115,7 +115,8 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
     """Return (group, version) of the apiVersion `stated`.
 
-    If `stated` has no version, and no group other than that of `kind`, both are those of `kind`.
+    If `stated` has no version, and its group is missing or equals that of `kind`, return the group
+    and the version of `kind`.
     """
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""

@@ -80,9 +80,9 @@ class ListOptions(Struct, frozen=True):
     """The ListOptions of a list, watch or deletecollection request.
 
     `version` is resourceVersion, `match` is resourceVersionMatch, and `send_initial` is
-    sendInitialEvents. If a parameter is missing, its field is "" or None, but `limit` is 0. If
-    both `match` and `send_initial` are missing for a watch of version "" or "0", they are
-    NotOlderThan and True.
+    sendInitialEvents. If a parameter is missing, its field is "" or None; a missing limit is 0. If
+    a watch of version "" or "0" sets neither resourceVersionMatch nor sendInitialEvents, `match` is
+    `NotOlderThan` and `send_initial` is True.
     """
 
     label_selector: str

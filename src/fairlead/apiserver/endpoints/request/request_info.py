@@ -82,8 +82,8 @@ def ends_without_resource(path: str) -> bool:
 def without_namespace(info: RequestInfo) -> RequestInfo:
     """Return `info` without the namespace if it names a Namespace object.
 
-    Storage keeps a Namespace object in no namespace. For RBAC, it is in the namespace of its own
-    name.
+    In storage, a Namespace object is cluster-scoped. RBAC treats it as part of the namespace that
+    it represents.
     """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 

@@ -43,7 +43,10 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class FieldTerm(Struct, frozen=True):
-    """One requirement of a field selector: `field` equals `value`, or differs if not `is_equal`."""
+    """One requirement of a field selector.
+
+    If `is_equal` is True, `field` must equal `value`; otherwise, it must differ from `value`.
+    """
 
     field: str
     value: str

@@ -1,8 +1,8 @@
 """Decodes an object by the schema of its kind, with fieldValidation.
 
-Unknown fields are dropped. For unknown and duplicate fields, the request fails if fieldValidation
-is Strict, and gets warnings if it is Warn. If fieldValidation is Ignore, they are ignored. Objects
-of kinds without a schema are not checked.
+Unknown fields are dropped. If a request has unknown or duplicate fields, it fails if
+fieldValidation is `Strict`, and gets warnings if fieldValidation is `Warn`; with `Ignore`, nothing
+is reported. Objects of kinds without a schema are not checked.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValidation
 """
@@ -79,10 +79,10 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return a note for each field of a custom resource whose apiVersion differs from the path's.
+    """Return a note for each field of `obj`, a custom resource, if its version is not the path's.
 
-    Every field of such an object is unknown, because upstream decodes it with a type that has no
-    fields. Return [] for any other object.
+    Every field is then unknown, because upstream decodes the object with a type that has no fields.
+    Return [] for any other object.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

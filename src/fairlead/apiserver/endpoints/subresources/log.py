@@ -53,9 +53,9 @@ class LogLine(Struct, frozen=True):
 class LogOptions(Struct, frozen=True, kw_only=True):
     """The options of a request for a log (PodLogOptions).
 
-    `since` is in ns since 1970; `tail` is a number of lines, None for all lines. `bytes_max` is
-    limitBytes, None for no limit. `has_times` is the option timestamps, `is_previous` is previous,
-    and `follows` is follow.
+    `since` is in ns since 1970. `tail` is a number of lines; None means all lines. `bytes_max` is
+    the option `limitBytes`; None means no limit. `has_times` is the option `timestamps`,
+    `is_previous` is the option `previous`, and `follows` is the option `follow`.
     """
 
     since: int = 0

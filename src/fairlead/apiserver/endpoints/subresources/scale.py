@@ -62,7 +62,7 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
-    """Reject a Scale with another uid, or of an older version of the object.
+    """Reject a Scale with another uid than the object, or of an older version of the object.
 
     Raises ApiError 409.
     """
@@ -169,8 +169,8 @@ def _scale_paths(kind: Kind) -> ScalePaths | None:
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:
     """Return (spec, status) of the Scale of a custom resource.
 
-    If the replicas field is missing, spec has 0 replicas if `is_partial` is set; otherwise ApiError
-    500 is raised.
+    A missing replicas field counts as 0 replicas if `is_partial` is True; otherwise, this function
+    raises ApiError 500.
     """
     replicas_found = paths.spec.find(obj) or ([0] if is_partial else [])
     if not replicas_found:
