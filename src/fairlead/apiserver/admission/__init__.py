@@ -1,4 +1,4 @@
-"""Admission: plugins that change or refuse a request after decoding and before storage.
+"""Admission: plugins that change or refuse a request after it is decoded and before it is stored.
 
 Law: a plugin reads one request (`attributes.AdmissionAttributes`) and the objects in storage. It
 returns the object to store or raises `ApiError`. It does not write to storage; the only exception

@@ -15,11 +15,12 @@ the program removed the gates, it may have added nodeSelector entries to assign 
 A new pod gets only those entries that all bound pods have, and never the hostname label of a single
 node.
 
-The pods of a new ReplicaSet get what the pods of the other ReplicaSets of its Deployment got. In
-general, if the observed owner of a pod has a controller, the additions apply to all new pods that
-this controller controls, directly or through a ReplicaSet or StatefulSet. A pod is compared only
-with the template from which it was created. If a pod was resized in place, its amounts are ignored,
-unless VerticalPodAutoscaler changed them: its webhook sets the same amounts in new pods.
+The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
+ReplicaSets. In general, if the observed owner of a pod has a controller, the additions apply to all
+new pods that this controller controls, directly or through a ReplicaSet or StatefulSet. A pod is
+compared only with the template from which it was created. If a pod was resized in place, its
+amounts are ignored, unless VerticalPodAutoscaler changed them: its webhook sets the same amounts in
+new pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -177,10 +178,11 @@ def _controller(obj: Json) -> Json:
 
 
 def _is_of_template(pod: Pod, owner: _Owner) -> bool:
-    """Return whether `pod` was created from the present template of `owner`; False if unknown.
+    """Return whether `pod` was created from the current template of `owner`; False if unknown.
 
-    It is unknown for a DaemonSet if some of its pods are out of date. The templates of owners other
-    than StatefulSets and DaemonSets rarely change after their first pod, so they are not checked.
+    For a DaemonSet, the answer is unknown if some of its pods are out of date. The templates of
+    owners other than StatefulSets and DaemonSets rarely change after their first pod, so they are
+    not checked.
     """
     match owner:
         case StatefulSet():

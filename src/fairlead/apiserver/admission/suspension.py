@@ -41,7 +41,7 @@ class WebhookCall(Struct, frozen=True):
 
 
 class WebhookAnswer(Struct, frozen=True, kw_only=True):
-    """An admission webhook's answer: its `body`, or the reason for a failed call in `failure`.
+    """An admission webhook's answer: its `body`, or in `failure` the reason why the call failed.
 
     `is_reached` is True if the webhook, or a proxy before it, sent a response.
     """
@@ -75,9 +75,10 @@ class SupersededError(ApiError):
 def run_to_end(
     calls: WebhookCalls[Result], call: Callable[[WebhookCall], WebhookAnswer] | None = None
 ) -> Result:
-    """Run `calls` to its end and return the result; `call` returns the answer of each webhook.
+    """Run the generator `calls` to its end and return its result.
 
-    Raises RuntimeError if a webhook is to be called and `call` is None.
+    `call` sends a webhook call and returns the answer. Raises RuntimeError if a webhook is to be
+    called and `call` is None.
     """
     try:
         needed = next(calls)

@@ -1,5 +1,7 @@
 """Signs approved CertificateSigningRequests, or returns the reason for a refusal.
 
+There are three signers:
+
     kubernetes.io/kube-apiserver-client           client certificates of any user
     kubernetes.io/kube-apiserver-client-kubelet   client certificates of kubelets
     kubernetes.io/kubelet-serving                 server certificates of kubelets

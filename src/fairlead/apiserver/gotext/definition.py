@@ -84,9 +84,9 @@ def shown_rule(rule: Json) -> Json:
 def shown_versions(versions: list[Json]) -> list[Json]:
     """Return the versions as errors quote them, with Go field names.
 
-    The fields in `_HOISTED` are always null in the result. Upstream's internal type has such a
-    field in the spec if its value is the same in all versions. If the values differ, upstream
-    prints them, but this function does not.
+    The fields in `_HOISTED` are always null in the result. If such a field has the same value in
+    all versions, upstream's internal type has it only in the spec. If the values differ, upstream
+    prints them with the versions, but this function does not.
     """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)

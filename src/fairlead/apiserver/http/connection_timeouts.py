@@ -1,4 +1,4 @@
-"""TimeoutHttpProtocol: disconnects clients that are too slow or send too much, and surplus clients.
+"""TimeoutHttpProtocol: disconnects clients that are slow or send too much, and limits their number.
 
 uvicorn closes idle connections. This protocol also closes a connection if
 

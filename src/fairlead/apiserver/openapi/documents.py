@@ -1,7 +1,7 @@
 """OpenAPI documents by path.
 
     /openapi/v3                 the index: each document with a hash
-    /openapi/v3/apis/GROUP/V    one document; with its hash in the query, the response never expires
+    /openapi/v3/apis/GROUP/V    one document; if the query has its hash, the response never expires
     /openapi/v2                 everything in one document
 
 A hash is computed from the inputs of a document, so the index can be made without the documents.

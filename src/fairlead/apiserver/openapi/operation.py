@@ -90,7 +90,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """Return an operation; `action` is its x-kubernetes-action, `name` its operationId.
+    """Return an operation; `action` is its x-kubernetes-action, and `name` is its operationId.
 
     `definitions` are (status code, response type) pairs; `media_types` are those of the responses;
     `query` contains parameter names. `body` is the requestBody. `about` is the operation's (group,

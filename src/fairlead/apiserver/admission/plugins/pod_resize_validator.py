@@ -1,7 +1,7 @@
 """PodResizeValidator: refuses resizes that a pod's node can never satisfy.
 
 Requests above the node's allocatable amounts can never be met, and only Linux nodes resize pods in
-place. The kubelet, not this plugin, checks the amounts that the node's other pods leave free.
+place. This plugin ignores the node's other pods: the kubelet checks whether they leave enough free.
 
 upstream: plugin/pkg/admission/podresize/admission.go
 """

@@ -5,7 +5,7 @@ the value and policy of the default class, or priority 0 if there is no default 
 sets these fields itself is refused, unless they equal the resolved values. Existing pods keep their
 values.
 
-If a pod of a snapshot names a class but has no priority, it was written by hand. Its priority is
+A pod of a snapshot that names a class but has no priority was written by hand, so its priority is
 resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
 
 upstream: plugin/pkg/admission/priority/admission.go,

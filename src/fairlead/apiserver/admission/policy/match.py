@@ -39,8 +39,8 @@ class PolicyMatch(Struct, frozen=True):
 
     `kind` is the kind that the policy's rules match, in the matched version. The policy is
     evaluated once for each item of `params`; if the item is None, the policy is evaluated without
-    parameters. If `problem` is set, the policy or binding could not be resolved. `binding` is None
-    if the problem is in the policy.
+    parameters. `problem` is the reason why the policy or the binding cannot be used; "" if both can
+    be used. `binding` is None if the problem is in the policy.
     """
 
     policy: Json
@@ -60,7 +60,7 @@ def policy_matches(
 ) -> Iterator[PolicyMatch]:
     """Yield a match for each binding that applies to the request together with its policy.
 
-    The matches are sorted by the name of the policy. A policy that cannot be resolved has one
+    The matches are sorted by the name of the policy. A policy with an unknown paramKind has one
     match, without a binding.
     """
     by_policy: dict[str, list[Json]] = {}

@@ -1,7 +1,8 @@
 """Validates CustomResourceDefinitions.
 
-If all versions have the same schema, columns, subresources or selectable fields, the errors in this
-part contain the path of the top-level field that held it in v1beta1, such as `spec.validation`.
+In v1beta1, the schema, the columns, the subresources and the selectable fields were also fields of
+the spec, such as `spec.validation`. If all versions have the same value of such a part, errors in
+it contain the path of that v1beta1 field.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """
