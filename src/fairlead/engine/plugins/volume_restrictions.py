@@ -46,9 +46,9 @@ _CLAIM_IN_USE: Final = 2
 class _ExclusiveUse:
     """The data that PreFilter computes for a pod.
 
-    `claims` are the names of the pod's ReadWriteOncePod claims. `uses` is the number of these
-    claims in use, updated for pods that a dry run adds or removes. `disks` are the pod's volumes
-    whose disks exclude a second user.
+    `claims` are the names of the pod's ReadWriteOncePod claims. `uses` counts how often other pods
+    use these claims; it is updated when a dry run adds or removes a pod. `disks` are the pod's
+    volumes on disks that a second pod may not use at the same time.
     """
 
     __slots__ = ("claims", "disks", "uses")

@@ -101,8 +101,8 @@ class VolumeZone:
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Return SKIP if no volume of the pod's claims has a zone or region label.
 
-        Returns a rejection if a claim or its volume does not exist, or if the claim must be bound
-        first.
+        Returns a rejection if a claim or its volume does not exist, or if a claim is not bound
+        although its StorageClass does not delay binding.
         """
         wanted: list[VolumeTopology] = []
         for name in named_claims(pod.pod):

@@ -5,9 +5,9 @@
        └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
 The pod is assumed on its node at the beginning, so that the next scheduling cycle counts it on that
-node. If an extender binds the pod, a `CallExtender` is sent instead of the Bind. If Permit or
-PreBind takes time, status.nominatedNodeName is set first (feature
-NominatedNodeNameForExpectation). If the pod is preempted in that time, its placement is reverted.
+node. If an extender binds the pod, a `CallExtender` is sent instead of the Bind. If the pod must
+wait for Permit or PreBind, status.nominatedNodeName is set before it waits (feature
+NominatedNodeNameForExpectation). If the pod is preempted while it waits, its placement is reverted.
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 

@@ -378,7 +378,8 @@ class Scheduler:
     ) -> list[Command]:
         """Place or requeue each pod of the group; return the commands.
 
-        The next cycle waits for the last status patch of a failed pod or of the group.
+        The next cycle waits for the outcome of the last status patch among these commands, which is
+        for a failed pod or for the PodGroup.
         """
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415 - as above
             group_condition,
@@ -517,5 +518,5 @@ def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
+    """Return whether the next cycle waits for the outcome of `command` of a failed cycle."""
     return isinstance(command, PatchStatus)

@@ -47,8 +47,8 @@ def schedule_one(
 ) -> Consultation[Decision]:
     """Decide on a node for `pod`.
 
-    The function has no side effects except on caches in `built` and counters in `built` and
-    `tie_break`. If `runs_post_filter` is False, no PostFilter plugin runs.
+    The function changes only the caches in `built` and the counters in `built` and `tie_break`. If
+    `runs_post_filter` is False, no PostFilter plugin runs.
     """
     if not built.framework.cluster.table.count:
         return Failure(NO_NODES)

@@ -9,12 +9,12 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def equivalence_key(pod: PodInfo) -> Hashable:
-    """Return a key of the data of a pod that most plugins read.
+    """Return a key that contains the data of `pod` that most plugins read.
 
-    Pods with equal keys may differ in claims, in status, and in metadata other than namespace,
-    labels, controller and deletion: for example in names and annotations. A plugin that reads none
-    of these data gives all pods with equal keys the same answer, as long as the cluster does not
-    change.
+    The key contains the namespace, the labels and the controller of the pod, and whether the pod is
+    being deleted. It does not contain other metadata, such as the name and annotations, nor the
+    status or the names of claims. A plugin that reads only data in the key gives all pods with
+    equal keys the same answer, as long as the cluster does not change.
     """
     meta = pod.pod.metadata
     return (

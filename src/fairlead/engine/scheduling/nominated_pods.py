@@ -49,8 +49,8 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `codes` has a code of the plan for each plan position, or _NO_NOMINATION if no competing pod is
-    nominated to the node.
+    `codes` contains the verdict on each plan position, as a code of the plan. It is
+    `_NO_NOMINATION` if no competing pod is nominated to the node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
@@ -160,8 +160,8 @@ def _rejection_beside(
 ) -> Status | None:
     """Return the rejection of `node` together with `rivals`, None if `pod` fits.
 
-    `rivals` are the competing pods that are nominated to `node`. They only use resources, so if
-    `pod` fits together with `rivals`, it also fits without `rivals`.
+    `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
+    resources, so if `pod` fits together with `rivals`, it also fits without them.
     """
     there = node.pods
     return fit.filter_beside([rival for rival in rivals if rival.id not in there], pod, node)
@@ -201,8 +201,8 @@ def best_beside_nominated(
 ) -> HighestTotals:
     """Return the HighestTotals of the nodes that accept `pod` with and without nominated pods.
 
-    Each Filter that runs in `state` must depend only on the node and its pods. `plan` must have all
-    rows, and `pod` itself must not be nominated.
+    Each Filter that runs in `state` must depend only on the node and its pods. `plan` must cover
+    all rows of the node table, and `pod` itself must not be nominated.
     """
     verdicts = _kept(plans, plan, (pod.shape.id, pod.priority))
     verdicts.refresh(plans, pod, state)
@@ -265,7 +265,7 @@ def _leading_verdicts(
 
 
 def _leading_state(plan: ShapePlan) -> CycleState:
-    """Return a CycleState in which only the leading Filters run, whose verdicts a plan caches."""
+    """Return a CycleState in which only the leading Filters run; plans cache their verdicts."""
     state = plan.state.clone()
     split = plan.split
     for one in (*split.cluster_filters, *split.cluster_pre_filters):

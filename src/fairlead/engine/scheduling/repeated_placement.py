@@ -12,8 +12,8 @@ up to date and choose one of the best nodes.
 
 An entry is valid until data that one of these plugins reads changes: a node, a related object, a
 DeviceClass, or the affinity terms of placed pods. Placing a pod without affinity terms leaves it
-valid. If placed pods have anti-affinity to the equal pods, the entry also contains the nodes that
-InterPodAffinity accepts.
+valid. If placed pods have anti-affinity to the pods of the entry, the entry also contains the nodes
+that InterPodAffinity accepts.
 
 Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
 All plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses

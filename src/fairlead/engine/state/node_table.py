@@ -225,7 +225,7 @@ class NodeTable:
         return list(info.pods.values())
 
     def _advance(self, *, labels: bool) -> None:
-        """Advance the epoch of nodes, and if `labels` is set also the epoch of node labels."""
+        """Advance the epoch of nodes; if `labels` is set, also advance the epoch of node labels."""
         self.pod_index.nodes.advance()
         if labels:
             self.pod_index.labels.advance()

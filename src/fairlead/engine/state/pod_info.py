@@ -41,7 +41,7 @@ class PodInfo:
     def __init__(self, pod: Pod, shape: Shape, key: str = "") -> None:
         """Compute the values for `pod`, which has the interned shape `shape`.
 
-        `key` is the key of the pod, so that its versions share one text; "" if it is not known.
+        Pass the pod's `key` if it is known, so that all versions of the pod share one string.
         """
         meta = pod.metadata
         self.pod = pod

@@ -59,8 +59,8 @@ class RelatedObjects:
 
     The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
     `storage_log` contains kind and key of the storage objects that changed. `version` increases
-    with every change of an object that is neither a storage object, a budget nor a device object
-    (see `engine.state.devices`).
+    with every change of an object, except for storage objects, budgets and device objects (see
+    `engine.state.devices`).
     """
 
     def __init__(self) -> None:

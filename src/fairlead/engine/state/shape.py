@@ -200,7 +200,7 @@ def _resize_key(pod: Pod) -> object:
 
 
 def _have_one_resize(one: Pod, other: Pod) -> bool:
-    """Return whether the `_resize_key` of two pods is equal; fast if the statuses share parts."""
+    """Return whether two pods have equal `_resize_key`s; fast if their statuses share objects."""
     before, after = one.status, other.status
     statuses, others = before.container_statuses, after.container_statuses
     if (
@@ -255,11 +255,10 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
-    """Return True if the parts of two specs that this function compares lead to equal keys.
+    """Return True if two specs with equal affinity and equal sums certainly have equal keys.
 
-    The keys are those of `_key_of`. The two specs must have the same containers, init containers,
-    overhead and resources. The affinity is not compared. If the result is False, the keys may still
-    be equal.
+    The keys are those of `_key_of`. The affinity and the fields that `_share_summands` compares are
+    not compared here. If the result is False, the keys may still be equal.
     """
     return (
         one.node_selector is other.node_selector
@@ -273,7 +272,7 @@ def _share_rest(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
-    """Return True if `_volumes_key` is certainly equal for specs with `volumes` and `others`."""
+    """Return True if `volumes` and `others` certainly lead to equal `_volumes_key`s."""
     if len(volumes) != len(others):
         return False
     for one, other in zip(volumes, others, strict=True):

@@ -313,7 +313,8 @@ class Workloads:
     def _stop_replacing(self, owner: ApiObject) -> None:
         """Replace no more pods of `owner`, a custom resource that is deleted or being deleted.
 
-        The garbage collector deletes its pods. Replacements would be deleted, too, without end.
+        The garbage collector deletes its pods. It would also delete replacements, so replacing and
+        deleting would never end.
         """
         key = owner.metadata.uid
         rule = self._pod_sets.rules.get(key)

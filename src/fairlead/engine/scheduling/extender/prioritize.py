@@ -53,8 +53,8 @@ def extender_scores(
 ) -> Consultation[list[tuple[ExtenderCalls, dict[str, int]]]]:
     """Return (extender, scores by node name) for each extender with a prioritize verb.
 
-    `names` are the nodes to score. An extender's scores, usually 0..10, are multiplied to 0..100.
-    An extender whose call failed is left out.
+    `names` are the nodes to score. An extender's scores are usually 0..10; they are multiplied by
+    10. An extender whose call failed is left out.
     """
     scorers = [calls for calls in extenders if calls.extender.prioritize_verb]
     if not scorers:

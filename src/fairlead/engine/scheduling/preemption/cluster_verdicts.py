@@ -1,4 +1,4 @@
-"""ClusterVerdicts: finds victims by sums although some Filters depend on other nodes.
+"""ClusterVerdicts: finds victims by adding up requests, even if some Filters depend on other nodes.
 
 Removing pods from a node seldom changes the verdict of topology spread, anti-affinity or volumes on
 that node (`RemovalEffect`). If these Filters accept a node with all of its pods, then only
@@ -143,8 +143,8 @@ def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
     """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
 
-    Victims must be removed node by node if a Filter that depends on other nodes is no
-    RemovalEffectPlugin, or if a Filter besides NodeResourcesFit depends on the pods of a node.
+    Victims must be removed node by node in two cases: a Filter that depends on other nodes is not a
+    RemovalEffectPlugin, or a Filter other than NodeResourcesFit depends on the pods of a node.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]

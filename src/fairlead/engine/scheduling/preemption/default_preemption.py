@@ -95,7 +95,7 @@ class DefaultPreemption:
 
     @property
     def evaluates_every_node(self) -> bool:
-        """Whether a search evaluates all nodes, and only by upstream's rules.
+        """Whether a search evaluates all nodes, and no plugin limits which pods can be victims.
 
         If this is True and a search finds no candidate, then a search for another pod with an equal
         `equivalence_key` also finds none, as long as the cluster does not change.
@@ -138,8 +138,8 @@ class DefaultPreemption:
 
         Without a candidate, an earlier nomination stays if `pod` may not preempt, if dry runs
         failed, or if the policy's `keeps_nomination` is set and there are potential nodes. If
-        extenders filter candidates, the result contains the shortlist
-        of candidates for the extenders instead of a nomination.
+        extenders filter candidates, the result contains no nomination, but the shortlist of
+        candidates for the extenders.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

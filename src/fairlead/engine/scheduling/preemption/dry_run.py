@@ -1,14 +1,15 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-The result for a node depends on the pod's scheduling-relevant spec (its `Shape`) and priority, the
-node and its pods, the disruption budgets, and the pods nominated to the node. Results are cached
-per shape and priority, and only changed nodes are evaluated again. With topology spread or pod
-affinity, a result also depends on the pod's namespace and labels, on the pods of all nodes, and on
-related objects. These results are cached until one of these inputs changes. If anti-affinity is the
-only rule that depends on other nodes, a result depends only on the pods in the node's topology
-domains. A changed pod then affects only the nodes in its domains. The cache is not used if a Filter
-plugin besides PodTopologySpread and InterPodAffinity depends on other nodes, or if a plugin of the
-profile decides which pods are eligible victims. Configuration can limit the search to a sample.
+The result for a node depends on the priority of the pod and on its scheduling-relevant spec (its
+`Shape`). It also depends on the node, on the pods on the node or nominated to it, and on the
+disruption budgets. Results are cached per shape and priority, and only changed nodes are evaluated
+again. With topology spread or pod affinity, a result also depends on the pod's namespace and
+labels, on the pods of all nodes, and on related objects. These results are cached until one of
+these inputs changes. If anti-affinity is the only rule that depends on other nodes, a result
+depends only on the pods in the node's topology domains. A changed pod then affects only the nodes
+in its domains. The cache is not used if a Filter plugin besides PodTopologySpread and
+InterPodAffinity depends on other nodes, or if a plugin of the profile decides which pods are
+eligible victims. Configuration can limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
@@ -113,8 +114,8 @@ class _CachedResults:
 class _LowestPriorities:
     """The lowest priority of the pods on each node; recomputed for changed nodes.
 
-    At first, and after too many changes, all priorities are read, in large clusters from the
-    columns of `victims`.
+    All priorities are read at the first use and after too many changes. In large clusters, they are
+    read from the columns of `victims`.
     """
 
     def __init__(self, victims: VictimColumns) -> None:
@@ -237,7 +238,7 @@ class DryRuns:
         return kept.columns
 
     def _by_sums(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
-        """Return cached columns with the results as if no Filter depended on other nodes."""
+        """Return cached columns with results that ignore Filters that depend on other nodes."""
         kept = self._entry((pod.shape.id, pod.priority))
         self._mark_changed(kept, table, frozenset(), is_local=True)
         return kept.columns
@@ -302,9 +303,9 @@ class DryRuns:
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        As in upstream, candidates that violate a budget are limited to `sample.wanted`, and further
-        such candidates are left out. The search ends when there are `wanted` candidates and one of
-        them violates no budget.
+        As in upstream, at most `sample.wanted` candidates that violate a budget are kept; further
+        ones are left out. The search ends when there are at least `sample.wanted` candidates, and
+        at least one of them violates no budget.
         """
         columns = run.columns
         looked_at: list[int] = []
@@ -325,10 +326,10 @@ class DryRuns:
         return np.array(sorted(looked_at), np.int64)
 
     def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
-        """Evaluate `rows`; nodes without pods of lower priority are ruled out first.
+        """Evaluate `rows`; first rule out the nodes without pods of lower priority.
 
-        If there are only a few rows, which are evaluated one by one, this step may be skipped: each
-        of these evaluations first looks for pods of lower priority itself.
+        The first step may be skipped for a few rows. They are evaluated one by one, and each
+        evaluation begins by looking for pods of lower priority.
         """
         table = self._plans.framework.cluster.table
         if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:
@@ -375,7 +376,7 @@ class DryRuns:
         return left
 
     def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
-        """Store the results on `rows`, where resources may be missing.
+        """Store the results on `rows`, which may lack resources for the preemptor.
 
         `codes` are the verdicts on `rows` of the Filters that depend on other nodes. A node is a
         candidate if removing victims provides the resources and these Filters accept the node.

@@ -87,7 +87,7 @@ class PreemptionExecution:
         return self.failed or self._phase > len(self._phases)
 
     def holds_back(self, pods: Mapping[str, PodInfo]) -> bool:
-        """Return whether the preemptor must wait, until the last victim is terminating or gone.
+        """Return whether the preemptor must wait for the last victim to be terminating or gone.
 
         `pods` are all pods in the cluster, keyed by `namespace/name`.
 
@@ -103,7 +103,7 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if `outcome` is of another preemption.
+        """Return the next commands after `outcome`; [] if `outcome` belongs to another one.
 
         Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
         of the command.

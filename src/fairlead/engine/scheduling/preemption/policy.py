@@ -88,7 +88,7 @@ class PreemptionPolicy(Struct, frozen=True):
         """Return `victims` in the order in which they are evicted.
 
         This is the order of importance. But if `groups_violating` is set, as in 1.19, the order of
-        `victims` is kept, in which pods whose eviction violates a budget come first.
+        `victims` is kept: it already puts pods whose eviction violates a budget first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

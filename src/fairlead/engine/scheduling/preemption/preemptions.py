@@ -131,7 +131,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Return a rejection of `pod` while its own or its PodGroup's preemption must hold it back.
+        """Return a rejection of `pod` while a preemption by it or its PodGroup must hold it back.
 
         Returns None if `pod` may enter the active queue.
 

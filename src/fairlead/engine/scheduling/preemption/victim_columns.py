@@ -15,8 +15,8 @@ the victims are determined later, for the chosen node only.
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
 of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without
 these pods, each node would have 1 core left beside the preemptor. Slot 0: the pod of 1 core stays
-on node 0, which has 0 cores left; the pod of 2 cores is lost on node 1. Slot 1: both pods are lost.
-Slot 2: the pod of 2 cores is lost on node 0.
+on node 0, which has 0 cores left; the pod of 2 cores on node 1 is a victim. Slot 1: the pods on
+both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
 rewrites the rows that the logs name. The first `refresh` reads the pods of all nodes. Most nodes
@@ -383,8 +383,7 @@ def can_rate(policy: PreemptionPolicy) -> bool:
 def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Mask:
     """Return, for each row, whether removing pods of the node may violate one of `budgets`.
 
-    A budget cannot be violated if it allows at least as many disruptions as it selects pods on the
-    node.
+    A budget that selects n pods on the node cannot be violated if it allows at least n disruptions.
     """
     guarded = np.zeros(table.capacity, np.bool_)
     if not budgets:

@@ -175,7 +175,7 @@ def _least_important(pods: list[PodInfo], number: int) -> list[PodInfo]:
 
 
 def _no_victim(node: NodeInfo) -> Status:
-    """Return the error that preemption would remove no pod from `node`.
+    """Return the error for a dry run that finds no pod to remove from `node`.
 
     Happens only if a plugin contradicts itself (preemption.go: DryRunPreemption).
     """

@@ -8,11 +8,11 @@
 
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
-whose last attempt was an error always waits until its backoff ends. A pod leaves UNSCHEDULABLE on
-an event that, according to a plugin that rejected it, may make it schedulable. The periodic
-*leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default five
-minutes. Events that arrive while a pod is IN_FLIGHT are checked when the pod returns to the queue
-after a rejection.
+whose last attempt ended with an error always waits until its backoff ends. A pod leaves
+UNSCHEDULABLE on an event that, according to a plugin that rejected it, may make it schedulable. The
+periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default
+five minutes. Events that arrive while a pod is IN_FLIGHT are checked when the pod returns to the
+queue after a rejection.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
@@ -351,7 +351,7 @@ class SchedulingQueue:
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:
-        """Move a waiting pod, even from backoff, to the active queue after its preemption failed.
+        """Move a waiting pod whose preemption failed to the active queue, even if it backs off.
 
         If PreEnqueue rejects the pod, the pod becomes unschedulable instead. Upstream does not
         limit activations, because every API call takes time. In virtual time, a call may take no

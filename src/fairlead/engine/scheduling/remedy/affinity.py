@@ -34,9 +34,9 @@ def propose_for_node_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
-    A label is proposed only if it meets the single unmet requirement of the nodeSelector, or of a
-    term of the pod's node affinity or of the profile's addedAffinity. A label that contradicts a
-    fact about the machine, such as its zone, is not proposed.
+    A label is proposed only if it meets the only unmet requirement of the nodeSelector or of one
+    term. The terms are those of the pod's node affinity and of the profile's addedAffinity. A label
+    that contradicts a fact about the machine, such as its zone, is not proposed.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]

@@ -25,7 +25,7 @@ _MORE_SKEW_MAX: Final = 8
 def propose_for_spread(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield changes that meet or weaken each DoNotSchedule constraint; the last change drops all.
+    """Yield changes that meet or weaken each DoNotSchedule constraint, then one that drops all.
 
     If the node lacks the topology key, the changes label the node, once for each existing value.
     Otherwise they raise maxSkew step by step, then set whenUnsatisfiable to ScheduleAnyway.

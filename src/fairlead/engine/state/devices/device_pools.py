@@ -2,8 +2,8 @@
 
 A driver publishes its devices in pools, and each pool in slices. Only the slices of a pool's newest
 generation count. A pool is complete if the number of its slices equals its resourceSliceCount. Most
-pools belong to one node and are found by the node's name. If a pool has slices for several nodes,
-its slices are checked for every node.
+pools belong to one node and are found by the node's name. If a pool has a slice without a nodeName,
+the slices of the pool are checked for every node.
 
 Pools are sorted by driver and name, and the slices of a pool by name. Pools with a device that has
 binding conditions come last. The taints that DeviceTaintRules add to a device come after the taints
@@ -177,7 +177,7 @@ class DevicePools:
     # --- queries ---------------------------------------------------------------------------
 
     def slices_of(self, node: str) -> list[ResourceSlice]:
-        """Return the slices of the node `node`, sorted; slices of several nodes are left out."""
+        """Return the slices whose nodeName is `node`, sorted."""
         pools = sorted(self._local.get(node, ()))
         slices = (self._slices[pool] for pool in pools)
         return [
@@ -333,7 +333,8 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
     """Return whether `node` can use the slice `one`, which contains `devices`.
 
-    If a slice contains only counter sets, its node can use it, or every node if it names no node.
+    If a slice contains only counter sets, its nodeName decides; if it has none, every node can use
+    it.
     """
     spec = one.spec
     if spec.shared_counters and not spec.devices:

@@ -1,4 +1,4 @@
-"""DomainCounts: the number of matching pods in each topology domain, updated with each pod.
+"""DomainCounts: the number of matching pods in each topology domain, kept up to date.
 
 A domain is a value of a node label. The number of a domain is the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no

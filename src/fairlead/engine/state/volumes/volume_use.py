@@ -77,13 +77,13 @@ class VolumeUse:
 
 
 def disks_of(pod: PodInfo) -> Iterator[Disk]:
-    """Yield the disks of the pod's volumes that cannot be shared, one entry per volume."""
+    """Yield the disk of each of the pod's volumes that has one (see `disks_in`)."""
     for volume in pod.pod.spec.volumes:
         yield from disks_in(volume)
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """Yield (volume type, disk name) of `volume`; nothing if its type can be shared.
+    """Yield (volume type, disk name) of `volume`; nothing if its type has no sharing rule.
 
     Volumes that conflict have the same disk, but volumes with the same disk need not conflict.
     """

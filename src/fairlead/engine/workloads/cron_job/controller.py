@@ -192,7 +192,7 @@ class CronJobs:
             self._timers.add(now + RETRY_AFTER, target.uid)
 
     def _see_deletion_refused(self, deletion: DeleteObject, now: Instant) -> None:
-        """Handle a rejected deletion: retry it if the Job's deletion is still pending."""
+        """Handle a rejected deletion: retry it, unless the Job has already been removed."""
         job = deletion.target
         for uid, cron in self._crons.items():
             if job.name in cron.deleting and cron.view.metadata.namespace == job.namespace:

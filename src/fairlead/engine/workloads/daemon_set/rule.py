@@ -2,7 +2,7 @@
 
 A required node affinity on the node's name pins each pod to its node, and the scheduler binds the
 pod. An update first replaces outdated pods that are not available. It then replaces available pods
-while at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
+as long as at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
 before the old pod is deleted.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
@@ -298,7 +298,7 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return how many more nodes have an available pod than should run one; at least 0.
+        """Return (nodes with an available pod) - (nodes that should run a pod); at least 0.
 
         If a node has an outdated pod, its other pods are ignored.
         """

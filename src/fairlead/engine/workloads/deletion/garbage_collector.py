@@ -163,7 +163,7 @@ class GarbageCollector(Struct):
     # --- outcomes ------------------------------------------------------------------------------
 
     def _noted(self, commands: list[Command]) -> list[Command]:
-        """Record `commands` as sent without an outcome yet, and return them."""
+        """Record that `commands` were sent and await their outcomes; return them."""
         for command in commands:
             if isinstance(command, DeleteObject | PatchObject | LookUpOwners):
                 self._sent[type(command), command.target.uid] = command

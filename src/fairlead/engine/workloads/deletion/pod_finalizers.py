@@ -6,8 +6,8 @@ A simulation has none of these programs. Without this controller, a pod that is 
 would stay for ever, a drain would never complete, and a StatefulSet would never create the pod with
 the same name again.
 
-A pod that had ended, but was kept by a finalizer when the dump was written, stays: its program does
-not remove the finalizer.
+If a finalizer already kept an ended pod when the dump was written, the pod stays: the program that
+added this finalizer evidently does not remove it.
 
 upstream: sigs.k8s.io/kueue pkg/controller/jobs/pod/pod_controller.go:Finalize,
 github.com/argoproj/argo-workflows workflow/controller/controller.go:cleanupPod

@@ -49,7 +49,7 @@ def next_revision(others: Iterable[ReplicaSet]) -> int:
 
 
 def size_annotations(bounds: Bounds) -> dict[str, str]:
-    """Return the annotations with the Deployment's size that a scaled ReplicaSet gets."""
+    """Return the annotations that store the Deployment's size on each ReplicaSet that is scaled."""
     return {DESIRED_REPLICAS: str(bounds.replicas), MAX_REPLICAS: str(bounds.max_pods)}
 
 

@@ -3,7 +3,7 @@
     a driver or a DeviceTaintRule taints a device
         ──▶ claims to which the device is allocated ──▶ pods for which the claims are reserved
 
-A pod is evicted at the time when the taint was added. Tolerations of the device request delay the
+The eviction of a pod is due when the taint is added. Tolerations of the device request delay the
 eviction by their tolerationSeconds. If several tolerations match, the shortest delay counts. A
 toleration without tolerationSeconds prevents the eviction. If a pod has several tainted devices,
 the earliest eviction time counts. Of the ResourceSlices of a pool, only those of the newest
@@ -344,7 +344,7 @@ class DeviceTaintEviction:
         self._update_later(rules, now)
 
     def _update_later(self, rules: Iterable[str], now: Instant) -> None:
-        """Schedule status updates of the rules with the uids `rules`, STATUS_PERIOD from `now`."""
+        """Schedule status updates of the rules with the uids `rules` at `now` + STATUS_PERIOD."""
         for name, rule in self._taints.rules.items() if rules else ():
             if rule.metadata.uid in rules:
                 self._status_at.setdefault(name, now + STATUS_PERIOD)

@@ -32,9 +32,9 @@ class RuleEffect(Struct, frozen=True, kw_only=True):
     """The effect of a rule, as counts.
 
     `pending_pods` is the number of pods that are still to be evicted, and `pending_namespaces` is
-    the number of their namespaces. `published_devices` and `allocated_devices` are the numbers of
-    devices in slices and in allocated claims that the rule selects. `evicted_pods` is the number of
-    pods that were evicted because of the rule.
+    the number of their namespaces. Of the devices that the rule selects, `published_devices` are in
+    slices, and `allocated_devices` are allocated to claims. `evicted_pods` is the number of pods
+    that were evicted because of the rule.
     """
 
     pending_pods: int = 0

@@ -9,8 +9,8 @@ A component that is about to delete a pod sets the condition DisruptionTarget fi
 does not follow within two minutes, the condition is set to False. Conditions that the kubelet set
 are not changed, because a graceful shutdown may take longer.
 
-Differs from upstream: if none of the controllers of a budget's pods is known, the expected pods of
-the loaded status are kept (see also `scale`).
+Differs from upstream: if none of the controllers of a budget's pods is known, expectedPods in the
+loaded status is kept (see also `scale`).
 
 upstream: pkg/controller/disruption/disruption.go (nonTerminatingPodHasStaleDisruptionCondition)
 """
