@@ -46,9 +46,9 @@ _CLAIM_IN_USE: Final = 2
 class _ExclusiveUse:
     """The data that PreFilter computes for a pod.
 
-    `claims` are the names of the pod's ReadWriteOncePod claims. `uses` counts how often other pods
-    use these claims; it is updated when a dry run adds or removes a pod. `disks` are the pod's
-    volumes on disks that a second pod may not use at the same time.
+    `claims` are the names of the pod's ReadWriteOncePod claims. `uses` is the number of these
+    claims that other pods use; it is updated when a dry run adds or removes a pod. `disks` are the
+    pod's volumes on disks that a second pod may not use at the same time.
     """
 
     __slots__ = ("claims", "disks", "uses")
@@ -91,7 +91,7 @@ class VolumeRestrictions:
     # --- Filter ----------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if the pod has no exclusive disks and no ReadWriteOncePod claim in use.
+        """Return SKIP if no disk of the pod can conflict and no ReadWriteOncePod claim is in use.
 
         Returns a rejection if one of the pod's claims does not exist.
         """

@@ -19,8 +19,8 @@ class Placement(Struct, frozen=True):
 
     `via` is "nominated" for the pod's nominated node, "single" for the only feasible node, and
     "score" for one of the `equals` nodes with the best score. `feasible` is the number of feasible
-    nodes that sampling and the extenders left, 1 if `via` is "nominated". If `binds_at_once` is
-    set, the Reserve, Permit and PreBind plugins would do nothing for the pod and need not run.
+    nodes after sampling and extender filters; it is 1 if `via` is "nominated". If `binds_at_once`
+    is set, the Reserve, Permit and PreBind plugins would do nothing for the pod and need not run.
     """
 
     node: NodeInfo

@@ -69,8 +69,8 @@ class FailureHandler:
         """Report the failure, and requeue the pod if it still exists and has no node.
 
         `tried` is the pod as it was when its attempt began at `started`. `is_binding` means that
-        the binding cycle has failed. Returns the event and the status patch; only the event if the
-        pod is bound by now, and [] if it was replaced.
+        the binding cycle has failed. Returns the event and the status patch. If the pod is bound by
+        now, returns only the event. If the pod was replaced, returns [].
 
         upstream: schedule_one.go: handleSchedulingFailure
         """

@@ -3,11 +3,11 @@
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
 
 A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
-on the pods nominated to the node. The verdict is cached until one of these changes, unless a Filter
-plugin depends on other nodes. In that case, the verdict of the leading Filters, which depend only
-on the node and its pods, is cached. If these Filters reject a node together with its nominated
-pods, no later Filter runs. The pod's own nominated node is evaluated every time, because the pod's
-own nomination does not count.
+on the pods nominated to the node. The verdict is cached until one of these changes. But if a Filter
+plugin depends on other nodes, only the verdict of the leading Filters is cached: they depend only
+on the node and its pods. If these Filters reject a node together with its nominated pods, no later
+Filter runs. The pod's own nominated node is evaluated every time, because the pod's own nomination
+does not count.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
@@ -135,8 +135,8 @@ def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
 def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, CycleState] | None:
     """Return the nominated node of `pod`, with the CycleState of its cycle, if the pod fits there.
 
-    No other node is evaluated, and no cache is updated. Returns None if the pod does not fit or if
-    the verdict does not depend on NodeResourcesFit alone; then all nodes must be evaluated. All
+    No other node is evaluated, and no cache is updated. Returns None if the pod does not fit, or if
+    Filters other than NodeResourcesFit affect the verdict; then all nodes must be evaluated. All
     plugins must be in-tree plugins, because PreFilter may run again.
 
     upstream: schedule_one.go: evaluateNominatedNode

@@ -6,9 +6,9 @@
                                  |                        ^
                                  +--forget--> (unknown)   +-- apply(bound by another scheduler)
 
-`apply` is the only entry point for observed changes. `assume` and `forget` record a scheduling
-decision that the world has not confirmed yet. `changes` holds the changes of the last stimulus, for
-controllers that react to them.
+`apply` is the only entry point for observed changes. `assume` records a scheduling decision that
+the world has not confirmed yet, and `forget` undoes it. `changes` holds the changes of the last
+stimulus, for controllers that react to them.
 """
 
 from __future__ import annotations

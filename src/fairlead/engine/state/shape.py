@@ -74,7 +74,7 @@ class Shape:
     units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
     bytes) with upstream's defaults for containers without requests (least_allocated.go).
     `has_volumes` is True if a volume plugin may need the pod's volumes; `spec.volumes` are the
-    volumes of only one of its pods.
+    volumes of only one of the shape's pods.
     """
 
     __slots__ = (

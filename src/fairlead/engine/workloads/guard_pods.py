@@ -5,9 +5,9 @@ But an operator of OpenShift creates it again when its node is schedulable. With
 drain of one control plane node after another would wait forever at the second node, because the
 budget of the guard pods allows one missing pod.
 
-The operator reacts after SYNC_DELAY. Without a delay, time would stop if a pod is removed again as
-soon as it is created, for example by preemption. Differs from upstream: no guard pod is created on
-a node with a NoExecute taint, which would evict the pod again and again.
+The operator reacts after SYNC_DELAY. Without a delay, virtual time would not advance if preemption,
+for example, removed each guard pod as soon as it was created. Differs from upstream: no guard pod
+is created on a node with a NoExecute taint, which would evict the pod again and again.
 
 upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go: sync
 """

@@ -70,8 +70,8 @@ class DefaultPreemptionArgs(
 class CandidateSample(msgspec.Struct, frozen=True):
     """The limits of a search for candidates, which starts at index `offset` of the potential nodes.
 
-    The search ends when it has found `wanted` candidates, but continues if all of these candidates
-    violate a disruption budget.
+    The search ends when it has found `wanted` candidates and at least one of them violates no
+    disruption budget.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """

@@ -134,12 +134,12 @@ class DefaultPreemption:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Nominate the best candidate; if there is no candidate, clear an earlier nomination.
+        """Nominate the best candidate; without a candidate, clear or keep an earlier nomination.
 
-        Without a candidate, an earlier nomination stays if `pod` may not preempt, if dry runs
-        failed, or if the policy's `keeps_nomination` is set and there are potential nodes. If
-        extenders filter candidates, the result contains no nomination, but the shortlist of
-        candidates for the extenders.
+        Without a candidate, an earlier nomination is kept in three cases: `pod` may not preempt,
+        dry runs failed, or the policy sets `keeps_nomination` and there are potential nodes.
+        Otherwise, it is cleared. If extenders filter candidates, the result contains no nomination,
+        but the shortlist of candidates for the extenders.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

@@ -131,8 +131,9 @@ def propose_for_pod_affinity(
 def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
     """Return the pods that may violate required anti-affinity, the least important pod first.
 
-    These are the pods in the topology domains of `node` for the anti-affinity terms of `pod`, and
-    all pods that have required anti-affinity themselves. At most _BLOCKERS_MAX pods are returned.
+    These are the pods in the same topology domain as `node` for any anti-affinity term of `pod`,
+    and all pods that have required anti-affinity themselves. At most _BLOCKERS_MAX pods are
+    returned.
     """
     keys = {term.topology_key for term in _anti_terms(pod.pod)}
     table = framework.cluster.table

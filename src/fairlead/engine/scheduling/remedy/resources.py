@@ -24,10 +24,10 @@ def propose_for_resources(
 ) -> Iterator[RemedyChange]:
     """Yield changes that lower the pod's requests, then deletions of other pods on the node.
 
-    The first change lowers the insufficient requests to the free amounts. Deletions begin with
-    single pods, terminating pods first, then the least important; then the first 2, 3, … pods are
-    deleted together. Yield nothing for a node that is too small even without pods, because the pod
-    is meant for larger nodes.
+    The first change lowers the insufficient requests to the free amounts. The next changes delete
+    single pods: first terminating pods, then the other pods, both from the least important pod on.
+    The last changes delete the first 2, 3, … of these pods together. Yield nothing for a node that
+    is too small even without pods, because the pod is meant for larger nodes.
     """
     if capacity_problem(framework, pod, node):
         return

@@ -34,7 +34,7 @@ class NodeFinalizers:
     interest: ClassVar[Interest] = Interest(changed=(Node,), deleted=(), succeeded=(), failed=())
 
     def __init__(self, *, drains: bool) -> None:
-        """Keep Karpenter's finalizer, and do not drain the node, unless `drains` is set."""
+        """Drain nodes and then remove Karpenter's finalizer only if `drains` is set."""
         self._drains = drains
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

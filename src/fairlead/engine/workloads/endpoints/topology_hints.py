@@ -1,4 +1,4 @@
-"""TopologyHints: the zones whose clients should use each endpoint of a Service in mode Auto.
+"""TopologyHints: for each endpoint of a Service in mode Auto, the zone whose clients use it.
 
 Each zone gets a share of the endpoints in proportion to the CPU of its ready nodes. An endpoint is
 first hinted at its own zone. Then zones with more endpoints than their share give some endpoints

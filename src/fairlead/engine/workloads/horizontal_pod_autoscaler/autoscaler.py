@@ -6,8 +6,8 @@
     4. write the scale, then the status
 
 Unless API clients read the status, syncs that cannot change the target are skipped. After a sync
-that changed nothing, the target is in one of four states. No sync changes the target while it stays
-in the same state:
+that changed nothing, the target is in one of the four states below. While it stays in this state,
+no sync changes it:
 
     the metrics propose the current number of replicas
     the metrics propose less, and the current number is minReplicas

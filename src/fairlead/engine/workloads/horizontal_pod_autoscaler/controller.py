@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: syncs each autoscaler every 15 s, first 15 s after its creation.
+"""HorizontalPodAutoscalers: syncs each autoscaler every 15 s, starting 15 s after its creation.
 
 Pods are indexed by namespace. Autoscalers that were synced at least once are indexed by the
 selector of their target. A change of a pod, a target or an autoscaler takes effect at the next sync
@@ -66,9 +66,9 @@ SCALABLE_KINDS: Final = ("Deployment", "ReplicaSet", "StatefulSet", "Replication
 class _Namespace(Struct):
     """The autoscalers and pods of a namespace, by name.
 
-    `selecting` caches, for a set of pod labels, the names of the autoscalers that select it.
-    `by_labels` caches the pods by their labels; it is None after a pod has changed. `generation`
-    counts changes of selectors.
+    `selecting` maps a set of labels to the names of the autoscalers that select pods with these
+    labels; it is a cache. `by_labels` caches the pods by their labels; it is None after a pod has
+    changed. `generation` counts changes of selectors.
     """
 
     autoscalers: dict[str, Autoscaler] = field(default_factory=dict)

@@ -129,7 +129,7 @@ class _Sample(Struct):
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the totals of the counted and missing pods, for a scale-up also of the unready pods.
+    """Return the totals of the counted, the missing and, for a scale-up, the unready pods.
 
     The added pods make the change smaller. `usage` is the usage of the counted pods.
     `missing_usage` is the assumed usage of all missing pods for a scale-down; for a scale-up,

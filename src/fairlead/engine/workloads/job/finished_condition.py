@@ -65,9 +65,9 @@ def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
 
 
 def _reported(job: Job) -> FinishedCondition | None:
-    """Return the interim condition in the Job's status, or None if the status has none.
+    """Return the condition SuccessCriteriaMet or FailureTarget in the Job's status, or None.
 
-    The status has an interim condition if the controller was restarted after writing it.
+    The status has one of these interim conditions if the controller was restarted after writing it.
     """
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":

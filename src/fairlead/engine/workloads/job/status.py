@@ -83,8 +83,8 @@ def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
 def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
     """Return whether the final condition can be set.
 
-    The final condition can be set if the interim condition is in the status, all pods have ended
-    and all pods are counted.
+    It can be set if the status has the interim condition (SuccessCriteriaMet or FailureTarget), all
+    pods have ended and all pods are counted.
     """
     # upstream: job_controller.go:enactJobFinished
     has_target_condition = any(

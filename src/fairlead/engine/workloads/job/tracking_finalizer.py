@@ -7,8 +7,8 @@ second, and the remaining steps then follow without delay. If the Job does not e
 owns the pod, only the finalizer is removed.
 
 In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
-Pods of a dump may have the finalizer, and so do new pods of Jobs that count terminating pods only
-when these have finished; `EndedJobPods` removes it.
+Pods of a dump may have the finalizer. New pods get it if their Job counts terminating pods only
+when they have finished. `EndedJobPods` removes the finalizer from both.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -181,9 +181,10 @@ class JobOrphans(Struct):
 class EndedJobPods(Struct):
     """Removes the tracking finalizers of the pods of Jobs, without a status that counts them.
 
-    The finalizer of a finished pod is removed at once, and so is that of a terminating pod, unless
-    its Job counts the pod only when it has finished (podReplacementPolicy Failed). Invariant: the
-    Job's rule has counted the pod already, because it handles each stimulus before this controller.
+    The finalizer of a finished pod is removed at once. The finalizer of a terminating pod is also
+    removed at once, unless its Job has podReplacementPolicy Failed: such a Job counts the pod only
+    when it has finished. Invariant: the Job's rule has counted the pod already, because it handles
+    each stimulus before this controller.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

@@ -109,8 +109,8 @@ class History(Struct):
 
         They create the update revision, or give it the highest number if an earlier revision is
         restored. They also delete old revisions that exceed the history limit, except those in
-        `live`, the names of the revisions that existing pods have. Returns [] if the update
-        revision does not exist, while its creation is in flight or the owner is being deleted.
+        `live`, the names of the revisions that existing pods have. If the update revision does not
+        exist, the result is [] while its creation is in flight or the owner is being deleted.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
@@ -188,7 +188,7 @@ class History(Struct):
         )
 
     def _truncated(self, live: set[str]) -> list[Command]:
-        """Return deletions of the oldest revisions beyond the limit, without those in `live`.
+        """Return deletions of the oldest revisions beyond the limit, except revisions in `live`.
 
         A StatefulSet's limit applies to the revisions that are neither in `live` nor the current or
         update revision. A DaemonSet's limit applies to all revisions except the update revision.

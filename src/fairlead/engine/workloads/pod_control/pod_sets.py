@@ -136,7 +136,8 @@ class PodSets(Struct):
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; run its owner's rule if the rule needs to know.
 
-        That is the case if the state of the pod has changed, or the restarts that the rule uses.
+        The rule needs to know if the state of the pod has changed. It also needs to know if the
+        pod's restarts have changed, provided that it uses restarts.
         """
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):
@@ -352,7 +353,7 @@ class PodSets(Struct):
             self._retries.add(pods.retry_at, pods.key)
 
     def _retry_soon(self, pods: PodSet, now: Instant) -> None:
-        """Shorten the backoff of a Job one of whose pods has ended or was deleted.
+        """Shorten the backoff of a Job after one of its pods has ended or was deleted.
 
         Quotas no longer count that pod, so the Job can probably create another pod.
         """

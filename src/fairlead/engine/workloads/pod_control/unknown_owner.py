@@ -34,7 +34,7 @@ def keeps_name(kind: str, pod: Pod) -> bool:
     """Return whether an owner of `kind` gives the replacement of `pod` the name of `pod`.
 
     It does if it is a StatefulSet, or if the name is the pod's hostname: operators such as Strimzi
-    and CloudNativePG give their pods names that last.
+    and CloudNativePG create the replacement of a pod under the same name.
     """
     # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
     # cloudnative-pg pkg/specs/pods.go: NewInstance

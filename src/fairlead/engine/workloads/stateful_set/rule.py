@@ -139,7 +139,7 @@ class StatefulSetRule:
     # --- replicas in range -----------------------------------------------------------------------
 
     def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
-        """Step 1: return (plan for the wanted ordinals, whether steps that wait may follow)."""
+        """Step 1: return (plan for the wanted ordinals, whether no pod blocks later steps)."""
         # upstream: stateful_set_control.go:processReplica
         create: list[DesiredPod] = []
         finished: list[Pod] = []

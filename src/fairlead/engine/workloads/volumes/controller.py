@@ -87,8 +87,8 @@ class Volumes:
         """Start empty.
 
         `output` builds the writes that only API clients read; by default there are none. If
-        `is_complete` is set, a snapshot contains all claims and volumes. Otherwise, claims that the
-        snapshot's pods need but the snapshot lacks are created.
+        `is_complete` is set, a snapshot contains all claims and volumes. Otherwise, the controller
+        creates the claims that pods of the snapshot need but the snapshot lacks.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
