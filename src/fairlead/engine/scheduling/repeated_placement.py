@@ -11,9 +11,9 @@ up to date and choose one of the best nodes.
     other pods    `find`: refresh the plan, best nodes, tie-break
 
 An entry is valid until data that one of these plugins reads changes: a node, a related object, a
-DeviceClass, or the affinity terms of placed pods. Placing a pod without affinity terms leaves it
-valid. If placed pods have anti-affinity to the pods of the entry, the entry also contains the nodes
-that InterPodAffinity accepts.
+DeviceClass, or the affinity terms of placed pods. Placing a pod without affinity terms leaves the
+entry valid. If placed pods have anti-affinity to the pods of the entry, the entry also contains the
+nodes that InterPodAffinity accepts.
 
 Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
 All plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses

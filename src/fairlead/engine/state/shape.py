@@ -70,8 +70,8 @@ class Shape:
     """One distinct scheduling-relevant pod spec.
 
     `requests` are the requests of a pending pod of this shape. `load` are the requests of a placed
-    pod, which include the status of an in-place resize. Both are (column, amount) pairs in base
-    units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
+    pod, which depend also on the status of an in-place resize. Both are (column, amount) pairs in
+    base units; cpu is in millicores. `nonzero_requests` and `nonzero_load` are (millicores, memory
     bytes) with upstream's defaults for containers without requests (least_allocated.go).
     `has_volumes` is True if a volume plugin may need the pod's volumes; `spec.volumes` are the
     volumes of only one of the shape's pods.

@@ -1,9 +1,9 @@
-"""GuardPods: creates the guard pods of OpenShift again on their nodes.
+"""GuardPods: recreates OpenShift's guard pods on their nodes.
 
 A guard pod has no controller of Kubernetes, so a drain evicts it like a pod that nothing replaces.
 But an operator of OpenShift creates it again when its node is schedulable. Without this rule, a
 drain of one control plane node after another would wait forever at the second node, because the
-budget of the guard pods allows one missing pod.
+budget of the guard pods allows only one missing pod.
 
 The operator reacts after SYNC_DELAY. Without a delay, virtual time would not advance if preemption,
 for example, removed each guard pod as soon as it was created. Differs from upstream: no guard pod

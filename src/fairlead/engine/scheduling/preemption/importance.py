@@ -2,8 +2,8 @@
 
 The search for victims (`victims`) reprieves the pods that a disruption budget protects before the
 other pods, each group in this order. Three functions sort by the parts of the key instead of
-calling `importance`, so they must be changed together with it: `victims._least_important`, and in
-`victim_columns` `_by_importance` and `VictimColumns._fill_loaded`. If a plugin replaces the order
+calling `importance`, so they must be changed together with it: `victims._least_important`,
+`victim_columns._by_importance` and `VictimColumns._fill_loaded`. If a plugin replaces the order
 (`policy_of`), these functions are not used.
 """
 

@@ -7,7 +7,7 @@ of the memory.
 
     deque    [3, 5, 8]      an entry that is not below the last one is appended
     heap     [4, 7]         all others
-    order 3 4 5 7 8 next is the lower of the deque's first and the heap's first entry
+    order    3 4 5 7 8      next is the lower of the deque's first and the heap's first entry
 
 Entries are not removed when their pods leave the queue. `QueuedPod.place` and `token` tell which
 entries are valid; an invalid entry is dropped when it becomes the first entry.

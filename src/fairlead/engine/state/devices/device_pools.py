@@ -1,7 +1,7 @@
 """DevicePools: the devices in ResourceSlices, and the nodes that can use them.
 
-A driver publishes its devices in pools, and each pool in slices. Only the slices of a pool's newest
-generation count. A pool is complete if the number of its slices equals its resourceSliceCount. Most
+A driver publishes its devices in pools, and each pool in slices. Slices of older generations of a
+pool are ignored. A pool is complete if the number of its slices equals its resourceSliceCount. Most
 pools belong to one node and are found by the node's name. If a pool has a slice without a nodeName,
 the slices of the pool are checked for every node.
 

@@ -4,8 +4,8 @@ These rules need the number of matching pods per topology domain, such as a zone
 is indexed twice. First, it is indexed under its `PodClass` (namespace, labels, terminating); label
 selectors are evaluated for these classes. Second, it is indexed under each of its `PlacedTerm`s
 (its affinity terms), which are evaluated for incoming pods. Classes and terms are interned, so each
-selector is evaluated once per distinct class. Both notify their counters (`DomainCounts`) when a
-pod is added or removed.
+selector is evaluated once per distinct class. Classes and terms notify their counters
+(`DomainCounts`) when a pod is added or removed.
 
     pod ── pod class ── selectors that `watch` ──▶ DomainCounts
       └─── placed terms ── pods they match ──────▶ DomainCounts

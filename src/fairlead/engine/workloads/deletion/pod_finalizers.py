@@ -3,7 +3,7 @@
 Kueue (`kueue.x-k8s.io/managed`), Argo Workflows (`workflows.argoproj.io/status`), Flyte and other
 operators put finalizers on their pods, and remove them when they have recorded the end of the pod.
 A simulation has none of these programs. Without this controller, a pod that is drained or preempted
-would stay for ever, a drain would never complete, and a StatefulSet would never create the pod with
+would stay forever, a drain would never complete, and a StatefulSet would never create the pod with
 the same name again.
 
 If a finalizer already kept an ended pod when the dump was written, the pod stays: the program that
@@ -89,9 +89,9 @@ class PodFinalizers(Struct):
 def is_kept_after_end(pod: Pod, node: Node | None, now: Instant) -> bool:
     """Return whether foreign finalizers keep the terminating `pod` although its containers ended.
 
-    They ended if the pod is finished or has no node. They also ended if the grace period is over,
-    unless the pod's `node` is unknown or does not answer: kubelets before 1.27 do not report the
-    end of a deleted pod.
+    They ended if the pod is finished or has no node. Kubelets before 1.27 do not report the end of
+    a deleted pod, so the containers also count as ended if the grace period is over. But the end of
+    the grace period does not count if the pod's `node` is unknown or does not answer.
     """
     if not _is_held(pod):
         return False

@@ -1,8 +1,8 @@
 """DeviceTaints: the NoExecute taints of devices, from ResourceSlices and DeviceTaintRules.
 
-Of the ResourceSlices of a pool, only those of the newest generation count. A DeviceTaintRule also
-taints devices that are in no slice. A taint without timeAdded counts from the time at which it was
-first observed on its slice or rule.
+ResourceSlices of older generations of a pool are ignored. A DeviceTaintRule also taints devices
+that are in no slice. A taint without timeAdded counts from the time at which it was first observed
+on its slice or rule.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: pool, allEvictingDeviceTaints
 """

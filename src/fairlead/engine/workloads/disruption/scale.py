@@ -8,7 +8,7 @@
 
 Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
 the highest number of simultaneously active pods is used as the scale, unless the status of a budget
-says that its kind has no scale.
+says that owners of this kind have no scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """

@@ -1,12 +1,12 @@
 """TopologyHints: for each endpoint of a Service in mode Auto, the zone whose clients use it.
 
-Each zone gets a share of the endpoints in proportion to the CPU of its ready nodes. An endpoint is
-first hinted at its own zone. Then zones with more endpoints than their share give some endpoints
-to zones with fewer endpoints than their share. If a zone's clients would overload its endpoints by
-more than 20 %, the Service gets no hints.
+Each zone gets a share of the endpoints in proportion to the CPU of its ready nodes. Each endpoint
+first gets a hint for its own zone. Then zones with more endpoints than their share give some
+endpoints to zones with fewer endpoints than their share. If a zone's clients would overload its
+endpoints by more than 20 %, the Service gets no hints.
 
 Example: zones a and b with equal CPU, 3 endpoints in a and 1 in b. The share of each zone is 2, so
-one endpoint in a is hinted at b.
+one endpoint in a gets a hint for b.
 
 A slice that does not change keeps its hints while the shares allow them.
 
@@ -59,7 +59,7 @@ class HintsError(ValueError):
 
 
 class _Share(Struct):
-    """The minimum, maximum and desired number of endpoints that are hinted at a zone."""
+    """The minimum, maximum and desired number of endpoints with a hint for a zone."""
 
     minimum: int
     desired: float
@@ -102,7 +102,7 @@ class HintedSlices(Struct):
 class TopologyHints(Struct):
     """Computes hints from the CPU of each zone.
 
-    Stores the number of hints at each zone for each Service with hints.
+    For each Service with hints, it stores the number of hints for each zone.
     """
 
     _nodes: dict[str, NodeShare] = field(default_factory=dict)
@@ -187,9 +187,9 @@ def _share_of(node: Node) -> NodeShare | None:
 def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> bool:
     """Return whether a Service's hints must be computed again because a zone is overloaded.
 
-    `hints` has the number of endpoints hinted at each zone, and `ratios` each zone's share of the
-    CPU. A zone is overloaded if it has too few endpoints for its share. If there are hints but
-    `ratios` is empty, the result is True.
+    `hints` has the number of endpoints with a hint for each zone, and `ratios` has each zone's
+    share of the CPU. A zone is overloaded if it has too few endpoints for its share. If there are
+    hints but `ratios` is empty, the result is True.
     """
     total = sum(hints.values())
     return bool(hints) and (
@@ -202,7 +202,7 @@ def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> boo
 
 
 def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str, int]:
-    """Set the hints of `slices`; return the number of hints at each zone.
+    """Set the hints of `slices`; return the number of hints for each zone.
 
     Raises HintsError if a ready endpoint has no zone.
     """
@@ -228,10 +228,10 @@ def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str
 def _hints_of(
     entries: Sequence[Json], hints: Mapping[str, int], shares: Mapping[str, _Share]
 ) -> dict[str, int] | None:
-    """Return the number of hints at each zone in a slice with the endpoints `entries`.
+    """Return the number of hints for each zone in a slice with the endpoints `entries`.
 
-    `hints` has the number of hints at each zone in the slices examined before. Returns None if the
-    slice cannot keep its hints: a ready endpoint lacks a hint or is hinted at a zone without a
+    `hints` has the number of hints for each zone in the slices examined before. Returns None if the
+    slice cannot keep its hints: a ready endpoint lacks a hint, or has a hint for a zone without a
     share, or a zone would exceed its maximum.
     """
     found: dict[str, int] = {}
@@ -252,7 +252,7 @@ def _givers_and_receivers(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many endpoints each zone gives to others, and how many each zone receives.
 
-    A zone that gives or receives none is left out. `hints` has the current number of hints at each
+    A zone that gives or receives none is left out. `hints` has the current number of hints for each
     zone.
     """
     differences = {zone: hints.get(zone, 0) - one.desired for zone, one in shares.items()}
@@ -276,10 +276,10 @@ def _givers_and_receivers(
 def _exchange(
     ready: Iterable[Json], hints: dict[str, int], givers: dict[str, int], receivers: dict[str, int]
 ) -> None:
-    """Hint endpoints of the zones `givers` at the zones `receivers`.
+    """Give endpoints of the zones `givers` hints for the zones `receivers`.
 
     `ready` are the ready endpoints. `givers` and `receivers` have numbers of endpoints by zone,
-    and `hints` has the number of hints at each zone. All three are updated.
+    and `hints` has the number of hints for each zone. All three are updated.
     """
     for one in ready:
         zone = one["zone"]

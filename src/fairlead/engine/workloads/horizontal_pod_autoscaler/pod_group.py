@@ -1,9 +1,9 @@
 """Groups the pods of a scale target by whether their usage counts, and sums their requests.
 
     ignored   terminating or failed pods: not in the calculation
-    unready   pending pods. For cpu also pods that have never been ready. For cpu and in the first
-              minutes of a pod (`cpu_initialization_period`) also pods that are not ready, or whose
-              readiness changed less than one metric window ago.
+    unready   pending pods. For cpu, also pods that have never been ready. For cpu, in the first
+              minutes of a pod (`cpu_initialization_period`), also pods that are not ready, and pods
+              whose readiness changed less than one metric window ago
     missing   running pods without a metric
     counted   all other pods: their usage is compared with the target
 

@@ -5,8 +5,8 @@ window (five minutes by default) applies. With spec.behavior, a scale-up uses th
 recommendation of the scale-up window, and a scale-down uses the highest recommendation of the
 scale-down window.
 
-Policies: with a policy of 4 Pods per 60 s, the number of replicas can be 4 more than it was 60 s
-ago. If there are several policies, the largest (Max) or smallest (Min) change that they allow
+Policies: with a policy of 4 Pods per 60 s, the number of replicas can be at most 4 more than it was
+60 s ago. If there are several policies, the largest (Max) or smallest (Min) change that they allow
 applies. Without spec.behavior, one step can set the number to at most twice its value, or to 4 if
 that is more.
 

@@ -1,11 +1,12 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
 A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
-`PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff. The
-backoff of a Job ends at most a second after one of its pods has ended. After the backoff, the owner
-creates a single pod. The owner creates the other missing pods when that creation has succeeded
-(upstream's slow start). Other work, such as status writes and rollout steps, waits in `changed`
-until all changes of the same instant are handled.
+`PodState` of the pod has changed, or if the pod's restarts have changed and the rule uses them.
+After a failed creation, the owner is in exponential backoff. The backoff of a Job ends at most a
+second after one of its pods has ended. After the backoff, the owner creates a single pod. The owner
+creates the other missing pods when that creation has succeeded (upstream's slow start). Other work,
+such as status writes and rollout steps, waits in `changed` until all changes of the same instant
+are handled.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ class PodSets(Struct):
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; run its owner's rule if the rule needs to know.
 
-        The rule needs to know if the state of the pod has changed. It also needs to know if the
-        pod's restarts have changed, provided that it uses restarts.
+        The rule needs to know if the state of the pod has changed, or if the pod's restarts have
+        changed and the rule uses them.
         """
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):

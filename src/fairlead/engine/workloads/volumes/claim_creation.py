@@ -3,8 +3,9 @@
 A dump of nodes and pods contains no claims, although its pods reference claims. Each referenced
 claim is created and bound to a new volume that every node can reach. If the dump contains any
 claim, missing claims are not created. If it contains claims but no volumes, the volumes of bound
-claims are created. If it contains no StorageClasses and no volumes without a claim, classes are
-created that provision volumes for new claims at once; every node can reach these volumes.
+claims are created. If it contains neither StorageClasses nor free volumes, the classes that new
+claims need are created. These classes provision volumes at once, and every node can reach these
+volumes.
 
 upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
 pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
@@ -250,9 +251,9 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
     """Return creations of the storage objects that a dump lacks, sorted by name.
 
     If the dump has no claims, these are all claims that its pods use, with their volumes. If it
-    has claims but no volumes, these are the volumes of its bound claims. If it has no
-    StorageClasses and no volumes that a claim could bind, these are the classes of the claims that
-    its StatefulSets and pods with ephemeral volumes need.
+    has claims but no volumes, these are the volumes of its bound claims. If it has neither
+    StorageClasses nor free volumes, the result also contains the classes of the claims that its
+    StatefulSets and pods with ephemeral volumes need.
     """
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
@@ -273,7 +274,7 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield creations of the classes for new claims if the dump has no classes or free volumes."""
+    """Yield creations of classes for new claims; none if the dump has a class or a free volume."""
     wanted: set[str | None] = set()
     for one in known:
         match one:
