@@ -134,7 +134,7 @@ class BindingCycles:
     def _pre_bind(
         self, binding: PodBinding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | BindingRefused:
-        """Run PreBind; return the commands that prepare the binding, or bind if none are needed.
+        """Run PreBind; return the commands that prepare the binding, or run Bind if there are none.
 
         `is_expected` is True if status.nominatedNodeName has already been set to the node.
         """
@@ -254,7 +254,7 @@ class BindingCycles:
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
         """Run PostBind for the pod of `bind`; remove and return its binding.
 
-        Returns None if the pod has no open binding.
+        Returns None if the pod is not being bound.
         """
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
@@ -265,7 +265,7 @@ class BindingCycles:
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
         """Revert the binding of the pod of `bind`, and return the refusal.
 
-        `message` is the API server's error message. Returns None if the pod has no open binding.
+        `message` is the API server's error message. Returns None if the pod is not being bound.
         """
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:

@@ -26,7 +26,7 @@ _PERCENTAGE_MIN: Final = 5
 def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
     """Return the number of feasible nodes after which a search stops.
 
-    If `percentage` is ADAPTIVE, the percentage decreases with the number of `nodes`.
+    If `percentage` is ADAPTIVE, the percentage decreases as the number of `nodes` grows.
     """
     if nodes < _NODES_MIN:
         return nodes

@@ -158,7 +158,7 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
 def _rejection_beside(
     rivals: Iterable[PodInfo], fit: NodeResourcesFit, pod: PodInfo, node: NodeInfo
 ) -> Status | None:
-    """Return the rejection of `node` together with `rivals`, None if `pod` fits.
+    """Return the status that rejects `pod` on `node` together with `rivals`; None if it fits.
 
     `rivals` are the competing pods that are nominated to `node`. Their only effect is that they use
     resources, so if `pod` fits together with `rivals`, it also fits without them.

@@ -39,7 +39,7 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
 class PreemptionSearch(Struct, frozen=True):
-    """The result of a search for candidates, for decisions and for explanations.
+    """The result of a search for candidates; used for decisions and for explanations.
 
     `potential` are the rows on which preemption might help. `ineligible` is the reason if the pod
     may not preempt.

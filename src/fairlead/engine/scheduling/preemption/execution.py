@@ -103,7 +103,7 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if `outcome` belongs to another one.
+        """Return the next commands after `outcome`; [] if another preemption sent the command.
 
         Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
         of the command.

@@ -65,7 +65,7 @@ class SynchronousExecution(Struct):
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if `outcome` belongs to another one."""
+        """Return the next commands after `outcome`; [] if another preemption sent the command."""
         command = outcome.command
         if not isinstance(command, AWAITED):
             return []

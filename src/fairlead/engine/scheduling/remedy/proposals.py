@@ -95,7 +95,7 @@ def _free_port(
 def _free_volumes(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of the pods whose volumes exclude `pod`.
+    """Yield the deletion of the pods whose volumes conflict with the volumes of `pod`.
 
     These are the pods on all nodes that use a ReadWriteOncePod claim of `pod`, and the pods on
     `node` that use one of its disks.

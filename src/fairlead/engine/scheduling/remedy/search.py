@@ -105,7 +105,7 @@ class _Search(NamedTuple):
 def _could_run(pod: Pod, node: NodeInfo) -> bool:
     """Return whether `node` has an operating system and an architecture that `pod` requires.
 
-    Pods that state no operating system require Linux; pods that state no architecture run on all.
+    Pods that state no operating system require Linux; pods that state no architecture accept any.
     """
     arch = node.labels.get(ARCH)
     allowed = _stated(pod, ARCH)

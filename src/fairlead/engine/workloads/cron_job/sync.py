@@ -132,7 +132,7 @@ class CronJobState(Struct):
     def next_sync(self, now: Instant) -> Instant | None:
         """Return the time of the sync after a change of the schedule; None to sync now.
 
-        Runs that the new schedule would have had before `now` are not made up for.
+        Times of the new schedule that are before `now` are skipped.
         """
         # upstream: cronjob_controllerv2.go:updateCronJob
         try:

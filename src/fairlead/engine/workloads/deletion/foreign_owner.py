@@ -1,7 +1,8 @@
 """The event about an object whose owner is in another namespace.
 
-An owner must be in the namespace of its dependents, or in none. The garbage collector deletes a
-dependent of such an owner, because the owner does not exist in the dependent's namespace.
+An owner must be cluster-scoped, or in the namespace of its dependents. The garbage collector
+deletes a dependent whose owner is in another namespace, because this owner does not exist in the
+dependent's namespace.
 
 upstream: pkg/controller/garbagecollector/graph_builder.go:reportInvalidNamespaceOwnerRef
 """

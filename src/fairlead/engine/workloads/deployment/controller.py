@@ -237,7 +237,7 @@ class Rollouts(Struct):
     def _catch_up(self, rollout: Rollout) -> None:
         """Queue a sync if an object of the rollout changed while a write was in flight.
 
-        No sync follows a patch that changed nothing: this sync would send the same patch again.
+        No sync follows a patch that changed nothing: the sync would send the same patch again.
         """
         if rollout.is_stale:
             rollout.is_stale = False

@@ -145,7 +145,7 @@ class DisruptionBudget(Struct):
         return min(parse_timestamp(one) + DELETION_TIMEOUT for one in stamps)
 
     def _disrupted(self, now: Instant) -> dict[str, str]:
-        """Return the pods whose granted eviction has not begun and has not timed out.
+        """Return the pods whose eviction was granted, but has neither begun nor timed out.
 
         The result maps pod names to the timestamps at which the evictions were granted.
         """

@@ -90,7 +90,7 @@ class JobRule:
     def changed(self, job: Job) -> JobRule:
         """Return the rule for a newer version of the Job, with the same counts.
 
-        If the number of completions was reduced, indexes that are not below it no longer count.
+        If the number of completions was reduced, indexes outside the new range no longer count.
         """
         is_deleting = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)

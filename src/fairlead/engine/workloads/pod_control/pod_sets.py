@@ -101,8 +101,9 @@ class PodSets(Struct):
     def replace_terminating_pods(self, key: str) -> None:
         """Request replacements for pods that were terminating when the snapshot was taken.
 
-        An owner that is missing from the snapshot has already replaced its terminating pods, unless
-        a replacement must have the same name.
+        An owner that is missing from the snapshot has already replaced such a pod, so no
+        replacement is requested. Exception: a replacement with the name of the pod cannot exist
+        yet, so it is requested.
         """
         pods, rule = self.sets[key], self.rules[key]
         for pod in pods.pods.values() if pods.terminating else ():

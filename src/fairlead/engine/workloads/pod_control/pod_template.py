@@ -283,7 +283,7 @@ class SimulatedPodFactory:
 def class_name(spec: PodSpec) -> str:
     """Return the name of the priority class for a pod with `spec`, or "" if it needs none.
 
-    A pod without a class whose priority is not 0 gets the name of a generated class.
+    A pod with a priority other than 0 but without a class gets the name of a generated class.
     """
     if spec.priority_class_name or not spec.priority:
         return spec.priority_class_name

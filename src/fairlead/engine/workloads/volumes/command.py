@@ -187,7 +187,7 @@ def driver_of(storage_class: StorageClass) -> str:
 
 
 def _source(driver: str, name: str) -> Json:
-    """Return the volume source: of the CSI driver `driver`, or else a host path.
+    """Return the source of the volume `name`: the CSI driver `driver`, or a host path.
 
     The source is a host path if `driver` is not a valid name of a CSI driver. An example is
     rancher.io/local-path, whose provisioner creates such volumes.
