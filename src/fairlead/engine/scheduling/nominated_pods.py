@@ -135,9 +135,10 @@ def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
 def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, CycleState] | None:
     """Return the nominated node of `pod`, with the CycleState of its cycle, if the pod fits there.
 
-    No other node is evaluated, and no cache is updated. Returns None if the pod does not fit, or if
-    Filters other than NodeResourcesFit affect the verdict; then all nodes must be evaluated. All
-    plugins must be in-tree plugins, because PreFilter may run again.
+    No other node is evaluated, and no cache is updated. Returns None if all nodes must be
+    evaluated. This is the case if the pod does not fit, no plan is kept for it, a PreFilter plugin
+    restricts the nodes, or a Filter other than NodeResourcesFit depends on pods. All plugins must
+    be in-tree plugins, because PreFilter may run again.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """

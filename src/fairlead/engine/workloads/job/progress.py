@@ -209,7 +209,7 @@ class JobProgress(Struct):
         return limit is not None and self.failed + further > limit
 
     def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
-        """Store the failures of the pod's index: those in its annotations, and its own failure.
+        """Store the failures of the pod's index: those in the pod's annotations plus this one.
 
         upstream: indexed_job_utils.go: getNewIndexFailureCounts, isIndexFailed
         """
