@@ -45,8 +45,8 @@ class Printer(Struct, frozen=True):
     """The printer of a kind; `cells` takes (object, ns since 1970) and returns the cells of a row.
 
     `conditions` returns the row's conditions, which clients use to hide rows. Rows are sorted by
-    `order`; if it is None, they keep the order of the list. If `is_bare`, the rows of an empty
-    table are null instead of an empty list.
+    `order`; if it is None, they keep the order of the list. If `is_bare` is True, `rows` is null
+    instead of an empty list in an empty table.
     """
 
     columns: tuple[Column, ...]

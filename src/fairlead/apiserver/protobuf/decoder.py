@@ -1,5 +1,7 @@
 r"""Decodes a protobuf message into the JSON value that upstream would decode from it.
 
+A request body is a prefix and a message that contains the encoded object:
+
     k8s\0 | Unknown{typeMeta: {apiVersion, kind}, raw: the object}
 
 Timestamps, quantities and some other types are messages in protobuf and strings in JSON. As for
@@ -303,7 +305,7 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 
 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
-    """Set the field `name` of `obj` to the encoded `value`, or extend the field by it.
+    """Decode `value` and set the field `name` of `obj` to it, or add it to the field.
 
     A message contains the items of a list or map one by one, and may contain an object in parts.
     """

@@ -39,7 +39,7 @@ class DumpedTemplate(Protocol):
         """
 
     def view_of(self, strings: Sequence[str]) -> Pod:
-        """Return the view of the pod whose text has `strings` in the placeholders."""
+        """Return the view of the pod whose text has `strings` in place of the placeholders."""
 
     def replica_strings(self, text: Text) -> Sequence[str] | None:
         """Return the strings that `text` has in place of the template's placeholders.
@@ -48,7 +48,7 @@ class DumpedTemplate(Protocol):
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the index in `replica_strings` of the string at `path` in the view.
+        """Return the index, in `replica_strings`, of the string that a view has at `path`.
 
         Return None if all views have the same string at `path`.
         """

@@ -1,7 +1,7 @@
 """DumpedReplicas: neighbouring pods of one template in a dump, made when they are first read.
 
-There is a column for each string in which these pods differ. Most of a load needs only some of
-these columns: names, uids, nodes, times. So the view and the text of a pod are made only if
+There is a column for each string in which these pods differ. Loading a dump mostly needs only some
+of these columns: names, uids, nodes, times. So the view and the text of a pod are made only if
 something reads this pod, for example when it changes or when its node is drained.
 
     template  {"name": "▯", "image": "web:1", "nodeName": "▯"}
@@ -136,5 +136,5 @@ class DumpedReplicas(Replicas):
 
     @cached_property
     def share_pod_affinity(self) -> bool:
-        """True, because only the node affinity of these pods may differ."""
+        """True: these pods may differ in their node affinity, but not in their pod affinity."""
         return True

@@ -9,13 +9,13 @@ and managed fields turn equal manifests into equal pods, except for a few string
     shared          everything else
 
 So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
-strings. A copy equals the pod that the stages would create, because a template is used only for
+strings. A copy equals the pod that the stages would create, because a template is used only if
 
-- the same manifest, user and field manager
-- a name that is a valid DNS label
+- the manifest (except for the own strings), user and field manager are the same, and
+- the name is a valid DNS label.
 
-All templates are dropped when an object that admission could read changes. These are the objects of
-all kinds except _UNREAD.
+All templates are dropped when an object that admission could read changes. Admission could read
+objects of all kinds except those in `_UNREAD`.
 
 No template is made while webhooks, policies or quotas are configured, because they may read each
 pod. No template is made for a pod with spec.nodeName, or for a pod with conditions, which contain
@@ -168,8 +168,9 @@ class PodCopies:
     def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:
         """Return whether equal manifests always give equal pods, except for their own strings.
 
-        This is False for requests by nodes, because NodeRestriction reads the node and its pods. It
-        is False for several owners, because duplicate owners cause warnings that are not recorded.
+        The result is False if a node sends the request, because NodeRestriction reads the node and
+        its pods. It is also False if the pod has several owners, because duplicate owners cause
+        warnings that are not recorded.
         """
         is_tracked_alike = write.track is None or write.manager is not None
         is_of_node = write.user is not None and _NODES in write.user.groups
@@ -191,8 +192,8 @@ class PodCopies:
         """Return the key of the template for `manifest`.
 
         The key contains everything on which the stages of `Store.create` depend, except stored
-        objects and the pod's own strings.
-        If `metadata` is not an object, the key contains the whole manifest.
+        objects and the pod's own strings. If `metadata` is not an object, the key contains the
+        whole manifest.
         """
         meta = manifest.get("metadata")
         if isinstance(meta, dict):

@@ -1,4 +1,4 @@
-"""Loads all objects of a cluster that another API server has stored.
+"""Loads the objects of a cluster as another API server has stored them.
 
 Objects keep their uids, versions, timestamps, status and priorities. Only the fields that a
 hand-written file leaves out are set. An object whose resourceVersion is missing or not a number
@@ -7,8 +7,8 @@ gets a version that is higher than all others.
 The objects are returned in the order in which a new client would list them, regardless of the input
 order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
-The input is a JSON value, a `DumpedObject` (the text of an object together with its typed view), or
-`DumpedReplicas`. A `DumpedObject` and `DumpedReplicas` are stored without changes. Their text is
+Each input is a JSON value, a `DumpedObject` (the text of an object together with its typed view),
+or `DumpedReplicas`. `DumpedObject` and `DumpedReplicas` are stored without changes. Their text is
 decoded when the storage first reads it. Most objects of a dump are never read.
 
 upstream: client-go lists every kind in the order of its keys
@@ -195,8 +195,8 @@ def _in_listing_order(
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
     DumpedReplicas that overlap with other pods are joined or divided (see `_without_overlaps`).
-    Raises ApiError if two objects, or an object and an object in `storage`, have the same kind,
-    namespace and name.
+    Raises ApiError if two objects in `loaded` have the same kind, namespace and name, or if
+    `storage` already contains an object with the kind, namespace and name of one of them.
     """
     present = {kind.resource for kind in storage.kinds()}
     if not all(map(_is_one, loaded)):
@@ -262,8 +262,8 @@ def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     Return None if not all are replicas of each other, if `run` has no DumpedReplicas, if a uid is
     missing, if a uid or name is repeated, or if only some of the pods have a node or a start time.
 
-    The first pods of a workload were decoded before there was a template, but their texts match
-    the template.
+    `run` may contain single pods, because the first pods of a workload were decoded before there
+    was a template. They are joined too if their texts match the template.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:

@@ -88,8 +88,9 @@ class PodCopying(Struct, frozen=True):
 class Store:
     """Stores objects by the API server's rules. Every argument `now` is in ns since 1970.
 
-    An argument `write` is the context of a request: its user, options and callbacks; by default,
-    the server itself writes. `storage` is the lower layer, which subresources and watches also use.
+    An argument `write` is the context of a request: its user, options and callbacks. By default,
+    the server itself is the writer. `storage` is the lower layer; subresources and watches also
+    use it.
     `admission` runs the plugins; a subresource with its own type, such as Binding, calls it
     directly.
     """
@@ -487,7 +488,7 @@ class Store:
         """Load all objects of a cluster as another server has stored them; see `snapshot_load`.
 
         Return views of the objects in listing order. Listeners are not called, and watches can
-        only start after the load. Raises ApiError, which names the object.
+        only start after the load. Raises ApiError if an object is refused; the error names it.
         """
         return snapshot_load.load(
             self.storage,

@@ -143,9 +143,9 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
 
-        Call this only if `pod` differs from a pod in stored form at most in name, uid,
-        resourceVersion, times, node and volumes, in the fields of its status other than the phase,
-        and in the node to which its affinity pins it.
+        Call this only if another pod is in stored form and `pod` is similar to it. The two pods may
+        differ in name, uid, resourceVersion, times, node and volumes, in all fields of the status
+        except the phase, and in the node to which the affinity pins the pod.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:

@@ -1,11 +1,13 @@
-"""Applies JSON patches (RFC 6902) without mutation, with the deviations of evanphx/json-patch.
+"""Applies JSON patches (RFC 6902) without mutation of the original.
+
+As in evanphx/json-patch, some operations differ from the RFC:
 
 - `replace` of an absent member adds it; `copy` of an absent member adds null.
 - `add` without a value adds null.
 - A negative list index counts from the end.
 - Text before the first slash of a path is ignored.
 
-Any other impossible operation makes the whole patch fail. The size of copied values is limited,
+If any other operation is impossible, the whole patch fails. The size of copied values is limited,
 because a document that is copied into itself doubles with each operation.
 
 A value in the patch stays JSON text until a path refers to a part of it, because `test` compares
@@ -56,7 +58,7 @@ class TestFailedError(ApiError):
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
     """Return `obj` after the `operations`. Raises ApiError 413, 422.
 
-    Values in the operations are JSON values, or JSON texts as `msgspec.Raw`.
+    A value in an operation is either a JSON value or JSON text (`msgspec.Raw`).
     """
     value = json_of_document(patched_document(obj, operations))
     if not isinstance(value, dict):

@@ -6,7 +6,8 @@ The set {.metadata.labels["a"], .spec, .spec.replicas} is
     {"f:metadata": {"f:labels": {"f:a": {".": {}}}},
      "f:spec": {".": {}, "f:replicas": {".": {}}}}
 
-and in `metadata.managedFields[].fieldsV1`, where a node without children is a member implicitly:
+In `metadata.managedFields[].fieldsV1`, a node without children is a member even without the key
+".", so the same set is
 
     {"f:metadata": {"f:labels": {"f:a": {}}}, "f:spec": {".": {}, "f:replicas": {}}}
 

@@ -66,7 +66,7 @@ STRIPPED_FIELDS: Final = set_of_paths(
 
 
 class ManagerIdentifier(Struct, frozen=True):
-    """The key of a managedFields entry: the values that identify it, as in the API."""
+    """The fields of a managedFields entry that identify it, with the same values as in the API."""
 
     manager: str
     operation: str

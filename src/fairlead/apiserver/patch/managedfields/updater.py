@@ -1,9 +1,9 @@
 """Determines which manager owns which fields after an update or an apply.
 
-The rules, with `owners` mapping each manager to its field set:
+`owners` maps each manager to its field set. The rules:
 
-- An **update** owns what it changes: afterwards, only the updater owns a field that it adds or
-  modifies, and no manager owns a field that it removes.
+- After an **update**, the updater is the only owner of each field that it added or modified. No
+  manager owns a field that the updater removed.
 - An **apply** claims all fields of the applied configuration. A field whose value stays the same is
   shared with its other owners. A field whose value changes causes a conflict with its other owners;
   with `force`, they lose the field instead.
@@ -24,8 +24,8 @@ Invariant: `owners` never contains an empty set, and no manager owns a field in 
 of its version.
 
 A manager's set is recorded in the API version in which the manager wrote. If this version differs
-from the version of the current write, `OwnerVersions` contains it, and the object is converted to
-this version to find the changes.
+from the version of the current write, `OwnerVersions` maps the manager to its version, and the
+object is converted to that version to find the changes.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -283,8 +283,8 @@ def _with_owned(
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
     """Return `full` without the fields that the applier owned and that are not in `left`.
 
-    `before` are the fields that the applier owned. A field that the applier did not own, and that
-    is missing only because a field above it was removed, is kept.
+    `before` are the fields that the applier owned. Other fields of `full` are kept, even if `left`
+    lacks them because a field above them was removed.
     """
     # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))

@@ -4,9 +4,10 @@ Lists whose field has the merge strategy are merged: lists of scalars as sets, a
 by their merge key. Other lists are replaced. A new list item is put at the front unless
 `$setElementOrder/<list>` gives another order. `directive` describes the directives.
 
-A member that the original lacks, or has with another type, is set without the nulls and directives
-in it. A new list item, and a list or an object that is replaced as a whole, are used unchanged:
-directives in them are unknown fields, which decoding reports.
+If the original lacks a member of the patch, or has a value of another type there, the patch's value
+is used without the nulls and directives in it. A new list item, and a list or an object that is
+replaced as a whole, are used unchanged: directives in them are unknown fields, which decoding
+reports.
 
 Example, with the merge key `name` of `containers`:
 

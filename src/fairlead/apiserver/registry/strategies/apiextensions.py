@@ -51,8 +51,8 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
 def _conversion_causes(definition: Json) -> Iterator[Cause]:
     """Yield an error if a webhook would have to convert the definition's objects.
 
-    Differs from upstream, which calls the webhook. Without conversion, clients of other versions
-    than the storage version would read and write objects with wrong fields.
+    This differs from upstream, which calls the webhook. Without conversion, clients that use a
+    version other than the storage version would read and write objects with wrong fields.
     """
     spec = definition["spec"]
     versions = spec.get("versions") or ()

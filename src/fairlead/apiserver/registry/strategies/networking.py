@@ -86,7 +86,7 @@ def check_service_cidr(obj: Json) -> Causes:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes or removes a CIDR, or adds several CIDRs."""
+    """Yield errors if an update of a ServiceCIDR changes or removes CIDRs, or adds several."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:

@@ -70,8 +70,8 @@ def require_name(service: Json, storage: Storage) -> None:
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
     """Refuse a new Service that cannot get its addresses.
 
-    Raises ApiError 422 if a requested address is not available, and 500 if no address is left. A
-    dry run (`dry_run`) ignores that no address is left.
+    Raises ApiError 422 if a requested address is not available, and 500 if no address is left. In a
+    dry run (`dry_run`), it is no error that no address is left.
     """
     with_addresses(service, storage, dry_run=dry_run)
 

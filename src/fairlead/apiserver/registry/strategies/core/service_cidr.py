@@ -5,9 +5,9 @@ addresses of a range are reserved for Services that request a specific address. 
 these addresses only when all others are taken. An address is taken if an IPAddress or a Service has
 it.
 
-Two things differ from upstream. Ranges are searched from their beginning rather than at random,
-starting with the cluster's default range. While no ServiceCIDR is ready, the ranges of all
-ServiceCIDRs are used; upstream fails with 500.
+Two things differ from upstream. The search for a free address begins with the cluster's default
+range, and tries the addresses of a range in ascending order; upstream starts at a random address.
+While no ServiceCIDR is ready, the ranges of all ServiceCIDRs are used; upstream fails with 500.
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
