@@ -124,7 +124,7 @@ class _Walk:
     def _plain(
         self, read: ReadSingle, schema: Schema, value: Any, location: FieldLocation, before: Any
     ) -> Any:
-        """Decode a value of a type without its own UnmarshalJSON by calling `read`.
+        """Call `read` to decode a value whose Go type has no UnmarshalJSON of its own.
 
         If the value has a wrong type, return `before`, and record the first mismatch.
         """

@@ -8,11 +8,13 @@ Published documents sort fields by name, and omit the protobuf numbers and the e
 fields, although clients can observe them. The files contain these facts as follows:
 
     order of the fields        the order in which objects are encoded, as the Go type declares it
-    x-protobuf-number          the field's number in protobuf; without it, numbers follow the order
+    x-protobuf-number          the field's number in protobuf; by default, the number of the
+                               previous field plus one
     x-go-zero                  how an empty field is encoded: "keep", "emit" or "null" as in
                                `model.Zero`, or "drop". By default, required fields and structs
-                               with a `default` are written. Optional numbers, booleans and structs
-                               are kept if the client sent them. All other empty fields are dropped
+                               with a `default` are always written. Optional numbers, booleans and
+                               structs are kept if the client sent them. All other empty fields are
+                               dropped
 
 `tools/schema_table.py` reads the same kind of schemas for the generated tables.
 

@@ -117,7 +117,7 @@ def _micro_time(schema: Schema, value: Any, location: FieldLocation) -> str:
 
 
 def refused(schema: Schema, value: Any, location: FieldLocation) -> NoReturn:
-    """Raise TypeMismatchError, because a value of type `schema` cannot have the type of `value`."""
+    """Raise TypeMismatchError, because the JSON type of `value` does not fit the type `schema`."""
     raise mismatch(schema, value, location)
 
 

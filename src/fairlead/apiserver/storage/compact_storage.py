@@ -1,9 +1,9 @@
 """CompactStorage: keeps only the most recently used objects decoded, the others as JSON text.
 
 A decoded JSON value takes five times the memory of its text, and slows down every garbage
-collection. So only the objects that were written most recently, or read one by one, stay decoded;
-the other objects are decoded when they are read. 150,000 pods of 4 KB take 0.7 GB this way instead
-of 3.4 GB.
+collection. So only the objects that were most recently written, or read individually (`find`), stay
+decoded. The other objects are decoded each time a list reads them. 150,000 pods of 4 KB take 0.7 GB
+this way instead of 3.4 GB.
 
 The log of changes keeps decoded objects for watches. Both the number of these objects and the total
 size of their texts are limited, so the log covers less time when large objects are written often.
@@ -207,7 +207,7 @@ class CompactStorage(Storage):
     def _keep(
         self, kind: Kind, key: Key, text: bytes | None = None, *, is_new: bool = False
     ) -> None:
-        """Keep an object decoded until later objects exceed `hot_max` or HOT_BYTES_MAX.
+        """Keep an object decoded until more recent objects exceed `hot_max` or HOT_BYTES_MAX.
 
         `text` is the object's JSON text, None if it is not known. If `is_new` is True, `text` is a
         new version, whose size is not yet part of the total size.

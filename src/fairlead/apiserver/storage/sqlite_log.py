@@ -1,15 +1,16 @@
 """SqliteLog: the SQLite file of the write-ahead log.
 
 It contains the newest version of every object, and the recent changes, from which watches resume
-after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of the
-process.
+after a restart. With `synchronous=FULL`, the file survives a power failure; otherwise, it survives
+only a crash of the process.
 
-The text of a change is written once, to the table `log`. A row of this table that a later change
-has superseded stays while watches may resume from it, and is then deleted. So the table `log`
+The text of a change is written once, to the table `log`. When a later change supersedes a row of
+this table, the row stays while watches may resume from it, and is then deleted. So the table `log`
 contains all recent changes, and those earlier changes that no later change has superseded:
 
     current    the objects at the version `base`, without those that have changed since
-    log        version > base; up to the version `compacted` only the newest version of each object
+    log        the changes after `base`; up to the version `compacted`, only the newest change of
+               each object
 
 Format 1 had the newest versions of all objects in `current`.
 """

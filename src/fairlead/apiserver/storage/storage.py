@@ -7,8 +7,8 @@ and call the listeners, in this order, before they return. The rules about objec
 check. Deletions are still accepted, because disk space is reserved for them.
 
 An object is a JSON value that is never mutated; a change makes a new value that shares the
-unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). The
-log's size, the write-ahead log, responses and watches use the same text.
+unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). This
+text is used to compute the log's size, and by the write-ahead log, responses and watches.
 """
 
 from __future__ import annotations
@@ -273,8 +273,8 @@ class Storage:
     ) -> Iterator[tuple[Key, StoredObject]]:
         """Yield (key, JSON value or text) of the objects of `kind`, unordered.
 
-        `namespace` None means all namespaces. Use it if only some objects are needed as JSON
-        values; see `value_of`.
+        `namespace` None means all namespaces. Use this method if only some objects are needed as
+        JSON values; see `value_of`.
         """
         for key, kept in self._objects.get(kind.resource, {}).items():
             if namespace is None or key[0] == namespace:

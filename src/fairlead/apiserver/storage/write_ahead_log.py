@@ -14,7 +14,7 @@ A failed write is retried until it succeeds. The writer thread also watches the 
 Reads are always possible. Deletions are accepted longer, because disk space is reserved for them
 (`disk_reserve`), and they free the space of the deleted objects:
 
-    free disk space      writes     deletions
+    free disk space      changes    deletions
     32 MiB and more      yes        yes
     4 MiB and more       no         yes; the log of changes is dropped, and the file shrinks
     less                 no         yes; the reserve of 24 MiB is released

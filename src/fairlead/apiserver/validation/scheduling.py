@@ -84,7 +84,7 @@ def check_priority_class(obj: PriorityClass) -> Causes:
 
 
 def check_priority_class_update(old: Json, new: Json) -> Causes:
-    """Yield an error for `value` and for `preemptionPolicy` if an update changes this field."""
+    """Yield an error if an update changes `value`, and another if it changes `preemptionPolicy`."""
     before, after = decode_as(PriorityClass, old), decode_as(PriorityClass, new)
     if before.value != after.value:
         yield forbidden("value", "may not be changed in an update.")

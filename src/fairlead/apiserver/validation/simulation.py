@@ -1,8 +1,8 @@
 """The part of validation that simulations use: the rules that affect decisions.
 
-A simulated cluster stores objects as scenario authors write them. They often lack the fields that
-no controller and no scheduler reads, so the rules about these fields are left out. Each function
-applies a part of the rules of a kind.
+A simulated cluster stores objects as scenario authors write them. Such an object often lacks fields
+that neither controllers nor schedulers read, so the rules about these fields are left out. Each
+function applies a part of the rules of a kind.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 
 
 def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
-    """Yield the errors of an update that changes an immutable field of a workload.
+    """Yield errors if an update changes an immutable field of a workload.
 
     Only the fields in `_FIXED_FIELDS` that the old object has are compared. The objects of a
     simulation have only some of the defaults. So other immutable fields, such as

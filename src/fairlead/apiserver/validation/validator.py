@@ -212,7 +212,7 @@ class SimulationValidator:
         _validate_status(kind, obj, fields, decode)
 
     def validate_loaded(self, kind: Kind, obj: Json) -> None:
-        """Accept every object: controllers need no more than `validated_stored` checks."""
+        """Accept every object: `validated_stored` already checks all that controllers need."""
         del kind, obj
 
 

@@ -7,9 +7,10 @@ facts (`api/facts.py`), found through the schema of the kind. The schema also sa
 times; an API server refuses malformed times when it decodes an object.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
-status, only times are checked: controllers compute the numbers again, and the rules that read them
-handle all numbers; a newer Kubernetes release may report values that are unknown here, which the
-rules treat as none of the known values.
+status, only times are checked. Numbers are not checked there, because controllers compute them
+again, and the rules that read them handle all numbers. Enum values are not checked there either,
+because a newer Kubernetes release may report a value that is unknown here. The rules treat such a
+value as none of the known values.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum")
 class _Member(Struct, frozen=True):
     """A member of a view that is checked or contains checked members.
 
-    `name` is its name in Python, `field` its name in JSON. Either `is_time` is set, or `facts` are
-    the facts to check, or `members` are the members of the member, or of each of its items.
+    `name` is its name in Python, `field` its name in JSON. Exactly one of the other fields is set:
+    `is_time` for a time, `facts` if its value must agree with facts, or `members` if it is a struct
+    or a list of structs. `members` are the members of this struct.
     """
 
     name: str
@@ -120,7 +122,7 @@ def _members(
 
 
 def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> dict[str, Any]:
-    """Return those of the keywords `keywords` that the facts about a field have."""
+    """Return the facts about a field for those `keywords` that the facts contain."""
     stated = {} if facts is None else facts.keywords
     return {word: stated[word] for word in keywords if word in stated}
 

@@ -2,8 +2,8 @@
 
 Internal types have no JSON names, so all fields are printed under their Go names, even if they are
 absent: a pointer, list or map as null, a string as empty, a number as 0. Most internal types have
-the same fields as the versioned types, in the same order. `_DECLARED` lists the other types, with
-each field as `Name` or, if more than the case differs, `Name=jsonName`.
+the same fields as the versioned types, in the same order. `_DECLARED` lists the other types. A
+field is written as `Name`, or as `Name=jsonName` if the two names differ in more than their case.
 
 upstream: pkg/apis/*/types.go, encoding/json
 """

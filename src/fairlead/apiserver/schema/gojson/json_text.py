@@ -1,4 +1,4 @@
-"""Parses JSON texts and keeps repeated members. The value of a repeated member is the last one.
+"""Parses JSON texts and keeps repeated members. The last value of a repeated member is used.
 
 upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates,
 encoding/json/scanner.go
@@ -321,7 +321,7 @@ class _Scanner:
         return self._text[self._at]
 
     def _container(self) -> str:
-        """Return Go's name for a part of the innermost list or object that is still open."""
+        """Return Go's term for an element of the innermost list or object that is still open."""
         depth: list[str] = []
         for found in _STRUCTURE.finditer(self._text, 0, self._at):
             match found[0]:

@@ -92,10 +92,10 @@ _RIGHTS: Final = {
 class ExpressionVariables(Struct):
     """The optional variables of the CEL expressions in one policy or webhook configuration.
 
-    `has_params` and `has_rights` allow `params` and `authorizer`. `makes_objects` allows
-    expressions to build objects. `variables` are the variables that a policy has defined so far;
-    None if the object cannot define variables. `left[0]` is the number of characters that the
-    remaining expressions may have; copies of these variables share the list.
+    `has_params` allows the variable `params`, and `has_rights` allows `authorizer`. `makes_objects`
+    allows expressions to build objects. `variables` are the variables that a policy has defined so
+    far; None if the object cannot define variables. `left[0]` is the number of characters that the
+    remaining expressions may have; copies of this struct share the list `left`.
     """
 
     has_params: bool = False

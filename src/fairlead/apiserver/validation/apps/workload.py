@@ -196,14 +196,14 @@ def _check_controller_selector(controller: ReplicationController) -> Causes:
 
 
 def check_runnable_template(template: Json) -> Causes:
-    """Yield the errors in the fields of a template that only kubelets read."""
+    """Yield the errors in those fields of a template that only kubelets read."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_runnable_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """Yield the errors in the fields of a new or stored template that the scheduler reads."""
+    """Yield the errors in those fields of a new or stored template that the scheduler reads."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod
@@ -235,7 +235,8 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
-    Without this rule, the controller would not find the pods that it creates, and create more.
+    Without this rule, the controller would not find the pods that it creates, so it would create
+    more and more pods.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):

@@ -367,7 +367,7 @@ def check_job_update(old: Json, new: Json) -> Causes:
 
 
 def check_job_changes(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a Job."""
+    """Yield errors if an update changes immutable fields of a Job."""
     before, after = old["spec"], new["spec"]
     yield from _check_completions(before, after)
     yield from check_unchanged("spec.selector", before.get("selector"), after.get("selector"))

@@ -80,7 +80,7 @@ class _Quota(_Form, frozen=True):
 
 
 def check_limit_range_form(obj: Json) -> Causes:
-    """Yield the errors of wrong types and malformed amounts in a LimitRange."""
+    """Yield errors for wrong types and malformed amounts in a LimitRange."""
     problem = _wrong_type(obj, _Range)
     if problem is not None:
         yield problem
@@ -91,7 +91,7 @@ def check_limit_range_form(obj: Json) -> Causes:
 
 
 def check_quota_form(obj: Json) -> Causes:
-    """Yield the errors of wrong types, malformed amounts and operators in a ResourceQuota."""
+    """Yield errors for wrong types, malformed amounts and unknown operators in a ResourceQuota."""
     problem = _wrong_type(obj, _Quota)
     if problem is not None:
         yield problem
@@ -105,7 +105,7 @@ def check_quota_form(obj: Json) -> Causes:
 
 
 def _check_operators(spec: Json) -> Causes:
-    """Yield the errors of unknown operators in the scope selector."""
+    """Yield an error for each unknown operator in the scope selector."""
     selector = spec.get("scopeSelector") or {}
     for index, one in enumerate(selector.get("matchExpressions") or ()):
         field = f"spec.scopeSelector.matchExpressions[{index}].operator"

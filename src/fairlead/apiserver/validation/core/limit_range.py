@@ -129,10 +129,10 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Yield an error if `default` and `defaultRequest` of the resource `name` differ.
+    """Yield an error if the resource `name` has different values of `default` and `defaultRequest`.
 
-    `bounds` contains both amounts. They may differ for resources that can be over-committed, such
-    as cpu.
+    `bounds` contains both values. For resources that can be over-committed, such as cpu, the values
+    may differ, so there is no error.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

@@ -46,7 +46,7 @@ def check_node(obj: Json, view: Node) -> Causes:
 
 
 def check_scheduled_node(node: Node) -> Causes:
-    """Yield the errors in the fields of a Node that the scheduler reads.
+    """Yield the errors in those fields of a Node that the scheduler reads.
 
     The paths of errors are those of the Node's YAML, unlike in `check_node`.
     """
@@ -88,7 +88,7 @@ def _check_pod_ranges(ranges: list[str]) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a Node."""
+    """Yield errors if an update changes immutable fields of a Node."""
     had, wants = old["spec"].get("podCIDRs") or [], new["spec"].get("podCIDRs") or []
     changed = [one != other for one, other in zip(had, wants, strict=False)]
     why = 'node updates may not change podCIDR except from "" to valid'

@@ -70,7 +70,7 @@ def check_service(obj: Json) -> Causes:
 
 
 def is_headless(spec: Json) -> bool:
-    """Return whether the Service is headless, which means that its clusterIP is None."""
+    """Return whether the Service is headless, which means that its clusterIP is `None`."""
     return _sent_ips(spec) == [NONE]
 
 
@@ -265,7 +265,7 @@ def _check_policies(spec: Json, type_: str) -> Causes:
 
 
 def check_service_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a Service."""
+    """Yield errors if an update changes immutable fields of a Service."""
     before, after = old["spec"], new["spec"]
     if before.get("type") == "ExternalName" or after.get("type") == "ExternalName":
         return

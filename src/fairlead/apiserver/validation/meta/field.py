@@ -66,7 +66,7 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """Return the indexes in `items` of JSON values that equal an earlier item.
+    """Return the index of each item that equals an earlier item; the items are JSON values.
 
     This takes linear time.
     """

@@ -442,10 +442,10 @@ def _check_expression(field: str, expression: str) -> Causes:
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
 def _error_and_cost(expression: str) -> tuple[str, int]:
-    """Return (error text of `expression`, estimated cost of the expression).
+    """Return (error text of `expression`, highest estimated cost of the expression).
 
-    The text is "" if the expression compiles and its type is bool or unknown. The cost is the
-    maximal cost; it is 0 if there is an error.
+    The text is "" if the expression compiles and its type is bool or unknown. The cost is 0 if
+    there is an error.
     """
     try:
         selector = read_selector(expression)

@@ -116,7 +116,7 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
 
 
 def check_scheduled_pod(pod: Pod) -> Causes:
-    """Yield the errors in the fields of a new or stored pod that the scheduler reads."""
+    """Yield the errors in those fields of a new or stored pod that the scheduler reads."""
     yield from check_scheduled_spec("spec", pod.spec)
     phase = pod.status.phase
     if phase and phase not in PHASES:
@@ -221,7 +221,7 @@ def _check_scheduled_overhead(field: str, overhead: ResourceList) -> Causes:
 
 
 def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors in the fields of a pod's spec that the scheduler reads.
+    """Yield the errors in those fields of a pod's spec that the scheduler reads.
 
     `field` is the path of `spec`.
     """
@@ -255,7 +255,7 @@ def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_runnable_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors in the fields of a pod's spec that only kubelets read."""
+    """Yield the errors in those fields of a pod's spec that only kubelets read."""
     if not spec.containers:
         yield required(f"{field}.containers")
     yield from check_runnable(f"{field}.containers", spec.containers)

@@ -43,7 +43,7 @@ _DEADLINE_S_MAX: Final = 2**31 - 1
 
 
 def check_pod_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a pod's spec."""
+    """Yield errors if an update changes immutable fields of a pod's spec."""
     before, after = old.get("spec", {}), new.get("spec", {})
     if before == after:
         return

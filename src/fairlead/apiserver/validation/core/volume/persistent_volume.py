@@ -60,7 +60,7 @@ def check_claim(obj: Json) -> Causes:
 
 
 def check_claim_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a claim's spec.
+    """Yield errors if an update changes immutable fields of a claim's spec.
 
     The requested storage of a bound claim can grow. It can also shrink, but only to an amount above
     status.capacity. The claim's volumeName and storageClassName can be set if they are absent. The
@@ -213,7 +213,7 @@ def _unexpanded(old: Json, new: Json) -> Json:
 
 
 def check_volume_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a PersistentVolume's spec."""
+    """Yield errors if an update changes immutable fields of a PersistentVolume's spec."""
     before, after = (_shown_source(obj["spec"]) for obj in (old, _unexpanded(old, new)))
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"

@@ -127,7 +127,7 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
     """Yield the errors of subPath and subPathExpr of one mount.
 
-    The paths must not leave the volume, and an image volume supports neither of them. `field` is
+    These paths must not leave the volume, and an image volume supports neither field. `field` is
     the path of all mounts, and `where` is the path of this mount; upstream uses both in errors.
     """
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
