@@ -56,7 +56,7 @@ def _cells(pod: Json, now: int) -> list[Cell]:
 
 
 def _conditions(pod: Json) -> list[Json]:
-    """Return a list with the row condition Completed for a terminated pod, otherwise []."""
+    """Return a list with the row condition `Completed` for a terminated pod, otherwise []."""
     phase = text(pod, "status", "phase")
     if phase not in _TERMINAL_PHASES:
         return []
@@ -156,9 +156,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container that waits or has terminated sets the status word. Then the word Completed
-    is replaced by Running or NotReady if a container is ready. If no container is ready but one
-    has failed, Completed is replaced by the reason of the failure.
+    The first container that waits or has terminated sets the status word. If the word is then
+    `Completed` and a container is ready, the word becomes `Running` or `NotReady`. If the word is
+    `Completed`, no container is ready and one has failed, the reason of the failure becomes the
+    word.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -1,4 +1,6 @@
-"""Builds Tables: columns, and a row for each object with the requested part of the object.
+"""Builds Tables: the columns, and a row for each object.
+
+A row also embeds the object, its metadata, or nothing, as the client requested.
 
 upstream: apiserver/pkg/endpoints/handlers/response.go:asTable
 """
@@ -138,7 +140,7 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
-    """Return a function that takes an object and returns the part of it that its row embeds.
+    """Return a function that takes an object and returns the part that a row embeds.
 
     `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
     """

@@ -109,7 +109,7 @@ class AdmissionControl:
                 yield from checked
 
     def check_count(self, attributes: AdmissionAttributes) -> None:
-        """Run only the plugins that count pods, for a new pod.
+        """For a new pod, run only the plugins that count pods.
 
         Raises ApiError if one of them refuses the pod.
         """

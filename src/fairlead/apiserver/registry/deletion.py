@@ -1,7 +1,7 @@
 """Deletion: the options of a request, the garbage collector's finalizers and graceful deletion.
 
-Foreground deletion (wait for dependents) and Orphan (keep dependents) each add a finalizer. The
-garbage collector removes the finalizer when it has processed the dependents.
+The propagation policies `Foreground` (wait for dependents) and `Orphan` (keep dependents) each add
+a finalizer. The garbage collector removes the finalizer when it has processed the dependents.
 
 An object that is deleted gracefully is first marked with deletionTimestamp. For a pod on a node,
 this is the time by which the pod should have stopped; the kubelet then removes the pod by deleting
@@ -39,9 +39,9 @@ _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 class Deletion(Struct, frozen=True, kw_only=True):
     """The part of DeleteOptions that the store needs.
 
-    If `grace_period_s` is None, the object's own grace period applies. `policy` is Foreground,
-    Background or Orphan; "" means the default of the object's kind. `uid` and `resource_version`
-    are preconditions: None matches every object, and "" matches no object.
+    If `grace_period_s` is None, the object's own grace period applies. `policy` is `Foreground`,
+    `Background` or `Orphan`; "" means the default of the object's kind. `uid` and
+    `resource_version` are preconditions: None matches every object, and "" matches no object.
     """
 
     grace_period_s: int | None = None
@@ -51,9 +51,9 @@ class Deletion(Struct, frozen=True, kw_only=True):
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Return `obj` with the finalizer of the propagation policy, Foreground or Orphan.
+    """Return `obj` with the finalizer of the propagation policy, `Foreground` or `Orphan`.
 
-    The finalizer of the other policy is removed. Background deletion removes both finalizers.
+    The finalizer of the other policy is removed. The policy `Background` removes both finalizers.
     """
     meta = obj["metadata"]
     before = meta.get("finalizers", [])

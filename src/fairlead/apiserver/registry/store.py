@@ -90,9 +90,8 @@ class Store:
 
     An argument `write` is the context of a request: its user, options and callbacks. By default,
     the server itself is the writer. `storage` is the lower layer; subresources and watches also
-    use it.
-    `admission` runs the plugins; a subresource with its own type, such as Binding, calls it
-    directly.
+    use it. `admission` runs the plugins; a subresource with its own type, such as Binding, calls
+    it directly.
     """
 
     def __init__(

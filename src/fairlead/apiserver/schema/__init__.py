@@ -4,6 +4,6 @@ Law: pure tables, and functions that read them. No code is specific to one kind,
 `gojson.internal_type`. `tools/schema_table.py` generates `data/*.json.gz` from the schemas that
 Kubernetes publishes; `api.facts` adds the rules that those schemas omit.
 
-`model` reads the tables, `decoder` converts a request's body into stored form. `gojson` reproduces
-how Go reads JSON, and its error messages.
+`model` reads the tables, and `decoder` converts the body of a request into stored form. `gojson`
+reproduces how Go reads JSON, and Go's error messages.
 """

@@ -8,8 +8,8 @@ value. However, if a later value fails in its own UnmarshalJSON (quantities, tim
 ends there and this failure is reported instead.
 
 Unknown and duplicate fields only cause notes, in document order. A duplicate field is decoded into
-the value of its first occurrence, as in Go: objects and maps are merged, and a null leaves a plain
-value unchanged.
+the value of its first occurrence, as in Go: objects and maps are merged. A null leaves a scalar or
+struct unchanged, but removes the value of a pointer, list or map.
 
 upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api
 """
@@ -224,7 +224,10 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Return whether the Go field is not a pointer, so that a null leaves its value unchanged."""
+    """Return whether a null leaves the value of the Go field unchanged.
+
+    It does for scalars and structs, but not for pointers, lists and maps.
+    """
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

@@ -146,8 +146,8 @@ class CompactStorage(Storage):
     def _require_space(self, change: StoredChange) -> None:
         """Refuse a change if the object, or all objects together, would be too large.
 
-        An object with a deletion timestamp is stored even if this exceeds the total size. Raises
-        ApiError 500.
+        An object with a deletion timestamp is stored even if all objects together become too large.
+        Raises ApiError 500.
         """
         text = change.text
         if len(text) > OBJECT_BYTES_MAX:

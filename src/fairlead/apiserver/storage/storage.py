@@ -7,8 +7,8 @@ and call the listeners, in this order, before they return. The rules about objec
 check. Deletions are still accepted, because disk space is reserved for them.
 
 An object is a JSON value that is never mutated; a change makes a new value that shares the
-unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). This
-text is used to compute the log's size, and by the write-ahead log, responses and watches.
+unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). The
+log's size is computed from this text, and the write-ahead log, responses and watches use it too.
 """
 
 from __future__ import annotations
@@ -341,10 +341,10 @@ class Storage:
         return stored
 
     def add_text(self, kind: Kind, key: Key, text_at: Callable[[int], bytes]) -> None:
-        """Store a new object; `text_at` returns its JSON text with the given version.
+        """Store a new object; `text_at(version)` returns its JSON text with this resourceVersion.
 
-        There must be no object with this key. The members of the text must be in the order of
-        `arranged`. Raises ApiError 500 like `put`.
+        There must be no object with this key. The members in the text must be in the order that
+        `arranged` defines. Raises ApiError 500 like `put`.
         """
         if self._is_full:
             raise no_space()

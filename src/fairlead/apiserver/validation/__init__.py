@@ -3,8 +3,8 @@
 Law: pure. Every rule yields all errors, each with the path of its field, in the words of the API
 server. The objects already have their defaults. Rules that involve other objects are in admission.
 
-A store calls `validator` with the `KindRules` of the kind's strategy (`registry.strategies`). The
-module or package of a group contains the rules that other code uses too; short rules are in the
-module of the strategy. `meta` contains the parts that all groups share: field errors, formats,
+A store calls `validator` with the `KindRules` of the kind's strategy (`registry.strategies`). Rules
+that other code uses too are here, in the module or package of their group. Other rules may be in
+the module of the strategy. `meta` contains the parts that all groups share: field errors, formats,
 ObjectMeta, and the checks against the facts about single fields (`api.facts`).
 """

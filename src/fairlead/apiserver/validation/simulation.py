@@ -131,7 +131,8 @@ def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
     """Check the rules of `check_stored`, and the facts about the fields that decisions read.
 
     An API server checks these facts when an object is created, so it need not repeat the checks for
-    the stored object. A simulation must, because a dump may have been edited. Yield the errors.
+    the stored object. A simulation must repeat them, because a dump may have been edited. Yield the
+    errors.
     """
     is_valid = True
     for cause in check_stored(obj, view):
@@ -190,9 +191,9 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
     """Yield errors if an update changes an immutable field of a workload.
 
-    Only the fields in `_FIXED_FIELDS` that the old object has are compared. The objects of a
-    simulation have only some of the defaults. So other immutable fields, such as
-    volumeClaimTemplates, may differ only because a default is missing.
+    A field is compared only if it is in `_FIXED_FIELDS` and the old object has it. The objects of a
+    simulation have only some of the defaults. So if other immutable fields differ, such as
+    volumeClaimTemplates, the reason may be a missing default.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

@@ -147,7 +147,7 @@ def _check_addresses(field: str, addresses: Iterable[Json]) -> Causes:
 def check_namespace_status(_: Json, new: Json) -> Causes:
     """Yield the errors of a Namespace's phase.
 
-    The phase must be Terminating if the Namespace has a deletionTimestamp, otherwise Active.
+    The phase must be `Terminating` if the Namespace has a deletionTimestamp, otherwise `Active`.
     """
     phase = new["status"].get("phase") or ""
     is_ending = new["metadata"].get("deletionTimestamp") is not None

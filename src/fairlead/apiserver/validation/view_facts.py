@@ -1,8 +1,8 @@
 """view_facts: finds unknown enum values, numbers out of bounds and malformed times in views.
 
 A view contains the fields that decisions read. If one of these fields had a value that no rule
-knows, a rule would silently treat the value as another one: a StatefulSet with the
-podManagementPolicy "parallel" would be processed in order. The values and bounds of a field are
+knows, a rule would silently treat the value as another one: a StatefulSet with the misspelled
+`podManagementPolicy: parallel` would be processed in order. The values and bounds of a field are
 facts (`api/facts.py`), found through the schema of the kind. The schema also says which texts are
 times; an API server refuses malformed times when it decodes an object.
 
@@ -38,8 +38,8 @@ class _Member(Struct, frozen=True):
     """A member of a view that is checked or contains checked members.
 
     `name` is its name in Python, `field` its name in JSON. Exactly one of the other fields is set:
-    `is_time` for a time, `facts` if its value must agree with facts, or `members` if it is a struct
-    or a list of structs. `members` are the members of this struct.
+    `is_time` for a time, `facts` if facts limit its value, or `members` if it is a struct or a list
+    of structs. `members` are the members of this struct.
     """
 
     name: str
@@ -52,7 +52,8 @@ class _Member(Struct, frozen=True):
 def check_view_facts(view: ApiObject) -> Causes:
     """Yield an error for each unknown enum value, number out of bounds and malformed time.
 
-    Views of several kinds, such as PodGroup, and of kinds without a schema are not checked.
+    A view is not checked if it belongs to several kinds, such as PodGroup, or if its kind has no
+    schema.
     """
     members = _members_of_view(type(view))
     if members:

@@ -2,7 +2,7 @@
 
     1. The entries in managedFields are read. If there are none, an entry `before-first-apply` gets
        all fields of the object.
-    2. Configuration and stored object are checked against the schema.
+    2. The configuration and the stored object are checked against the schema.
     3. `updater.after_apply` merges, prunes fields that are no longer applied, and finds conflicts.
     4. The applier's entry gets the current time if anything changed.
 

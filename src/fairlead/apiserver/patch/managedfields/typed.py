@@ -335,7 +335,8 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, An
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
     """Return `value` without `fields`.
 
-    A list or object becomes null if it loses all of its items or members, or if it is atomic.
+    A list or object becomes null if it loses all of its items or members. An atomic list or object
+    also becomes null if `fields` contains a field inside it.
     """
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):

@@ -101,9 +101,9 @@ def missing_merge_key(item: Json, key: str) -> ApiError:
 
 
 def panic_error() -> ApiError:
-    """Return ApiError 422, for patches that make upstream's own code panic.
+    """Return ApiError 422 for a patch that makes upstream's own code panic.
 
-    Upstream responds to these patches with a plain 500.
+    This differs from upstream, which responds to such a patch with a plain 500.
     """
     # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery
     return unprocessable()

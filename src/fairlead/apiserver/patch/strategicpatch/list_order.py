@@ -97,10 +97,10 @@ def _sorted_by_order(
 def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
     """Return `items` in the order that Go's stable sort produces with upstream's comparison.
 
-    `found` contains the position of each item, or -1. The comparison is not a total order: an item
-    at position -1 is less than every other item, and every other item is less than it. So the
-    result depends on the algorithm. Go's sort.Stable uses insertion sort for short lists, as this
-    function does.
+    `found` contains the position that each item should have, or -1 for an unknown item. The
+    comparison is not a total order: an item at position -1 is less than every other item, and every
+    other item is less than it. So the result depends on the algorithm. Go's sort.Stable uses
+    insertion sort for short lists, as this function does.
     """
     result: list[tuple[int, Any]] = []
     for position, item in zip(found, items, strict=True):

@@ -1,8 +1,8 @@
 """Strategic merge patch: merges objects and lists as the schema defines, and follows directives.
 
-Lists whose field has the merge strategy are merged: lists of scalars as sets, and lists of objects
-by their merge key. Other lists are replaced. A new list item is put at the front unless
-`$setElementOrder/<list>` gives another order. `directive` describes the directives.
+If a field has the patch strategy `merge`, its lists are merged: a list of scalars as a set, and a
+list of objects by the merge key. Other lists are replaced. A new list item is put at the front
+unless `$setElementOrder/<list>` gives another order. The module `directive` lists the directives.
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
 is used without the nulls and directives in it. A new list item, and a list or an object that is
@@ -96,8 +96,8 @@ def _follow_directive(patch: Json) -> Json:
 def _retain_keys(original: Json, patch: Json) -> Json:
     """Return the fields of `original` that the patch's $retainKeys lists.
 
-    Remove $retainKeys from `patch`. Raises ApiError 400 if $retainKeys is not a list, or does not
-    list a field that the patch sets.
+    Remove $retainKeys from `patch`. Raises ApiError 400 if $retainKeys is not a list, or if the
+    patch sets a field that is not in this list.
     """
     retained = patch.pop(RETAIN_KEYS)
     if not isinstance(retained, list):

@@ -1,4 +1,4 @@
-"""The strategies of the group apps.
+"""The strategies of the API group `apps`.
 
 upstream: pkg/registry/apps/*/strategy.go
 """

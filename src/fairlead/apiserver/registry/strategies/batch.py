@@ -1,4 +1,4 @@
-"""The strategies of the group batch. The server adds labels and a selector to each Job.
+"""The strategies of the API group `batch`. The server adds labels and a selector to each Job.
 
 upstream: pkg/registry/batch/{job,cronjob}/strategy.go
 """

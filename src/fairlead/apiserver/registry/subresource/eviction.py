@@ -83,7 +83,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
 def budgets_of(store: Store, pod: Json) -> list[Json]:
     """Return the PodDisruptionBudgets that guard `pod`, sorted by name.
 
-    An empty selector selects all pods in the namespace that have labels.
+    An empty selector selects all pods in the namespace, except those without labels.
     """
     labels = pod["metadata"].get("labels", {})
     if not labels:  # upstream: eviction.go:getPodDisruptionBudgets

@@ -208,7 +208,7 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 
 
 class _Scanner:
-    """Continues Go's scan at the position where Python's decoder stopped.
+    """Scans as Go does, from the position where Python's decoder stopped.
 
     `_at` is the offset of the next character.
     """

@@ -1,4 +1,4 @@
-"""Validates the kinds of the group apps, ReplicationControllers and PodTemplates.
+"""Validates the kinds of the API group `apps`, and ReplicationControllers and PodTemplates.
 
 `check_deployment` and the similar functions apply every rule of their kind, in upstream's order.
 The functions with `scheduled` in their names apply only the rules that simulations use.

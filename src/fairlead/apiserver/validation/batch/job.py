@@ -393,7 +393,7 @@ def _is_waiting(job: Json) -> bool:
     """Return whether the resources and scheduling directives of the Job's template can change.
 
     They can if the Job is suspended, has no active pods, and either has no startTime or has the
-    condition Suspended.
+    condition `Suspended`.
     """
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs

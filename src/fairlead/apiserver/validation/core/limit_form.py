@@ -1,6 +1,6 @@
 """Checks the fields of LimitRanges and ResourceQuotas that admission reads.
 
-These kinds have no typed view, so this module checks the types of fields, amounts and operators
+These kinds have no typed view, so this module checks amounts, operators and the types of fields
 when a snapshot is loaded. An API server checks more (see `limit_range` and `resource_quota`).
 
 Unknown scopes of quotas and unknown types of limits are accepted, because a newer Kubernetes

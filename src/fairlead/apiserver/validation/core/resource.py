@@ -50,7 +50,7 @@ def quantity_or_none(text: QuantityText) -> Quantity | None:
 def check_quantities(field: str, resources: ResourceList, *, child: str = "[{}]") -> Causes:
     """Yield the errors of all amounts in a resource list.
 
-    `child` is the format of the last part of an error's path; `{}` is the name of the resource.
+    `child` is the format of the last part of an error's path; `{}` stands for the resource's name.
     """
     for name, text in resources.items():
         yield from check_quantity(field + child.format(name), name, text)

@@ -1,4 +1,4 @@
-"""Namespaces: Active with a finalizer at first; Terminating while their content is being deleted.
+"""Namespaces: at first `Active`, with a finalizer; `Terminating` while their content is deleted.
 
 upstream: pkg/registry/core/namespace/strategy.go, storage/storage.go,
 pkg/apis/core/validation/validation.go:ValidateNamespace

@@ -137,7 +137,7 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse a new Service whose addresses are unavailable, or which lacks the name that it needs.
+    """Refuse a new Service if its addresses are unavailable, or if it needs a name and has none.
 
     This check runs before all other validation.
     """

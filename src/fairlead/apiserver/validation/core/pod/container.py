@@ -102,7 +102,7 @@ def check_init_containers(
 ) -> Causes:
     """Yield all errors of init containers, and add their names to `names`.
 
-    An init container with restartPolicy Always is a sidecar.
+    An init container with `restartPolicy: Always` is a sidecar.
     """
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
         where = f"{field}[{index}]"
