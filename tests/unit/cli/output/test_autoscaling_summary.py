@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -80,7 +81,7 @@ def group(name: str, added: int = 0) -> GroupOutcome:
 
 
 def run_of(found: AutoscalingOutcome, **more) -> RunOutcome:
-    empty = dict.fromkeys(
+    empty: dict[str, Any] = dict.fromkeys(
         ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
          "recurrences", "nodes", "allocations", "samples"),
         (),
