@@ -110,9 +110,10 @@ def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]
 
 
 class Suspendable(Generic[Parameters, Result]):
-    """A function that waits for webhooks: `steps(...)` returns its generator.
+    """A function that can wait for webhooks, written as a generator function.
 
-    A plain call runs the generator to its end, for callers whose writes do not go through webhooks.
+    `steps(...)` returns the generator, which yields the calls of webhooks. A plain call runs the
+    generator to its end, for callers whose writes do not go through webhooks.
     """
 
     __slots__ = ("steps",)

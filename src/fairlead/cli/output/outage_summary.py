@@ -170,7 +170,7 @@ def _evictions(found: OutageOutcome, start: Instant) -> str:
 
 def _recovery(found: OutageOutcome, start: Instant) -> str:
     if found.first_back_at is None or found.last_back_at is None:
-        return "None of these pods is back."
+        return "None of the pods of failed nodes is back."
     return f"Back {_span(start, found.first_back_at, found.last_back_at)}."
 
 

@@ -1,4 +1,4 @@
-"""A loop of the autoscaler in the form of the recordings."""
+"""Describes one loop of the autoscaler in the format of the recordings."""
 
 from __future__ import annotations
 

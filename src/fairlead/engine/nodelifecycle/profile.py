@@ -26,8 +26,8 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
 
     Nodes and zones:
 
-    - `has_pod_eviction`: the mode that deletes the pods of not-ready nodes, with its flags and
-      feature gates, exists
+    - `has_pod_eviction`: it has the mode that deletes the pods of not-ready nodes, and the flags
+      and feature gates of this mode
     - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first label that
       the node has is used
     - `label_copies`: pairs (source, copy) of node labels that are kept equal

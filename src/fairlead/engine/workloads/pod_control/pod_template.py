@@ -1,6 +1,7 @@
 """Pod templates: builds pod manifests from them, and compares two templates.
 
-A manifest shares parts with its template, so worlds must not modify the content of a command.
+A manifest shares parts with its template, so a world that receives a manifest in a command must not
+modify it.
 
 Admission resolves the priority class of a replacement pod again. A dump of nodes and pods contains
 no PriorityClasses, but each pod's spec contains the resolved priority. So the class is recreated

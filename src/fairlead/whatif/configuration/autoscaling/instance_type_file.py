@@ -324,9 +324,9 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Yield the type in `row`, an entry of a listing, or nothing if `row` is not a machine type.
+    """Yield the type that `row` describes, or nothing if `row` is not a machine type.
 
-    The fields of the entry show which provider wrote it.
+    `row` is an entry of a listing. Its fields show which provider wrote it.
     """
     if "InstanceType" in row:
         yield _of_aws(row)

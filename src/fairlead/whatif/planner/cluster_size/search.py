@@ -232,7 +232,7 @@ class SizeSearch:
     # --- building --------------------------------------------------------------------------
 
     def _take_away(self, replaced: list[NodeInfo]) -> list[PodInfo]:
-        """Remove the nodes `replaced` with their pods, and the waiting pods.
+        """Remove the nodes in `replaced` and the pods on them; also remove the waiting pods.
 
         Return the pods that replace the removed pods, the largest first.
         """
