@@ -80,8 +80,8 @@ def simulate(
         pod.key: pod for node in deleting for pod in currently_reschedulable(cluster, node, now)
     }
     pods += excused.values()
-    staying = [n for n in nodes if not n.marked_for_deletion and n.key not in leaving]
-    result = provisioner.schedule(pods, staying, strict_reservations=False)
+    staying = [n for n in nodes if not n.marked_for_deletion]
+    result = provisioner.schedule(pods, staying, strict_reservations=False, leaving=leaving)
     errors = dict(result.errors)
     for node in result.existing:
         if not node.state.initialized:

@@ -5,7 +5,7 @@ upstream: pkg/controllers/provisioning/provisioner.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import is_
 from typing import Final
 
@@ -41,6 +41,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.pod_validation import (
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import (
     ExistingNode,
+    ExistingNodes,
     free_resources,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.instance_type_filter import (
@@ -90,7 +91,7 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 class Provisioned(Struct):
     """The result of a provisioning pass.
 
-    `requests` are NodeClaims to create, `existing` are existing nodes with the pods placed on them.
+    `requests` are NodeClaims to create, `existing` are the existing nodes on which pods were placed.
     `errors` and `ignored` map pods to upstream's texts; ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
     them. `has_pools` is False if no NodePool is usable.
@@ -113,6 +114,15 @@ class _FreeResources(Struct, frozen=True):
     on_node: PodsOnNode
     daemons: Sequence[Pod]
     amounts: Mapping[str, int]
+
+
+class _StartingNodes(Struct, frozen=True):
+    """The nodes with which passes start, and the inputs from which they were built."""
+
+    version: int
+    nodes: Sequence[StateNode]
+    daemons: Sequence[Pod]
+    existing: ExistingNodes
 
 
 _KNOWN_MIN: Final = 1_000
@@ -159,6 +169,7 @@ class Provisioner:
         self._daemon_pods: dict[str, _DaemonPod] = {}
         self._pool_daemons = _PoolDaemons()
         self._free: dict[str, _FreeResources] = {}
+        self._starting = _StartingNodes(-1, (), (), ExistingNodes(()))
 
     def provision(self, now: Instant) -> Provisioned:
         """Run one pass over the pending pods and the pods of nodes that are being removed."""
@@ -199,13 +210,15 @@ class Provisioner:
         nodes: Sequence[StateNode],
         *,
         strict_reservations: bool,
-        onto: Sequence[StateNode] | None = None,
+        leaving: Collection[str] = frozenset(),
+        only_new: bool = False,
     ) -> Provisioned:
         """Place `pods` on `nodes` or on new nodes.
 
-        If all reservations that a pod could use are used up, the pod uses other capacity; if
-        `strict_reservations` is set, it gets no node. If `onto` is given, only the nodes in `onto`
-        take pods; the other nodes in `nodes` count only for limits and topology.
+        Nodes whose keys are in `leaving` are ignored; passes that differ only in `leaving` and
+        `pods` share work. If all reservations that a pod could use are used up, the pod uses other
+        capacity; if `strict_reservations` is set, it gets no node. If `only_new` is set, `nodes`
+        take no pods; they count only for limits and topology.
         """
         if not pods:
             return Provisioned()
@@ -217,9 +230,10 @@ class Provisioner:
         templates = self._templates(pools, result)
         pool_daemons = self._compared_daemons(templates)
         domains = TopologyDomains((pool, self.types_of(pool).types) for pool in pools)
+        staying = [one for one in nodes if one.key not in leaving] if leaving else nodes
         topology = Topology(
             self._cluster,
-            nodes,
+            staying,
             domains,
             {pod.key for pod in pods},
             respects_preferences=self._options.respects_preferences,
@@ -231,10 +245,11 @@ class Provisioner:
             # matchLabelKeys to its selectors once more. The texts of relaxations show this, so the
             # original pod must contain the labels that were added here.
             one.original = one.pod
-        existing = [
-            ExistingNode(node, self._cluster, topology, self.free_on(node, pool_daemons.pods))
-            for node in (nodes if onto is None else onto)
-        ]
+        if only_new:
+            existing = ExistingNodes(())
+        else:
+            existing = self._existing(nodes, pool_daemons.pods)
+            topology.register_hosts(one.hostname for one in staying)
         scheduler = ProvisioningScheduler(
             templates,
             pool_daemons.overheads,
@@ -243,13 +258,29 @@ class Provisioner:
             Reservations(one for pool in pools for one in self.types_of(pool).types),
             topology,
             existing,
-            nodes,
+            leaving,
+            staying,
             self._options,
             self._facts,
             strict_reservations=strict_reservations,
         )
         self._take_result(scheduler.solve(pending), result)
         return result
+
+    def _existing(self, nodes: Sequence[StateNode], daemons: Sequence[Pod]) -> ExistingNodes:
+        """Return `nodes` as a pass starts with them.
+
+        Successive calls return the same object as long as the cluster and `nodes` do not change.
+        """
+        known, version = self._starting, self._cluster.version
+        if (
+            known.version != version
+            or known.daemons is not daemons
+            or not _are_same(known.nodes, nodes)
+        ):
+            built = (ExistingNode(one, self._cluster, self.free_on(one, daemons)) for one in nodes)
+            known = self._starting = _StartingNodes(version, nodes, daemons, ExistingNodes(built))
+        return known.existing
 
     def _take_result(self, found: PassResult, result: Provisioned) -> None:
         result.queue = found.queue

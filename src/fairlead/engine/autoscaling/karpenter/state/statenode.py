@@ -101,6 +101,11 @@ class StateNode(Struct, frozen=True, dict=True):
         return self.label_requirements.with_added((host,))
 
     @cached_property
+    def single_values(self) -> Mapping[str, str | None]:
+        """The value of each label in `requirements`; None if the label has no single value."""
+        return {one.key: one.single for one in self.requirements}
+
+    @cached_property
     def label_requirements(self) -> Requirements:
         """One requirement for each label of the node: that the label has the node's value."""
         return label_requirements(self.labels)

@@ -311,11 +311,11 @@ class QuickRejection:
         if not self._has_limits and key in self._memory.requests:
             return self._memory.requests[key]
         leaving = {one.node.key for one in candidates}
-        staying = [
-            one for one in self._nodes if not one.marked_for_deletion and one.key not in leaving
-        ]
+        nodes = [one for one in self._nodes if not one.marked_for_deletion]
         pods = [one.pod for one in outcome.left_pods()]
-        result = self._provisioner.schedule(pods, staying, strict_reservations=False, onto=())
+        result = self._provisioner.schedule(
+            pods, nodes, strict_reservations=False, leaving=leaving, only_new=True
+        )
         found = None if result.errors else tuple(result.requests)
         if not self._has_limits:
             self._memory.requests[key] = found

@@ -1,15 +1,23 @@
 """ExistingNode: an existing node, or a NodeClaim being launched, during a provisioning pass.
 
+ExistingNodes contains the nodes before a pass. Many passes start from the same nodes, because a
+search for a disruption simulates one pass for each candidate. So the passes share the nodes, and a
+pass copies only the nodes on which it places pods.
+
 upstream: pkg/controllers/provisioning/scheduling/existingnode.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 
 from fairlead.api.objects import Pod
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import (
+    PendingPod,
+    PodFacts,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topology import Topology
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,
@@ -28,11 +36,7 @@ class ExistingNode:
     """An existing node during a provisioning pass. Placing pods reduces its free resources."""
 
     def __init__(
-        self,
-        state: StateNode,
-        cluster: KarpenterCluster,
-        topology: Topology,
-        free: Mapping[str, int],
+        self, state: StateNode, cluster: KarpenterCluster, free: Mapping[str, int]
     ) -> None:
         """`free` is the result of `free_resources` for the node.
 
@@ -50,10 +54,16 @@ class ExistingNode:
         self._storage = cluster.storage
         self._limits = cluster.storage.limits(state.node_name)
         self._mounts = cluster.storage.mounts(on_node.running) if self._limits else {}
-        self._topology = topology
-        topology.register_host(state.hostname)
 
-    def can_add(self, pod: PendingPod) -> Requirements | None:
+    def copied(self) -> ExistingNode:
+        """Return a copy to which a pass can add pods."""
+        found = copy(self)
+        found.pods = list(self.pods)
+        found._ports = list(self._ports)
+        found._mounts = {driver: set(claims) for driver, claims in self._mounts.items()}
+        return found
+
+    def can_add(self, pod: PendingPod, topology: Topology) -> Requirements | None:
         """Return the node's requirements with the pod added; None if the pod does not fit."""
         facts = pod.facts
         if not self.has_room(facts.requests):
@@ -72,19 +82,23 @@ class ExistingNode:
             return None
         joined = self.requirements.with_added(facts.requirements)
         for volumes in pod.volumes or (None,):
-            found = self._with_volumes(pod, joined, volumes)
+            found = self._with_volumes(pod, topology, joined, volumes)
             if found is not None:
                 return found
         return None
 
     def _with_volumes(
-        self, pod: PendingPod, joined: Requirements, volumes: Requirements | None
+        self,
+        pod: PendingPod,
+        topology: Topology,
+        joined: Requirements,
+        volumes: Requirements | None,
     ) -> Requirements | None:
         if volumes is not None:
             if not joined.compatible(volumes):
                 return None
             joined = joined.with_added(volumes)
-        demanded = self._topology.added_requirements(pod, joined, joined.get(HOSTNAME))
+        demanded = topology.added_requirements(pod, joined, joined.get(HOSTNAME))
         if not isinstance(demanded, list):
             return None
         if not demanded:
@@ -114,16 +128,41 @@ class ExistingNode:
             for driver, limit in self._limits.items()
         )
 
-    def add(self, pod: PendingPod, requirements: Requirements) -> None:
+    def add(self, pod: PendingPod, topology: Topology, requirements: Requirements) -> None:
         """Place the pod on the node; `requirements` is the result of `can_add`."""
         self.pods.append(pod)
         self.remaining = _minus(self.remaining, pod.facts.requests)
         self.requirements = requirements
-        self._topology.record(pod, self.state.taints, requirements, requirements.get(HOSTNAME))
+        topology.record(pod, self.state.taints, requirements, requirements.get(HOSTNAME))
         self._ports += pod.facts.ports
         if self._limits:
             for driver, more in self._storage.mounts((pod.pod,)).items():
                 self._mounts.setdefault(driver, set()).update(more)
+
+
+class ExistingNodes:
+    """The existing nodes before a pass, in the order in which they are tried.
+
+    The nodes must not change.
+    """
+
+    def __init__(self, nodes: Iterable[ExistingNode]) -> None:
+        """Sort `nodes`: initialized nodes first, then by name."""
+        self.nodes = sorted(nodes, key=lambda one: (not one.state.initialized, one.state.name))
+        self._with_room: dict[int, list[ExistingNode]] = {}  # by the id of a pod's facts
+
+    def with_room(self, facts: PodFacts, leaving: Collection[str]) -> list[ExistingNode]:
+        """Return the nodes with room for a pod with `facts`.
+
+        Nodes whose keys are in `leaving` are left out. `facts` must outlive this object.
+        """
+        found = self._with_room.get(id(facts))
+        if found is None:
+            found = [one for one in self.nodes if one.has_room(facts.requests)]
+            self._with_room[id(facts)] = found
+        if not leaving:
+            return found
+        return [one for one in found if one.state.key not in leaving]
 
 
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:

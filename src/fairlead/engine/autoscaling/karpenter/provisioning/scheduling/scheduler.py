@@ -11,7 +11,7 @@ upstream: pkg/controllers/provisioning/scheduling/scheduler.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -24,7 +24,10 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
 from fairlead.engine.autoscaling.karpenter.go_sort import go_resorted
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import NodeClaimTemplate
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import ExistingNode
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode import (
+    ExistingNode,
+    ExistingNodes,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.nodeclaim import (
     AddRefusal,
     DaemonOverhead,
@@ -67,7 +70,10 @@ class Relaxation(Struct, frozen=True):
 
 
 class PassResult(Struct):
-    """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts."""
+    """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts.
+
+    `existing` are the existing nodes on which pods were placed.
+    """
 
     queue: list[Pod] = field(default_factory=list)
     claims: list[InFlightNodeClaim] = field(default_factory=list)
@@ -125,7 +131,8 @@ class ProvisioningScheduler:
         pools: Sequence[NodePool],
         reservations: Reservations,
         topology: Topology,
-        existing: list[ExistingNode],
+        existing: ExistingNodes,
+        leaving: Collection[str],
         state_nodes: Sequence[StateNode],
         options: KarpenterOptions,
         facts: PodFactsCache,
@@ -134,9 +141,9 @@ class ProvisioningScheduler:
     ) -> None:
         """Prepare a pass; `templates` are in the order in which NodePools are tried.
 
-        `existing` are the existing nodes that take pods, and `state_nodes` all nodes. If
-        `strict_reservations` is set, a pod stays without a node if all reservations that it could
-        use are used up.
+        `existing` are the existing nodes that take pods, except the nodes with keys in `leaving`.
+        `state_nodes` are the nodes that count for limits. If `strict_reservations` is set, a pod
+        stays without a node if all reservations that it could use are used up.
         """
         self._templates = templates
         self._overheads = overheads
@@ -144,16 +151,17 @@ class ProvisioningScheduler:
         self._options = options
         self._facts = facts
         self._context = PassContext(topology, reservations, options, strict_reservations)
-        self._existing = sorted(
-            existing, key=lambda one: (not one.state.initialized, one.state.name)
-        )
+        self._existing = existing
+        self._leaving = leaving
+        # The copies of the existing nodes on which this pass has placed pods.
+        self._changed: dict[ExistingNode, ExistingNode] = {}
         self._with_room: dict[int, list[ExistingNode]] = {}  # by the id of a pod's facts
         self._claims: list[InFlightNodeClaim] = []
         self._room = ClaimRoom()
         self._remaining = {
             pool.name: amounts(pool.spec.limits) for pool in pools if pool.spec.limits
         }
-        for node in state_nodes:
+        for node in state_nodes if self._remaining else ():
             self._take_from_limits(node.node_pool, {**node.capacity, NODES: 1})
         self._tolerates_prefer_no_schedule = any(
             taint.effect == "PreferNoSchedule"
@@ -189,7 +197,7 @@ class ProvisioningScheduler:
         return PassResult(
             queue=[one.pod for one in queue.ordered],
             claims=self._claims,
-            existing=self._existing,
+            existing=[self._changed[one] for one in self._existing.nodes if one in self._changed],
             errors={
                 key: "; ".join(one.text() for one in refusals)
                 for key, refusals in self._refusals.items()
@@ -242,16 +250,25 @@ class ProvisioningScheduler:
         # Free resources only shrink during a pass: a node without room for a pod never gets room
         # for a pod with the same requests. Nodes after the node that takes the pod are not checked.
         key = id(pod.facts)
-        known = self._with_room.get(key, self._existing)
+        known = self._with_room.get(key)
+        if known is None:
+            known = self._existing.with_room(pod.facts, self._leaving)
+        closed = self._topology.closed_domains(pod) if known else []
         with_room: list[ExistingNode] = []
         for position, node in enumerate(known):
-            requirements = node.can_add(pod)
+            current = self._changed.get(node, node)
+            if not current.has_room(pod.facts.requests):
+                continue
+            with_room.append(node)
+            if _is_closed(node.state, closed):
+                continue
+            requirements = current.can_add(pod, self._topology)
             if requirements is not None:
-                node.add(pod, requirements)
-                self._with_room[key] = [*with_room, *known[position:]]
+                if current is node:
+                    current = self._changed[node] = node.copied()
+                current.add(pod, self._topology, requirements)
+                self._with_room[key] = [*with_room, *known[position + 1 :]]
                 return True
-            if node.has_room(pod.facts.requests):
-                with_room.append(node)
         self._with_room[key] = with_room
         return False
 
@@ -336,6 +353,15 @@ class ProvisioningScheduler:
             for name in remaining:
                 largest = claim.template.table.largest_capacity(claim.options, name)
                 remaining[name] -= largest
+
+
+def _is_closed(node: StateNode, closed: Sequence[tuple[str, Collection[str]]]) -> bool:
+    """Return whether a label of the node has one of the values in `closed`, by label."""
+    values = node.single_values
+    for key, domains in closed:  # noqa: SIM110 - twice as fast as a generator
+        if values.get(key) in domains:
+            return True
+    return False
 
 
 class ClaimRoom:

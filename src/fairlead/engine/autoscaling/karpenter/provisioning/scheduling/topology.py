@@ -275,10 +275,22 @@ class Topology:
 
     def register_host(self, host: str) -> None:
         """Register the new node `host` with all groups whose topology key is the hostname."""
-        for groups in (self.groups, self.inverse):
-            for group in groups.values():
-                if group.key == HOSTNAME:
-                    group.register(host)
+        for group in self._groups_of_hosts():
+            group.register(host)
+
+    def register_hosts(self, hosts: Iterable[str]) -> None:
+        """Register many nodes like `register_host`."""
+        empty = dict.fromkeys(hosts, 0)
+        for group in self._groups_of_hosts():
+            group.counts = empty | group.counts
+
+    def _groups_of_hosts(self) -> list[TopologyGroup]:
+        return [
+            group
+            for groups in (self.groups, self.inverse)
+            for group in groups.values()
+            if group.key == HOSTNAME
+        ]
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
         """Return the groups whose selector matches the pod, even if the pod has no such term."""
@@ -321,6 +333,23 @@ class Topology:
                     return UnsatisfiableTopology(group, pod_domains, node_domains)
                 demanded.append(domains)
         return demanded
+
+    def closed_domains(self, pending: PendingPod) -> list[tuple[str, Collection[str]]]:
+        """Return (label, values): a node with one of these values certainly cannot get the pod.
+
+        A search over many nodes skips such nodes, because `added_requirements` is slower.
+        """
+        shape, strict = pending.labels_shape, pending.facts.strict
+        return [
+            (
+                group.key,
+                group.closed_domains(
+                    strict.get(group.key), selects=group.selects(pending.pod, shape)
+                ),
+            )
+            for groups in (pending.groups, self.repelling(pending))
+            for group in groups
+        ]
 
     def record(
         self,

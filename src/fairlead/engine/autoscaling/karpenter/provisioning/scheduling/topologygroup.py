@@ -8,7 +8,7 @@ upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from typing import Final
 
 from fairlead.api.objects import LabelSelector, Pod
@@ -118,6 +118,20 @@ class TopologyGroup:
                     for domain, count in self.counts.items()
                     if not count and node_domains.has(domain) and pod_domains.has(domain)
                 )
+
+    def closed_domains(self, pod_domains: LabelRequirement, *, selects: bool) -> Collection[str]:
+        """Return the domains in `counts` that the term forbids for a pod, whatever node it gets.
+
+        For such a domain, `next_domains` returns no domain. Other domains may be forbidden, too.
+        """
+        if self.kind == ANTI_AFFINITY:
+            return self.occupied
+        if self.kind == AFFINITY:
+            if selects and self.may_start(pod_domains):
+                return ()
+            return self.counts.keys() - self.occupied.keys()
+        most = self._lowest_count(pod_domains) + self.max_skew - selects
+        return {domain for domain, count in self.counts.items() if count > most}
 
     def _on_host(
         self, pod_domains: LabelRequirement, host: str, *, selects: bool
