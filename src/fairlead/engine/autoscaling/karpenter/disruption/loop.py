@@ -50,7 +50,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     DisruptionQueue,
     QueuedCommand,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
+    NoNodePoolsError,
+    Simulator,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.time_change import (
     next_budget_change,
     next_time_change,
@@ -94,7 +97,8 @@ class DisruptionLoop:
         self._cluster = cluster
         memory = cluster.memory
         candidates = Candidates(cluster, types_of, queue.keys, options.well_known_labels)
-        self.context = DisruptionContext(cluster, provisioner, candidates, options)
+        simulator = Simulator(cluster, provisioner)
+        self.context = DisruptionContext(cluster, provisioner, simulator, candidates, options)
         self.emptiness = Emptiness(self.context, memory)
         self.static_drift = StaticDrift(self.context, queue.replaced_claims)
         self.drift = Drift(self.context)

@@ -16,6 +16,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulator
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
@@ -28,7 +29,7 @@ Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 
 
 class DisruptionContext(Struct):
-    """The state that all methods share: cluster, candidates, and a provisioner for simulations.
+    """The state that all methods share: cluster, candidates, and the simulator of removals.
 
     `rejected` collects (node, reason) for commands that failed validation. `notes` contains event
     texts about nodes that cannot be disrupted, by the node's name; drift uses the NodeClaim's name.
@@ -36,6 +37,7 @@ class DisruptionContext(Struct):
 
     cluster: KarpenterCluster
     provisioner: Provisioner
+    simulator: Simulator
     candidates: Candidates
     options: KarpenterOptions
     rejected: list[tuple[str, str]] = field(default_factory=list)

@@ -5,11 +5,16 @@ upstream: pkg/controllers/disruption/helpers.go:SimulateScheduling
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.objects import Pod
+from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table import (
+    InstanceTypeTable,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
@@ -53,43 +58,115 @@ class Simulated(Struct, frozen=True):
         return text
 
 
-def simulate(
-    cluster: KarpenterCluster,
-    provisioner: Provisioner,
-    candidates: Sequence[DisruptionCandidate],
-    now: Instant,
-) -> Simulated | None:
-    """Simulate a pass without `candidates`; return None if a candidate is already being removed.
+class _Inputs(Struct, frozen=True):
+    """The inputs that all simulations of a search have in common.
 
-    The pass places the pods of the candidates, pending pods, and pods of other nodes that are being
-    removed. A pod whose reservations are used up uses other capacity. Raises NoNodePoolsError if
-    no NodePool is Ready for pods.
+    `version` is the version of the cluster, and `now` the time at which it was read.
+    `staying` are the nodes that are not being removed, and `deleting` the keys of the others.
+    `pending` are the pending pods, and `excused` the pods of the nodes that are being removed.
+    `tables` are the instance types of the usable NodePools.
     """
-    leaving = {one.node.key for one in candidates}
-    nodes = cluster.nodes(now)
-    deleting = sorted((n for n in nodes if n.marked_for_deletion), key=lambda one: one.name)
-    if any(node.key in leaving for node in deleting):
-        return None
-    if not provisioner.usable_pools():
-        raise NoNodePoolsError("no nodepools found")
-    pods = [
-        *provisioner.pending_pods()[0],
-        *(pod for one in candidates for pod in currently_reschedulable(cluster, one.node, now)),
-    ]
-    excused = {
-        pod.key: pod for node in deleting for pod in currently_reschedulable(cluster, node, now)
-    }
-    pods += excused.values()
-    staying = [n for n in nodes if not n.marked_for_deletion]
-    result = provisioner.schedule(pods, staying, strict_reservations=False, leaving=leaving)
-    errors = dict(result.errors)
-    for node in result.existing:
-        if not node.state.initialized:
-            text = uninitialized_error(node.state)
-            errors |= {one.key: text for one in node.pods if one.key not in excused}
-    running = {key: text for key, text in errors.items() if not is_provisionable(cluster.pods[key])}
-    placed = tuple(node for node in result.existing if node.pods)
-    return Simulated(tuple(result.requests), placed, running)
+
+    version: int
+    now: Instant
+    staying: Sequence[StateNode]
+    deleting: frozenset[str]
+    pending: Sequence[Pod]
+    excused: Mapping[str, Pod]
+    tables: Sequence[InstanceTypeTable]
+
+    def equals(self, other: _Inputs) -> bool:
+        """Return whether simulations with `other` have the same results.
+
+        The excused pods depend on the time, and the instance types on refused launches. All other
+        inputs can change only with the version of the cluster.
+        """
+        return (
+            self.version == other.version
+            and _are_same(self.tables, other.tables)
+            and _are_same(list(self.excused.values()), list(other.excused.values()))
+        )
+
+
+class _Known(Struct, frozen=True):
+    """A result, and the pods of the candidates that it was computed for."""
+
+    own: Sequence[Pod]
+    result: Simulated
+
+
+class Simulator:
+    """Simulates passes without some nodes.
+
+    Drift and consolidation simulate the same candidates in the same loop, and successive loops
+    often see the same cluster. So results are kept until the cluster changes.
+    """
+
+    def __init__(self, cluster: KarpenterCluster, provisioner: Provisioner) -> None:
+        self._cluster = cluster
+        self._provisioner = provisioner
+        self._inputs = _Inputs(-1, 0, (), frozenset(), (), {}, ())
+        self._known: dict[tuple[str, ...], _Known] = {}
+
+    def simulate(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> Simulated | None:
+        """Simulate a pass without `candidates`; return None if one is already being removed.
+
+        The pass places the pods of the candidates, pending pods, and pods of other nodes that are
+        being removed. A pod whose reservations are used up uses other capacity. Raises
+        NoNodePoolsError if no NodePool is Ready for pods.
+        """
+        inputs = self._current(now)
+        if any(one.node.key in inputs.deleting for one in candidates):
+            return None
+        if not inputs.tables:
+            raise NoNodePoolsError("no nodepools found")
+        own = [pod for one in candidates for pod in self._reschedulable(one.node, now)]
+        key = tuple(one.node.key for one in candidates)
+        known = self._known.get(key)
+        if known is None or not _are_same(known.own, own):
+            known = self._known[key] = _Known(own, self._simulated(inputs, own, frozenset(key)))
+        return known.result
+
+    def _reschedulable(self, node: StateNode, now: Instant) -> list[Pod]:
+        return currently_reschedulable(self._cluster, node, now)
+
+    def _current(self, now: Instant) -> _Inputs:
+        """Return the common inputs at `now`; forget all results if the inputs have changed."""
+        last, version = self._inputs, self._cluster.version
+        tables = [self._provisioner.types_of(one) for one in self._provisioner.usable_pools()]
+        if (last.version, last.now) == (version, now) and _are_same(last.tables, tables):
+            return last
+        nodes = self._cluster.nodes(now)
+        deleting = sorted((n for n in nodes if n.marked_for_deletion), key=lambda one: one.name)
+        found = _Inputs(
+            version,
+            now,
+            [one for one in nodes if not one.marked_for_deletion],
+            frozenset(one.key for one in deleting),
+            self._provisioner.pending_pods()[0],
+            {pod.key: pod for node in deleting for pod in self._reschedulable(node, now)},
+            tables,
+        )
+        if not found.equals(last):
+            self._known.clear()
+        self._inputs = found
+        return found
+
+    def _simulated(self, inputs: _Inputs, own: Sequence[Pod], leaving: frozenset[str]) -> Simulated:
+        result = self._provisioner.schedule(
+            [*inputs.pending, *own, *inputs.excused.values()],
+            inputs.staying,
+            strict_reservations=False,
+            leaving=leaving,
+        )
+        errors = dict(result.errors)
+        for node in result.existing:
+            if not node.state.initialized:
+                text = uninitialized_error(node.state)
+                errors |= {one.key: text for one in node.pods if one.key not in inputs.excused}
+        pods = self._cluster.pods
+        running = {key: text for key, text in errors.items() if not is_provisionable(pods[key])}
+        return Simulated(tuple(result.requests), tuple(result.existing), running)
 
 
 def uninitialized_error(state: StateNode) -> str:
@@ -98,3 +175,7 @@ def uninitialized_error(state: StateNode) -> str:
     if state.node is not None:
         parts.append(f"node/{state.node_name}")
     return f"would schedule against uninitialized {', '.join(parts)}"
+
+
+def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))

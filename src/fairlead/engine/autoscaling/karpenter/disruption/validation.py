@@ -18,7 +18,6 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import simulate
 from fairlead.engine.core.instant import Instant
 
 CHURN: Final = "churn"
@@ -42,7 +41,7 @@ def validate(
     if problem is not None:
         return problem
     current = _current(context, command.candidates, should_disrupt, now)
-    simulated = simulate(context.cluster, context.provisioner, current, now)
+    simulated = context.simulator.simulate(current, now)
     if simulated is None or simulated.errors:
         return SCHEDULING
     if len(simulated.requests) != len(command.replacements):

@@ -91,7 +91,7 @@ TypesOfPool = Callable[[NodePool], InstanceTypeTable]
 class Provisioned(Struct):
     """The result of a provisioning pass.
 
-    `requests` are NodeClaims to create, `existing` are the existing nodes on which pods were placed.
+    `requests` are NodeClaims to create, `existing` are existing nodes on which pods were placed.
     `errors` and `ignored` map pods to upstream's texts; ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
     them. `has_pools` is False if no NodePool is usable.

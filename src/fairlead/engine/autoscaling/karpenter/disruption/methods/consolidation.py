@@ -46,7 +46,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.quick_rejection im
     QuickRejection,
     RejectionMemory,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated, simulate
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
@@ -169,7 +169,7 @@ class Consolidation:
         if rejection is not None:
             return rejection
         context = self._context
-        simulated = simulate(context.cluster, context.provisioner, candidates, now)
+        simulated = context.simulator.simulate(candidates, now)
         if simulated is None:
             return ""
         problem = simulated.problem()

@@ -15,7 +15,6 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionContext, Waiting
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import simulate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
 from fairlead.engine.core.instant import Instant
 
@@ -47,7 +46,7 @@ class Drift:
             if allowed[one.pool.name] == 0:
                 continue
             context = self._context
-            simulated = simulate(context.cluster, context.provisioner, (one,), now)
+            simulated = context.simulator.simulate((one,), now)
             if simulated is None:
                 continue
             problem = simulated.problem()

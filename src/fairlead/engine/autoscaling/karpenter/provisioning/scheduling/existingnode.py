@@ -50,17 +50,17 @@ class ExistingNode:
         # If any amount is negative, no pod fits. Placed pods fit, so they make no amount negative.
         self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
         self.requirements = state.requirements
-        self._ports = list(on_node.ports)
+        self.ports = list(on_node.ports)
         self._storage = cluster.storage
         self._limits = cluster.storage.limits(state.node_name)
-        self._mounts = cluster.storage.mounts(on_node.running) if self._limits else {}
+        self.mounts = cluster.storage.mounts(on_node.running) if self._limits else {}
 
     def copied(self) -> ExistingNode:
         """Return a copy to which a pass can add pods."""
         found = copy(self)
         found.pods = list(self.pods)
-        found._ports = list(self._ports)
-        found._mounts = {driver: set(claims) for driver, claims in self._mounts.items()}
+        found.ports = list(self.ports)
+        found.mounts = {driver: set(claims) for driver, claims in self.mounts.items()}
         return found
 
     def can_add(self, pod: PendingPod, topology: Topology) -> Requirements | None:
@@ -76,7 +76,7 @@ class ExistingNode:
                 return None
         if self._limits and self._exceeds_volume_limits(pod.pod):
             return None
-        if facts.ports and conflicting_port(facts.ports, self._ports) is not None:
+        if facts.ports and conflicting_port(facts.ports, self.ports) is not None:
             return None
         if not self.requirements.compatible(facts.requirements):
             return None
@@ -124,7 +124,7 @@ class ExistingNode:
         # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
         more = self._storage.mounts((pod,))
         return any(
-            len(self._mounts.get(driver, set()) | more.get(driver, set())) > limit
+            len(self.mounts.get(driver, set()) | more.get(driver, set())) > limit
             for driver, limit in self._limits.items()
         )
 
@@ -134,10 +134,10 @@ class ExistingNode:
         self.remaining = _minus(self.remaining, pod.facts.requests)
         self.requirements = requirements
         topology.record(pod, self.state.taints, requirements, requirements.get(HOSTNAME))
-        self._ports += pod.facts.ports
+        self.ports += pod.facts.ports
         if self._limits:
             for driver, more in self._storage.mounts((pod.pod,)).items():
-                self._mounts.setdefault(driver, set()).update(more)
+                self.mounts.setdefault(driver, set()).update(more)
 
 
 class ExistingNodes:

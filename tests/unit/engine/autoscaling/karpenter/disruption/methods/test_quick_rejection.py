@@ -20,7 +20,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.quick_rejection im
     QuickRejection,
     RejectionMemory,
 )
-from fairlead.engine.autoscaling.karpenter.disruption.simulation import simulate
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulator
 from fairlead.engine.autoscaling.karpenter.nodeclaim.machines import adopted_claim
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
@@ -153,7 +153,7 @@ def answers(cluster):
         return f"one of {[one.name for one in request.instance_types]}"
 
     for one in found:
-        simulated = simulate(cluster, provisioner, (one,), NOW)
+        simulated = Simulator(cluster, provisioner).simulate((one,), NOW)
         assert simulated is not None
         count = len(simulated.requests)
         expected = None
@@ -189,7 +189,7 @@ def test_sets_that_need_several_nodes_are_rejected_by_the_simulation(seed):
     quick, found, provisioner = search_of(cluster)
     needing = [n for n in range(2, 12) if quick.needs_several(found[:n])]
     for count in needing:
-        simulated = simulate(cluster, provisioner, found[:count], NOW)
+        simulated = Simulator(cluster, provisioner).simulate(found[:count], NOW)
         assert simulated.problem() is not None or len(simulated.requests) > 1
     assert needing
 
@@ -205,7 +205,7 @@ def test_a_pending_pod_that_fits_no_node_causes_no_rejection():
         cluster.put(pod(f"p{number}", "1", f"n{number}"), NOW)
     cluster.put(pending_pod("too-large-for-all-types", "9"), NOW)
     quick, found, provisioner = search_of(cluster)
-    assert simulate(cluster, provisioner, found[:2], NOW).problem() is None
+    assert Simulator(cluster, provisioner).simulate(found[:2], NOW).problem() is None
     assert not quick.needs_several(found[:2])
 
 
