@@ -44,6 +44,9 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode 
     ExistingNodes,
     free_resources,
 )
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.initialtopology import (
+    InitialTopology,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.instance_type_filter import (
     FilterFailure,
     filter_instance_types,
@@ -116,13 +119,18 @@ class _FreeResources(Struct, frozen=True):
     amounts: Mapping[str, int]
 
 
-class _StartingNodes(Struct, frozen=True):
-    """The nodes with which passes start, and the inputs from which they were built."""
+class _PassStart(Struct, frozen=True):
+    """The state with which passes start, and the inputs from which it was built.
+
+    `version` is the version of the cluster, and `tables` the instance types of the usable pools.
+    """
 
     version: int
     nodes: Sequence[StateNode]
+    tables: Sequence[InstanceTypeTable]
     daemons: Sequence[Pod]
     existing: ExistingNodes
+    topology: InitialTopology
 
 
 _KNOWN_MIN: Final = 1_000
@@ -169,7 +177,7 @@ class Provisioner:
         self._daemon_pods: dict[str, _DaemonPod] = {}
         self._pool_daemons = _PoolDaemons()
         self._free: dict[str, _FreeResources] = {}
-        self._starting = _StartingNodes(-1, (), (), ExistingNodes(()))
+        self._pass_start: _PassStart | None = None
 
     def provision(self, now: Instant) -> Provisioned:
         """Run one pass over the pending pods and the pods of nodes that are being removed."""
@@ -229,12 +237,12 @@ class Provisioner:
         result = Provisioned()
         templates = self._templates(pools, result)
         pool_daemons = self._compared_daemons(templates)
-        domains = TopologyDomains((pool, self.types_of(pool).types) for pool in pools)
+        start = self._start(nodes, pools, pool_daemons.pods)
         staying = [one for one in nodes if one.key not in leaving] if leaving else nodes
         topology = Topology(
             self._cluster,
-            staying,
-            domains,
+            start.topology,
+            [one for one in nodes if one.key in leaving] if leaving else [],
             {pod.key for pod in pods},
             respects_preferences=self._options.respects_preferences,
         )
@@ -248,7 +256,7 @@ class Provisioner:
         if only_new:
             existing = ExistingNodes(())
         else:
-            existing = self._existing(nodes, pool_daemons.pods)
+            existing = start.existing
             topology.register_hosts(one.hostname for one in staying)
         scheduler = ProvisioningScheduler(
             templates,
@@ -267,20 +275,34 @@ class Provisioner:
         self._take_result(scheduler.solve(pending), result)
         return result
 
-    def _existing(self, nodes: Sequence[StateNode], daemons: Sequence[Pod]) -> ExistingNodes:
-        """Return `nodes` as a pass starts with them.
+    def _start(
+        self, nodes: Sequence[StateNode], pools: Sequence[NodePool], daemons: Sequence[Pod]
+    ) -> _PassStart:
+        """Return the state with which a pass over `nodes` starts.
 
-        Successive calls return the same object as long as the cluster and `nodes` do not change.
+        Successive calls return the same object as long as the cluster, the instance types and
+        `nodes` do not change.
         """
-        known, version = self._starting, self._cluster.version
+        known, version = self._pass_start, self._cluster.version
+        tables = [self.types_of(pool) for pool in pools]
         if (
-            known.version != version
+            known is None
+            or known.version != version
             or known.daemons is not daemons
+            or not _are_same(known.tables, tables)
             or not _are_same(known.nodes, nodes)
         ):
-            built = (ExistingNode(one, self._cluster, self.free_on(one, daemons)) for one in nodes)
-            known = self._starting = _StartingNodes(version, nodes, daemons, ExistingNodes(built))
-        return known.existing
+            existing = [
+                ExistingNode(one, self._cluster, self.free_on(one, daemons)) for one in nodes
+            ]
+            domains = TopologyDomains(
+                (pool, table.types) for pool, table in zip(pools, tables, strict=True)
+            )
+            topology = InitialTopology(self._cluster, nodes, domains)
+            known = self._pass_start = _PassStart(
+                version, nodes, tables, daemons, ExistingNodes(existing), topology
+            )
+        return known
 
     def _take_result(self, found: PassResult, result: Provisioned) -> None:
         result.queue = found.queue

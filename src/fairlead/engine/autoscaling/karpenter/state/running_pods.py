@@ -1,10 +1,9 @@
 """RunningPods: counts the running pods that a selector matches, by node.
 
-Each simulation of a disruption needs the same counts, minus the few pods that it moves. So the
-counts of a selector are cached, and the moved pods are subtracted.
+Many simulations of disruptions need the same counts, so the counts of a selector are cached.
 
-Example: a selector matches three pods on node-1 and one pod on node-2. If the pod on node-2 is
-moved, the counts are {node-1: 3}.
+Example: a selector matches three pods on node-1 and one pod on node-2. The counts are {node-1: 3,
+node-2: 1}.
 """
 
 from __future__ import annotations
@@ -41,11 +40,10 @@ class RunningPods:
         namespaces: Collection[str],
         selector: LabelSelector | None,
         identity: Hashable,
-        without: Iterable[Pod],
     ) -> Mapping[str, int]:
         """Return the number of pods in `namespaces` that `selector` matches, by node.
 
-        The selector None matches all pods. Pods in `without`, which must be running, do not count.
+        The selector None matches all pods.
         `identity` is the cache key: it must be equal for equal namespaces and selectors.
         """
         found = self._counts.get(identity)
@@ -56,10 +54,4 @@ class RunningPods:
                 for pod in self._by_namespace.get(namespace, ())
                 if selector is None or selector_matches(selector, pod.metadata.labels)
             )
-        moved = [
-            pod.spec.node_name
-            for pod in without
-            if pod.metadata.namespace in namespaces
-            and (selector is None or selector_matches(selector, pod.metadata.labels))
-        ]
-        return found - Counter(moved) if moved else found
+        return found

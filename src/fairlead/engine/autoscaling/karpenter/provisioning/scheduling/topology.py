@@ -10,8 +10,7 @@ upstream: pkg/controllers/provisioning/scheduling/topology.go
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,20 +18,20 @@ from msgspec.structs import replace
 from fairlead.api.objects import (
     LabelSelector,
     LabelSelectorRequirement,
-    Node,
     Pod,
     PodAffinity,
     PodAffinityTerm,
     Taint,
     TopologySpreadConstraint,
 )
-from fairlead.api.pods.facts import is_terminal
-from fairlead.api.selector import selector_matches
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
-from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologydomaingroup import (
-    TopologyDomains,
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.initialtopology import (
+    InitialTopology,
+    MovedPods,
+    anti_affinity_groups,
+    term_group,
 )
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod import PendingPod
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.topologygroup import (
     AFFINITY,
     ANTI_AFFINITY,
@@ -70,32 +69,28 @@ class Topology:
     def __init__(
         self,
         cluster: KarpenterCluster,
-        nodes: Sequence[StateNode],
-        domains: TopologyDomains,
+        initial: InitialTopology,
+        leaving: Sequence[StateNode],
         moved: Collection[str],
         *,
         respects_preferences: bool,
     ) -> None:
         """Count the running pods of `cluster`, except the pods with keys in `moved`.
 
-        `nodes` are the existing nodes of the pass; their label values count as domains even if no
-        pod runs there. Pods in `moved` count only after their placement. Preferences form groups
-        only if `respects_preferences` is set.
+        `initial` counts all running pods and all nodes; the pass lacks the nodes `leaving`. Pods in
+        `moved` count only after their placement. Preferences form groups only if
+        `respects_preferences` is set.
         """
         self._cluster = cluster
-        self._nodes = nodes
-        self._domains = domains
-        self._moved = moved
+        self._initial = initial
+        self._leaving = leaving
+        self._moved = MovedPods(cluster, moved)
         self._respects_preferences = respects_preferences
         self.groups: dict[Hashable, TopologyGroup] = {}
-        self.inverse: dict[Hashable, TopologyGroup] = {}
+        self.inverse = initial.inverse_groups(moved)
         self._inverse_owned: dict[str, dict[Hashable, TopologyGroup]] = {}
-        # A cache by (id of the terms, namespace of the pod). Each entry references its terms, so
-        # that their id is not used again.
-        self._inverse_of_terms: dict[tuple[int, str], tuple[PodAffinity, list[TopologyGroup]]] = {}
         self._about: dict[Hashable, list[TopologyGroup]] = {}
         self._repelling: dict[Hashable, list[TopologyGroup]] = {}
-        self._count_running_anti_affinity()
 
     # --- groups of pods ----------------------------------------------------------------------
 
@@ -114,7 +109,7 @@ class Topology:
         for group in self._groups_of(pod):
             existing = self.groups.get(group.identity)
             if existing is None:
-                self._count_domains(group)
+                self._initial.count(group, pod.spec.tolerations, self._leaving, self._moved)
                 self.groups[group.identity] = existing = group
                 self._about.clear()
             found[existing.identity] = existing
@@ -151,7 +146,7 @@ class Topology:
         for kind, terms in pairs:
             if terms is not None:
                 for term in self._terms(terms):
-                    yield self._term_group(kind, pod, term)
+                    yield term_group(self._cluster, kind, pod, term)
 
     def _terms(self, affinity: PodAffinity) -> Iterable[PodAffinityTerm]:
         yield from affinity.required_during_scheduling_ignored_during_execution
@@ -160,116 +155,25 @@ class Topology:
                 yield one.pod_affinity_term
 
     def _spread_group(self, pod: Pod, constraint: TopologySpreadConstraint) -> TopologyGroup:
-        matches = node_filter(pod, constraint)
-        group = TopologyGroup(
+        return TopologyGroup(
             SPREAD,
             constraint.topology_key,
             frozenset((pod.metadata.namespace,)),
             constraint.label_selector,
             constraint.max_skew,
             constraint.min_domains,
-            matches,
+            node_filter(pod, constraint),
         )
-        if group.identity in self.groups:
-            return group
-        key = constraint.topology_key
-        universe = (
-            self._domains.tolerated(key, pod.spec.tolerations)
-            if matches.honors_taints
-            else self._domains.of(key)
-        )
-        for domain in universe:
-            group.register(domain)
-        return group
 
-    def _term_group(
-        self, kind: int, pod: Pod, term: PodAffinityTerm, *, is_inverse: bool = False
-    ) -> TopologyGroup:
-        namespaces = self._namespaces(pod, term)
-        group = TopologyGroup(kind, term.topology_key, namespaces, term.label_selector)
-        if group.identity in (self.inverse if is_inverse else self.groups):
-            return group  # the caller uses the existing group with this identity instead
-        for domain in self._domains.tolerated(term.topology_key, pod.spec.tolerations):
-            group.register(domain)
-        return group
-
-    def _namespaces(self, pod: Pod, term: PodAffinityTerm) -> frozenset[str]:
-        """Return the namespaces in which a term selects pods.
-
-        This is the pod's own namespace, unless the term lists or selects namespaces.
-        """
-        if term.namespace_selector is None:
-            return frozenset(term.namespaces or (pod.metadata.namespace,))
-        return frozenset(term.namespaces) | {
-            name
-            for name, namespace in self._cluster.namespaces.items()
-            if selector_matches(term.namespace_selector, namespace.metadata.labels)
-        }
-
-    # --- counts of running pods --------------------------------------------------------------
-
-    def _count_running_anti_affinity(self) -> None:
-        """Count running pods with required anti-affinity in the inverse groups of their terms."""
-        for key in sorted(self._cluster.anti_affinity_pods):
-            pod = self._cluster.anti_affinity_pods[key]
-            node = self._cluster.node_objects.get(pod.spec.node_name)
-            if node is None or key in self._moved or is_terminal(pod):
-                continue
-            for group in self._inverse_groups(pod):
-                domain = node.metadata.labels.get(group.key)
-                if domain is not None:
-                    group.record((domain,))
-
-    def _inverse_groups(self, pod: Pod) -> Sequence[TopologyGroup]:
-        """Return the inverse groups of the pod's required anti-affinity.
-
-        The groups are cached by term, because pods may share terms.
-        """
-        affinity = pod.spec.affinity
-        terms = None if affinity is None else affinity.pod_anti_affinity
-        if terms is None:
-            return ()
-        key = id(terms), pod.metadata.namespace
-        known = self._inverse_of_terms.get(key)
-        if known is not None:
-            return known[1]
-        found = []
-        for term in terms.required_during_scheduling_ignored_during_execution:
-            group = self._term_group(ANTI_AFFINITY, pod, term, is_inverse=True)
+    def _inverse_groups(self, pod: Pod) -> Iterator[TopologyGroup]:
+        """Yield the inverse groups of the pod's required anti-affinity."""
+        for group in anti_affinity_groups(self._cluster, pod):
             existing = self.inverse.get(group.identity)
             if existing is None:
-                existing = self.inverse[group.identity] = group
+                existing = self._initial.register_possible(group, pod.spec.tolerations)
+                self.inverse[group.identity] = existing
                 self._repelling.clear()
-            found.append(existing)
-        self._inverse_of_terms[key] = terms, found
-        return found
-
-    def _count_domains(self, group: TopologyGroup) -> None:
-        """Add the domains of existing nodes to `group`; count the running pods that it selects."""
-        for state in self._nodes:
-            domain = state.labels.get(group.key)
-            if state.node is not None and domain is not None and self._counts(group, state.node):
-                group.register(domain)
-        running = self._cluster.running_pods.counts(
-            group.namespaces, group.selector, group.selection, self._moved_pods
-        )
-        for name in [one for one in self._cluster.node_objects if one in running]:
-            node = self._cluster.node_objects[name]
-            domain = node.metadata.labels.get(group.key, name if group.key == HOSTNAME else None)
-            if domain is not None and self._counts(group, node):
-                group.record((domain,), running[name])
-
-    def _counts(self, group: TopologyGroup, node: Node) -> bool:
-        """Return whether `group` counts pods on `node`, according to its node filter."""
-        if group.node_filter.matches_all:
-            return True
-        labels = self._cluster.label_requirements(node)
-        return group.node_filter.matches(node.spec.taints, labels)
-
-    @cached_property
-    def _moved_pods(self) -> Sequence[Pod]:
-        """The pods of the pass that are now running on nodes."""
-        return self._cluster.running_pods.find(self._moved)
+            yield existing
 
     # --- placing ---------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ upstream: pkg/controllers/provisioning/scheduling/topologygroup.go
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
+from copy import copy
 from typing import Final
 
 from fairlead.api.objects import LabelSelector, Pod
@@ -66,6 +67,12 @@ class TopologyGroup:
         self.counts: dict[str, int] = {}
         self.occupied: dict[str, None] = {}
         self._selected: dict[Hashable, bool] = {}
+
+    def copied(self) -> TopologyGroup:
+        """Return a copy whose counts can change independently."""
+        found = copy(self)
+        found.counts, found.occupied = dict(self.counts), dict(self.occupied)
+        return found
 
     @property
     def sort_key(self) -> tuple[int, str]:
