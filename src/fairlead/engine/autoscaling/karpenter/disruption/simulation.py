@@ -61,28 +61,31 @@ class Simulated(Struct, frozen=True):
 class _Inputs(Struct, frozen=True):
     """The inputs that all simulations of a search have in common.
 
-    `version` is the version of the cluster, and `now` the time at which it was read.
+    `read_at` is the version of the cluster and the time at which the inputs were read, and
+    `version` the `pass_version`.
     `staying` are the nodes that are not being removed, and `deleting` the keys of the others.
     `pending` are the pending pods, and `excused` the pods of the nodes that are being removed.
-    `tables` are the instance types of the usable NodePools.
+    `tables` are the instance types of the usable NodePools, and `daemons` the DaemonSets' pods.
     """
 
+    read_at: tuple[int, Instant]
     version: int
-    now: Instant
     staying: Sequence[StateNode]
     deleting: frozenset[str]
     pending: Sequence[Pod]
     excused: Mapping[str, Pod]
     tables: Sequence[InstanceTypeTable]
+    daemons: Sequence[Pod]
 
     def equals(self, other: _Inputs) -> bool:
         """Return whether simulations with `other` have the same results.
 
-        The excused pods depend on the time, and the instance types on refused launches. All other
-        inputs can change only with the version of the cluster.
+        The excused pods depend on the time and on budgets, and the instance types on refused
+        launches. All other inputs can change only with the version.
         """
         return (
             self.version == other.version
+            and self.daemons is other.daemons
             and _are_same(self.tables, other.tables)
             and _are_same(list(self.excused.values()), list(other.excused.values()))
         )
@@ -105,7 +108,7 @@ class Simulator:
     def __init__(self, cluster: KarpenterCluster, provisioner: Provisioner) -> None:
         self._cluster = cluster
         self._provisioner = provisioner
-        self._inputs = _Inputs(-1, 0, (), frozenset(), (), {}, ())
+        self._inputs = _Inputs((-1, 0), -1, (), frozenset(), (), {}, (), ())
         self._known: dict[tuple[str, ...], _Known] = {}
 
     def simulate(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> Simulated | None:
@@ -132,20 +135,21 @@ class Simulator:
 
     def _current(self, now: Instant) -> _Inputs:
         """Return the common inputs at `now`; forget all results if the inputs have changed."""
-        last, version = self._inputs, self._cluster.version
+        last, read_at = self._inputs, (self._cluster.version, now)
         tables = [self._provisioner.types_of(one) for one in self._provisioner.usable_pools()]
-        if (last.version, last.now) == (version, now) and _are_same(last.tables, tables):
+        if last.read_at == read_at and _are_same(last.tables, tables):
             return last
         nodes = self._cluster.nodes(now)
         deleting = sorted((n for n in nodes if n.marked_for_deletion), key=lambda one: one.name)
         found = _Inputs(
-            version,
-            now,
+            read_at,
+            self._cluster.pass_version,
             [one for one in nodes if not one.marked_for_deletion],
             frozenset(one.key for one in deleting),
             self._provisioner.pending_pods()[0],
             {pod.key: pod for node in deleting for pod in self._reschedulable(node, now)},
             tables,
+            self._provisioner.daemons(),
         )
         if not found.equals(last):
             self._known.clear()

@@ -119,14 +119,16 @@ class _FreeResources(Struct, frozen=True):
     amounts: Mapping[str, int]
 
 
-class _PassStart(Struct, frozen=True):
+class _PassStart(Struct):
     """The state with which passes start, and the inputs from which it was built.
 
-    `version` is the version of the cluster, and `tables` the instance types of the usable pools.
+    `version` is the `pass_version` of the cluster, `keys` are the keys of the nodes, and `tables`
+    the instance types of the usable pools. `nodes` are the nodes that were compared last.
     """
 
     version: int
     nodes: Sequence[StateNode]
+    keys: Sequence[str]
     tables: Sequence[InstanceTypeTable]
     daemons: Sequence[Pod]
     existing: ExistingNodes
@@ -283,15 +285,18 @@ class Provisioner:
         Successive calls return the same object as long as the cluster, the instance types and
         `nodes` do not change.
         """
-        known, version = self._pass_start, self._cluster.version
+        known, version = self._pass_start, self._cluster.pass_version
         tables = [self.types_of(pool) for pool in pools]
-        if (
-            known is None
-            or known.version != version
-            or known.daemons is not daemons
-            or not _are_same(known.tables, tables)
-            or not _are_same(known.nodes, nodes)
-        ):
+        is_current = (
+            known is not None
+            and known.version == version
+            and known.daemons is daemons
+            and _are_same(known.tables, tables)
+        )
+        if known is not None and is_current and known.nodes is nodes:
+            return known
+        keys = [one.key for one in nodes]
+        if known is None or not is_current or known.keys != keys:
             existing = [
                 ExistingNode(one, self._cluster, self.free_on(one, daemons)) for one in nodes
             ]
@@ -300,8 +305,9 @@ class Provisioner:
             )
             topology = InitialTopology(self._cluster, nodes, domains)
             known = self._pass_start = _PassStart(
-                version, nodes, tables, daemons, ExistingNodes(existing), topology
+                version, nodes, keys, tables, daemons, ExistingNodes(existing), topology
             )
+        known.nodes = nodes
         return known
 
     def _take_result(self, found: PassResult, result: Provisioned) -> None:

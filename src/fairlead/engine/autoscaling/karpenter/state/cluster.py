@@ -1,7 +1,9 @@
 """KarpenterCluster: the objects that Karpenter reads, and the state that it keeps about nodes.
 
 Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes. `version` counts the
-changes, so that readers can keep results until the next change.
+changes, so that readers can keep results until the next change. `pass_version` counts only the
+changes that can change the result of a provisioning pass: for example, not a nomination, and not a
+condition of a NodeClaim.
 
 upstream: pkg/controllers/state/cluster.go
 """
@@ -23,7 +25,12 @@ from fairlead.api.objects import (
     PodDisruptionBudget,
     StorageClass,
 )
-from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
+from fairlead.engine.autoscaling.karpenter.apis import (
+    INSTANCE_TERMINATING,
+    NodeClaim,
+    NodeOverlay,
+    NodePool,
+)
 from fairlead.engine.autoscaling.karpenter.labels import INITIALIZED
 from fairlead.engine.autoscaling.karpenter.pdb import PodBudgets
 from fairlead.engine.autoscaling.karpenter.pod import has_required_anti_affinity
@@ -51,6 +58,20 @@ def _is_initialized(node: Node) -> bool:
     return node.metadata.labels.get(INITIALIZED) == "true"
 
 
+def _read_of_node(node: Node) -> tuple[object, ...]:
+    """Return the parts of a Node that a pass reads; see `StateNode`."""
+    meta, spec, status = node.metadata, node.spec, node.status
+    gone = meta.deletion_timestamp
+    return meta.labels, gone, spec.taints, spec.provider_id, status.allocatable, status.capacity
+
+
+def _read_of_claim(claim: NodeClaim) -> tuple[object, ...]:
+    """Return the parts of a NodeClaim that a pass reads; see `StateNode`."""
+    meta, status = claim.metadata, claim.status
+    gone = meta.deletion_timestamp, claim.is_true(INSTANCE_TERMINATING)
+    return meta.labels, gone, claim.spec, status.provider_id, status.allocatable, status.capacity
+
+
 class KarpenterCluster:
     """The objects that Karpenter reads, and the nodes that are nominated or marked for deletion."""
 
@@ -66,6 +87,7 @@ class KarpenterCluster:
         self.overlays: dict[str, NodeOverlay] = {}
         self.storage = StorageObjects()
         self.version = 0
+        self.pass_version = 0
         self.memory = ConsolidationMemory()
         self.unbound_pods: dict[str, Pod] = {}
         self.anti_affinity_pods: dict[str, Pod] = {}
@@ -93,6 +115,7 @@ class KarpenterCluster:
     def put(self, obj: KarpenterObject, now: Instant) -> None:
         """Store the newest version of an object. Kinds that Karpenter does not read are ignored."""
         self.version += 1
+        self.pass_version += self._changes_passes(obj)
         match obj:
             case Pod():
                 self._put_pod(obj, now)
@@ -112,6 +135,10 @@ class KarpenterCluster:
     def remove(self, obj: KarpenterObject, now: Instant) -> None:
         """Remove a deleted object."""
         self.version += 1
+        if isinstance(obj, Pod):
+            self.pass_version += self._changes_passes(obj)
+        elif not isinstance(obj, PodDisruptionBudget):
+            self.pass_version += 1
         match obj:
             case Pod():
                 self._drop_pod(obj.key)
@@ -128,6 +155,28 @@ class KarpenterCluster:
                 self._are_budgets_current &= store is not self.budgets
                 return
         self.memory.change(now)
+
+    def _changes_passes(self, obj: KarpenterObject) -> bool:
+        """Return whether `obj` differs from its last version in a part that a pass reads.
+
+        Passes get the DaemonSets' pods from the Provisioner, and the pods to move from the caller,
+        who compares budgets. So budgets, and pods on Nodes that do not exist, do not count here.
+        """
+        match obj:
+            case Pod():
+                versions = (self.pods.get(obj.key), obj)
+                names = [one.spec.node_name for one in versions if one is not None]
+                return any(not name or name in self.node_objects for name in names)
+            case Node():
+                node = self.node_objects.get(obj.metadata.name)
+                return node is None or _read_of_node(node) != _read_of_node(obj)
+            case NodeClaim():
+                claim = self.node_claims.get(obj.name)
+                return claim is None or _read_of_claim(claim) != _read_of_claim(obj)
+            case PodDisruptionBudget():
+                return False
+            case _:
+                return type(obj) in self._stores
 
     def _put_node(self, node: Node, now: Instant) -> None:
         self._running_pods = None
@@ -282,9 +331,11 @@ class KarpenterCluster:
     def mark(self, keys: Iterable[str]) -> None:
         """Mark nodes for deletion, because Karpenter has decided to remove them."""
         self.version += 1
+        self.pass_version += 1
         self._joined.mark(keys)
 
     def unmark(self, keys: Iterable[str]) -> None:
         """Revert `mark`, because the removal failed."""
         self.version += 1
+        self.pass_version += 1
         self._joined.unmark(keys)
