@@ -161,9 +161,14 @@ def pod(name, app, cpu, node_name, **metadata):
 
 
 def budget(app, most):
-    spec = {"maxUnavailable": most, "selector": {"matchLabels": {"app": app}}}
+    """A budget whose status allows a disruption; if `most` is 0, its spec never does."""
     return decode_as(
-        PodDisruptionBudget, {"metadata": {"name": app, "namespace": "d"}, "spec": spec}
+        PodDisruptionBudget,
+        {
+            "metadata": {"name": app, "namespace": "d"},
+            "spec": {"maxUnavailable": most, "selector": {"matchLabels": {"app": app}}},
+            "status": {"disruptionsAllowed": 1},
+        },
     )
 
 
