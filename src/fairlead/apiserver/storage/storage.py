@@ -33,7 +33,6 @@ StoredObject = Json | bytes
 Listener = Callable[["StoredChange"], None]
 
 LOG_CAPACITY: Final = 10_000
-LIST_KEYS_MAX: Final = 4
 
 
 class ChangeType(StrEnum):
@@ -197,8 +196,8 @@ class Storage:
         self._version = 0
         self._oldest = 0
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
-        # By resource and namespace: the sorted keys of a paginated list, kept for its next page.
-        self._list_keys: dict[tuple[str, str], list[str]] = {}
+        # By resource and namespace: the sorted keys of a list.
+        self._list_keys: dict[str, dict[str, list[str]]] = {}
         # Orders the fields of an object as clients expect them. The third argument is the previous
         # version, whose fields are already in this order; None for a new object.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
@@ -293,17 +292,15 @@ class Storage:
         """Return the keys (see `list_key`) of the objects of `kind`, in the order of a list.
 
         The keys are stored until objects are added or removed, so that they are not sorted again
-        for the next page of a list. `namespace` "" means all namespaces.
+        for the next page of a list or the next eviction. `namespace` "" means all namespaces.
         """
-        place = kind.resource, namespace
-        keys = self._list_keys.get(place)
+        known = self._list_keys.get(kind.resource)
+        keys = None if known is None else known.get(namespace)
         if keys is None:
-            if len(self._list_keys) >= LIST_KEYS_MAX:
-                self._list_keys.clear()
             found = self._objects.get(kind.resource, _NONE)
-            keys = self._list_keys[place] = sorted(
-                [list_key(key, namespace) for key in found if namespace in ("", key[0])]
-            )
+            keys = sorted([list_key(key, namespace) for key in found if namespace in ("", key[0])])
+            if keys:  # a client may ask for any number of namespaces that do not exist
+                self._list_keys.setdefault(kind.resource, {})[namespace] = keys
         return keys
 
     def count(self, kind: Kind) -> int:
@@ -459,9 +456,8 @@ class Storage:
             if len(self._log) == self._log.maxlen:
                 self._forget_oldest()
             self._log.append(change)
-        if self._list_keys and change.type is not ChangeType.MODIFIED:
-            for place in [one for one in self._list_keys if one[0] == change.kind.resource]:
-                del self._list_keys[place]
+        if change.type is not ChangeType.MODIFIED:
+            self._list_keys.pop(change.kind.resource, None)
         if self._pods_by_node is not None and change.kind.resource == POD.resource:
             self._index_pod(change, self._pods_by_node)
         resource = change.kind.resource

@@ -14,7 +14,7 @@ from typing import Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.objects import PodDisruptionBudgetSpec
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
@@ -85,13 +85,18 @@ def budgets_of(store: Store, pod: Json) -> list[Json]:
 
     An empty selector selects all pods in the namespace, except those without labels.
     """
-    labels = pod["metadata"].get("labels", {})
+    labels, namespace = pod["metadata"].get("labels", {}), pod["metadata"]["namespace"]
     if not labels:  # upstream: eviction.go:getPodDisruptionBudgets
         return []
+    # A drain repeats refused evictions, so this does not read the budgets of other namespaces.
+    names = store.storage.list_keys(POD_DISRUPTION_BUDGET, namespace)
+    budgets = [store.get(POD_DISRUPTION_BUDGET, namespace, name) for name in names]
     return [
-        budget
-        for budget in store.list(POD_DISRUPTION_BUDGET, pod["metadata"]["namespace"])
-        if selector_matches(decode_as(PodDisruptionBudget, budget).spec.selector, labels)
+        one
+        for one in budgets
+        if selector_matches(
+            decode_as(PodDisruptionBudgetSpec, one.get("spec", {})).selector, labels
+        )
     ]
 
 
