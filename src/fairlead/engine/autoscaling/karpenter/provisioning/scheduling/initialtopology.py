@@ -18,7 +18,7 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from fairlead.api.objects import Node, Pod, PodAffinityTerm, Toleration
+from fairlead.api.objects import Node, Pod, PodAffinityTerm, PodSpec, Toleration
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.selector import selector_matches
 from fairlead.api.well_known_label import HOSTNAME
@@ -53,6 +53,14 @@ class MovedPods:
             for pod in self._running.get(namespace, ())
             if selector is None or selector_matches(selector, pod.metadata.labels)
         ]
+
+
+class PodTerms(Struct, frozen=True):
+    """The groups of a pod's terms, without counts; `inverse` are those of its anti-affinity."""
+
+    spec: PodSpec
+    groups: tuple[TopologyGroup, ...]
+    inverse: tuple[TopologyGroup, ...]
 
 
 class _Start(Struct, frozen=True):
@@ -98,6 +106,8 @@ class InitialTopology:
         `domains` are the label values of the nodes that NodePools can create.
         """
         self._cluster = cluster
+        # By pod key: passes of one search read the terms of the same pods.
+        self.terms: dict[str, PodTerms] = {}
         self._nodes = nodes
         self._domains = domains
         self._possible: dict[Hashable, Mapping[str, int]] = {}
@@ -205,12 +215,9 @@ class InitialTopology:
 
     # --- inverse groups ----------------------------------------------------------------------
 
-    def register_possible(
-        self, group: TopologyGroup, tolerations: tuple[Toleration, ...]
-    ) -> TopologyGroup:
-        """Return `group` without pods, in the domains of NodePools that `tolerations` tolerate."""
+    def register_possible(self, group: TopologyGroup, tolerations: tuple[Toleration, ...]) -> None:
+        """Set the domains of `group`, which has no pods: those of the NodePools it tolerates."""
         group.counts = dict(self._possible_domains(group.key, tolerations))
-        return group
 
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:
         """Return the inverse groups of running pods by identity; pods in `moved` do not count.
@@ -222,7 +229,8 @@ class InitialTopology:
             staying = [member for member in one.members if member.key not in moved]
             if staying:
                 first = staying[0]
-                group = self.register_possible(one.group.copied(), first.tolerations)
+                group = one.group.copied()
+                self.register_possible(group, first.tolerations)
                 for member in staying:
                     if member.domain is not None:
                         group.record((member.domain,))

@@ -257,7 +257,7 @@ class ProvisioningScheduler:
         with_room: list[ExistingNode] = []
         for position, node in enumerate(known):
             current = self._changed.get(node, node)
-            if not current.has_room(pod.facts.requests):
+            if current is not node and not current.has_room(pod.facts.requests):
                 continue
             with_room.append(node)
             if _is_closed(node.state, closed):

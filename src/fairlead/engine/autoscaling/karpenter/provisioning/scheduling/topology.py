@@ -28,6 +28,7 @@ from fairlead.api.well_known_label import HOSTNAME
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.initialtopology import (
     InitialTopology,
     MovedPods,
+    PodTerms,
     anti_affinity_groups,
     term_group,
 )
@@ -103,14 +104,19 @@ class Topology:
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
             pending.groups = []
             return
+        terms = self._initial.terms.get(pod.key)
+        if terms is None or terms.spec is not pod.spec:
+            inverse = anti_affinity_groups(self._cluster, pod)
+            terms = PodTerms(pod.spec, tuple(self._groups_of(pod)), tuple(inverse))
+            self._initial.terms[pod.key] = terms
         owned = self._inverse_owned.setdefault(pod.key, {})
-        owned.update((one.identity, one) for one in self._inverse_groups(pod))
+        owned.update((one.identity, one) for one in self._inverse_groups(pod, terms))
         found: dict[Hashable, TopologyGroup] = {}
-        for group in self._groups_of(pod):
+        for group in terms.groups:
             existing = self.groups.get(group.identity)
             if existing is None:
-                self._initial.count(group, pod.spec.tolerations, self._leaving, self._moved)
-                self.groups[group.identity] = existing = group
+                existing = self.groups[group.identity] = group.copied()
+                self._initial.count(existing, pod.spec.tolerations, self._leaving, self._moved)
                 self._about.clear()
             found[existing.identity] = existing
         pending.groups = sorted(found.values(), key=lambda one: one.sort_key)
@@ -165,12 +171,13 @@ class Topology:
             node_filter(pod, constraint),
         )
 
-    def _inverse_groups(self, pod: Pod) -> Iterator[TopologyGroup]:
+    def _inverse_groups(self, pod: Pod, terms: PodTerms) -> Iterator[TopologyGroup]:
         """Yield the inverse groups of the pod's required anti-affinity."""
-        for group in anti_affinity_groups(self._cluster, pod):
+        for group in terms.inverse:
             existing = self.inverse.get(group.identity)
             if existing is None:
-                existing = self._initial.register_possible(group, pod.spec.tolerations)
+                existing = group.copied()
+                self._initial.register_possible(existing, pod.spec.tolerations)
                 self.inverse[group.identity] = existing
                 self._repelling.clear()
             yield existing
