@@ -1,7 +1,7 @@
 """`fairlead`: the entry point, which turns every error into one line and an exit code.
 
-Each command is listed with its import path, and imported only when it is called. So
-`fairlead --help` and a mistyped option respond quickly.
+Each command is listed with its import path, and imported only when it is called. So `fairlead
+--help` and the error about a mistyped option appear quickly.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ answers more exact.
 """
 
 EPILOGUE: Final = """\
-Exit status: 0 success; 2 bad input; 70 a defect of Fairlead; 74 a result cannot be written;
-130 interrupted; COMMAND --help lists further ones. Every command accepts --debug, which prints a
+Exit status: 0 success; 2 bad input; 70 a defect of Fairlead; 74 a result cannot be written; 130
+interrupted; COMMAND --help lists further statuses. Every command accepts --debug, which prints a
 traceback with each error.
 """
 

@@ -39,8 +39,8 @@ def bench(
     a scheduler with an API server and etcd; Fairlead's figures are for the scheduler alone.
 
     Other workloads are Fairlead's own. Batch workloads run the batch scheduler; their threshold is
-    the measured rate of kube-batch without an API server. Outage workloads simulate a cluster for a
-    day, in which one of three zones is down for an hour, and count the evicted pods. WhatIf
+    the measured rate of kube-batch without an API server. Outage workloads simulate one day of a
+    cluster with three zones, of which one is down for an hour, and count the evicted pods. WhatIf
     workloads run `fairlead whatif` on a generated dump; the time to parse the dump is included.
     ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in which
     a cluster grows and shrinks.

@@ -61,9 +61,9 @@ def conformance(
         One or more files with recorded cases, as JSON lines, plain or gzipped.
     defects
         With kind `kubebatch` or `nodelifecycle`: what Fairlead does about known defects of the
-        recorded programs. With `upstream`, Fairlead has the same defects, so its decisions equal
-        the recorded ones. With `fixed`, Fairlead has none of these defects, as by default in all
-        other commands, and the cases that depend on a defect are listed.
+        recorded programs. With 'upstream', Fairlead has the same defects, so its decisions equal
+        the recorded ones. With 'fixed', Fairlead has none of these defects (the default of all
+        other commands), and the cases that depend on a defect are listed.
     only
         Replay only the cases whose names match this shell pattern, such as `crud.*`. With kind
         `api`, a pattern without wildcards selects one case; all differences of this case are
@@ -75,7 +75,7 @@ def conformance(
     tokens
         With `--server`: a file with users and their tokens, in the format of kube-apiserver's
         `--token-auth-file`. By default, the token of each user is the user name followed by
-        `token`, such as `alicetoken`.
+        'token', such as 'alicetoken'.
     ca
         With `--server`: a file with the CA certificate of the server.
     """

@@ -55,12 +55,12 @@ def consolidate(
     SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
     json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
-    decides by the rules of node autoscalers: annotations, local storage, pods without a controller,
-    disruption budgets and missing room on other nodes keep a node. Nodes of the control plane
-    always stay. For each node that must stay, the answer lists the causes, the object that is
-    responsible for each cause, and changes that remove the cause. Then the command simulates drains
-    of the nodes that can be removed, and reports the fastest drain that is safe. `fairlead
-    drain-plan --help` states when a drain is safe.
+    decides by the rules of node autoscalers: a node stays because of annotations, local storage,
+    pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes of the
+    control plane always stay. For each node that must stay, the answer lists the causes, the object
+    that is responsible for each cause, and changes that remove the cause. Then the command
+    simulates drains of the nodes that can be removed, and reports the fastest drain that is safe.
+    `fairlead drain-plan --help` states when a drain is safe.
 
     Try:
 

@@ -54,9 +54,9 @@ class _Finding:
 def doctor(*, connection: ConnectionOptions = NO_CONNECTION) -> int:
     """Check this machine: libraries, memory, kubectl, and the cluster of a kubeconfig context.
 
-    The command prints a line for each check. `ok` means that the check passes. `missing` means that
-    it fails, and that the exit status is 1. `note` means that it fails, but that only the named
-    commands or features need it.
+    The command prints a line for each check. 'ok' means that the check passes. 'missing' means that
+    it fails, and that the exit status is 1. 'note' means that it fails, but that only the named
+    commands or features depend on it.
 
     The command changes nothing. It contacts a cluster only with --context, --kubeconfig or
     --in-cluster.

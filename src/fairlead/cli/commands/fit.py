@@ -47,9 +47,9 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of the object of --like, if it is named without a namespace (default: "
-            "all namespaces are searched), and of the object of --pod, if it has no "
-            "metadata.namespace (default: the namespace default).",
+            help="Namespace in which to look for the object of --like, if it is named without a "
+            "namespace (default: all namespaces are searched). If the object of --pod has no "
+            "metadata.namespace, it gets this namespace, or 'default' without this option.",
             metavar="NAME",
             show_default=False,
         ),
@@ -69,8 +69,7 @@ def fit(
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
             help="Node autoscaler that adds nodes for the new pods, until its own limits or a "
-            "ResourceQuota is reached; auto means the autoscaler that runs in the dump's "
-            "cluster."
+            "ResourceQuota is reached; 'auto' means the autoscaler that runs in the dump's cluster."
         ),
     ] = "off",
     node_groups: Annotated[

@@ -45,11 +45,11 @@ def replay(
     """Compare each placement in a recorded history with the scheduler's rules.
 
     FILE is an audit log of kube-apiserver (JSON lines, level Request or RequestResponse) or an
-    export of kube-scheduler-simulator. For each recorded binding, Fairlead computes on which
-    nodes the pod fits, and the scores of these nodes, in the state of the cluster before the
-    binding. Then it binds the pod to the recorded node. The answer counts the pods whose recorded
-    node agrees with the rules: it has the highest score, or the highest score in a possible sample
-    of the nodes. The answer lists the pods whose node does not agree, with the reason.
+    export of kube-scheduler-simulator. For each recorded binding, Fairlead takes the state of the
+    cluster before the binding, and computes on which nodes the pod fits and the scores of these
+    nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules if it
+    has the highest score of all these nodes, or of a sample of nodes that the scheduler could have
+    taken. The answer counts the pods whose node agrees, and lists all other pods with the reason.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the

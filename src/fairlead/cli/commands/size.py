@@ -40,7 +40,7 @@ def size(
         str,
         named(
             "SHARE",
-            "Leave this share of the CPU and of the memory of each new node free, such as 20% "
+            "Share of the CPU and of the memory to leave free on each new node, such as 20% "
             "(default: 0%).",
         ),
     ] = "",

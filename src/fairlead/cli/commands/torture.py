@@ -49,11 +49,12 @@ def torture(
 
     For each seed, the command simulates one cluster of 20 nodes with all controllers. In the first
     hour of virtual time, clients change the cluster at random, and faults happen. About one in 11
-    actions of the control plane has a fault: for example, it is refused, delayed, performed but
-    reported as failed, or performed twice. Watches break, the control plane is killed and restarts
-    from its store, and nodes fail, or are deleted and return with another capacity. Then the
-    changes and the faults stop, so that the cluster can reach a stable state. After every action
-    and at the end, the command checks the laws, which are the safety rules in docs/torture.md.
+    actions of the control plane has a fault: for example, the action is refused, delayed, performed
+    but reported as failed, or performed twice. Watches break, the control plane is killed and
+    restarts from its store, and nodes fail, or are deleted and return with another capacity. Then
+    the changes and the faults stop, so that the cluster can reach a stable state. After every
+    action and at the end, the command checks the laws, which are the safety rules in
+    docs/torture.md.
 
     If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
     parts.
@@ -73,7 +74,7 @@ def torture(
     seed
         The seed of the first cluster. Each further cluster has the next integer as its seed.
     hours
-        Start no further cluster after this real time, in hours.
+        The real time, in hours, after which no further cluster is started.
     runs
         The largest number of clusters (default: as many as --hours allows).
     jobs

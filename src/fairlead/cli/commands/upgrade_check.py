@@ -30,7 +30,7 @@ def upgrade_check(
             help="Number of surge nodes: extra nodes that take the pods of drained nodes. The node "
             "pools are upgraded one after another, and the zones of a pool one after another: N "
             "nodes are added to the zone, the nodes of the zone are upgraded, and the N nodes are "
-            "removed. With 0, no node is added, and all pools and zones are upgraded as one.",
+            "removed. With 0, no node is added, and all pools and zones are upgraded together.",
             metavar="N",
             converter=integer,
         ),
@@ -55,8 +55,8 @@ def upgrade_check(
         named(
             "LABEL",
             "Node label that names the node pool of a node (default: the node pool label of "
-            "Karpenter, EKS, GKE or AKS; without such labels, nodes with the same labels, taints "
-            "and size are a pool, and labels of zones are ignored).",
+            "Karpenter, EKS, GKE or AKS). If no node has such a label, nodes with the same labels "
+            "(except zone labels), taints and size form a pool.",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,

@@ -62,8 +62,8 @@ class NodeFlags:
         str,
         named(
             "RATE",
-            "Number of nodes per second that get NoExecute taints in each zone, if they are not "
-            "ready (default: 0.1).",
+            "Rate at which nodes that are not ready get NoExecute taints, in nodes per second in "
+            "each zone (default: 0.1).",
         ),
     ] = ""
     secondary_node_eviction_rate: Annotated[
@@ -87,24 +87,24 @@ class NodeFlags:
         str,
         named(
             "NODES",
-            "A zone with more nodes than this number is large (default: 50). While a zone that is "
-            "not large is partially unhealthy, none of its nodes get NoExecute taints.",
+            "A zone with more nodes than this number is large (default: 50). In a partially "
+            "unhealthy zone that is not large, no node gets NoExecute taints.",
         ),
     ] = ""
     pod_eviction_timeout: Annotated[
         str,
         named(
             "DURATION",
-            "The pods of a node are deleted when it has been unready for this time (default: 5m). "
-            "Needs either --enable-taint-manager false, or both --behave-like 1.16 and "
-            "--feature-gates TaintBasedEvictions=false.",
+            "When a node has been unready for this time, its pods are deleted (default: 5m). Needs "
+            "either --enable-taint-manager false, or both --behave-like 1.16 and --feature-gates "
+            "TaintBasedEvictions=false.",
         ),
     ] = ""
     enable_taint_manager: Annotated[
         str,
         named(
             "BOOL",
-            "true or false: whether NoExecute taints evict pods (default: true). If false, "
+            "Whether NoExecute taints evict pods: 'true' (default) or 'false'. If 'false', "
             "--pod-eviction-timeout applies. Needs --behave-like 1.16, 1.19 or 1.21.",
         ),
     ] = ""

@@ -55,7 +55,7 @@ class FailureOptions:
         ),
     ] = ""
     at: Annotated[
-        str, named("DURATION", "Fail the nodes this time after the other changes (default: 0s).")
+        str, named("DURATION", "Time from the other changes until the nodes fail (default: 0s).")
     ] = ""
 
 

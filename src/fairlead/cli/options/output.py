@@ -31,7 +31,7 @@ SimulationReport = Annotated[
     named(
         "FILE.html",
         "Write the HTML report to FILE.html. Without this option, a report is written only with "
-        "text output, or if the scenario names its file.",
+        "text output, or if the scenario names a file for it.",
     ),
 ]
 Report = Annotated[
@@ -47,8 +47,8 @@ Commands = Annotated[
     Path | None,
     named(
         "FILE",
-        "Write every command (Bind, EvictPod, ...) that the simulated scheduler and controllers "
-        "issue to FILE, as one JSON object per line.",
+        "Write to FILE, as one JSON object per line, every command (Bind, EvictPod, ...) that the "
+        "simulated scheduler and controllers issue.",
     ),
 ]
 
@@ -96,16 +96,16 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE.xml",
-            "Write a JUnit test case for each condition of --fail-on to FILE.xml. A condition that "
-            "is true is a failed test.",
+            "Write to FILE.xml a JUnit test case for each condition of --fail-on. A condition that "
+            "is true becomes a failed test.",
         ),
     ] = None
     commands: Annotated[
         Path | None,
         named(
             "FILE",
-            "Write every command (Bind, EvictPod, ...) that the scheduler and the controllers issue"
-            " in the simulation with the change to FILE, as one JSON object per line.",
+            "Write to FILE, as one JSON object per line, every command (Bind, EvictPod, ...) that "
+            "the scheduler and the controllers issue in the simulation with the change.",
         ),
     ] = None
 

@@ -32,11 +32,12 @@ BatchConfig = Annotated[
         "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
         "Volcano configuration file, configmap/NAMESPACE/NAME for the configuration in a ConfigMap "
         "of the dump, or the name of a built-in configuration (fairlead, kube-batch, "
-        "kube-batch-upstream or volcano). With single-pods, no batch scheduler runs, "
-        "and every pod is scheduled on its own. Default: fairlead if pods need a batch scheduler, "
-        "else single-pods. Pods with the schedulerName kube-batch or volcano need a batch "
-        "scheduler. Pods with the schedulerName fairlead need it if a PodGroup or a Queue exists, "
-        "or if one of these pods names its pod group (in an annotation, a label or a field).",
+        "kube-batch-upstream or volcano). With the value 'single-pods', no batch scheduler runs, "
+        "and every pod is scheduled on its own. Default: 'fairlead' if pods need a batch "
+        "scheduler, else 'single-pods'. Pods with the schedulerName kube-batch or volcano need a "
+        "batch scheduler. Pods with the schedulerName fairlead need one if a PodGroup or a Queue "
+        "exists, or if any of these pods names its pod group (in an annotation, a label or a "
+        "field).",
     ),
 ]
 RunningBatchConfig = Annotated[

@@ -43,8 +43,8 @@ class ProcessOptions:
     insecure_skip_tls_verify: Annotated[
         bool,
         Parameter(
-            help="With --process: do not verify the certificate of fairlead run. By default, that "
-            "certificate is self-signed, and verification fails.",
+            help="With --process: do not verify the certificate of the process. The default "
+            "certificate of fairlead run is self-signed, so its verification fails.",
             negative=(),
         ),
     ] = False

@@ -52,7 +52,7 @@ def explain(
             "FILE",
             "Explain the placement of a new pod. FILE contains a Pod or a workload. For a "
             "workload, one of its pods is explained. If the batch scheduler would schedule the "
-            "pod, the pod's PodGroup is explained, which FILE can also contain.",
+            "pod, the pod's PodGroup is explained instead; FILE can also contain this PodGroup.",
         ),
     ] = (),
     seeds: Annotated[
@@ -90,11 +90,11 @@ def explain(
     - Pod: whether the pod fits on each node, and if not, why. Feasible nodes are listed with the
       score from each scheduler plugin; between nodes with equal scores, the scheduler chooses at
       random. If the pod fits on no node, the answer lists the nodes on which preemption would make
-      room: the victims, the number of victims whose eviction would violate a disruption budget,
-      and the rule by which the scheduler chooses one of these nodes. If a pending pod fits on no
-      node, the answer also states whether it would fit on one more node like an existing node. A
-      pod that already has a node is evaluated as if it were pending. In large clusters, nodes with
-      the same reason share a row.
+      room: the victims, the number of victims whose eviction would violate a disruption budget, and
+      the rule by which the scheduler chooses one of these nodes. If a pending pod fits on no node,
+      the answer also states whether the pod would fit on a new node that is like an existing node.
+      A pod that already has a node is evaluated as if it were pending. In large clusters, nodes
+      with the same reason share a row.
 
     - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
       more pod would be placed.
@@ -107,8 +107,8 @@ def explain(
       does not scale, and how many more pods fit, up to maxReplicas.
 
     - PodGroup, or a pod that is scheduled together with its group: how much of the cluster the
-      group's queue uses and may use, the first pod that does not fit, the resources that are
-      missing on the ten nodes that lack least, an estimate of the group's start, and a change with
+      group's queue uses and may use, the first pod that does not fit, the ten nodes that lack the
+      least and the resources that they lack, an estimate of the group's start, and a change with
       which the group could start now.
 
     With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pod. For

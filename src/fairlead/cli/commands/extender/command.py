@@ -44,7 +44,8 @@ def extender(
     Requests can contain whole nodes, or only the names of nodes (nodeCacheCapable). With --config,
     the extender runs the plugins that the configuration enables, and those of --plugin. Without
     --config, it runs only the plugins of --plugin; with neither option, it runs the default
-    plugins. Plugins see the objects of --snapshot, and the nodes that requests have contained.
+    plugins. Plugins see the objects in the dump of --snapshot, and all nodes that kube-scheduler
+    has sent in requests.
 
     Try:
 

@@ -25,9 +25,8 @@ CONFIG_HELP: Final = (
 )
 LISTEN_HELP: Final = (
     "Address at which /healthz, /livez, /readyz, /metrics and /fairlead/explain are served over "
-    "HTTPS (default: 127.0.0.1:10259), or none to serve nothing. Clients of /metrics and "
-    "/fairlead/explain must send a bearer token whose user has the RBAC permission to GET this "
-    "path."
+    "HTTPS (default: 127.0.0.1:10259), or 'none' to serve nothing. Clients of /metrics and "
+    "/fairlead/explain must send a bearer token whose user has the RBAC permission to GET the path."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a read-only dashboard to browsers on this machine. The command prints a link to "
@@ -90,7 +89,7 @@ def run(
     leader, and only the leader schedules. Without --config, the election uses the Lease of
     kube-scheduler (kube-system/kube-scheduler), so Fairlead waits while kube-scheduler holds this
     Lease. To run both schedulers at the same time, give Fairlead other profiles and another Lease
-    in --config. If --controllers does not contain scheduler, the default Lease is
+    in --config. If 'scheduler' is not one of --controllers, the default Lease is
     kube-system/fairlead-node-lifecycle, or kube-system/fairlead-taint-eviction if only
     taint-eviction runs. docs/production.md describes the deployment and the permissions.
 

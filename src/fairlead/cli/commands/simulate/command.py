@@ -42,8 +42,8 @@ def simulate(
     overwrite: Annotated[
         bool,
         Parameter(
-            help="Allow the scenario's outputs outside the current directory, and let them replace "
-            "files that Fairlead did not write.",
+            help="Allow the scenario to write its outputs outside the current directory, and to "
+            "replace files that Fairlead did not write.",
             negative=(),
         ),
     ] = False,

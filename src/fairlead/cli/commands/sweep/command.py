@@ -31,7 +31,7 @@ def sweep(
         repeatable(
             "zone|node@TIME",
             "Run the scenario once without a failure, and once for each zone (zone@10m) or each "
-            "node (node@10m). In the run for a zone or node, it fails at TIME and does not return.",
+            "node (node@10m). In its run, the zone or node fails at TIME and does not return.",
         ),
     ] = (),
     random: Annotated[

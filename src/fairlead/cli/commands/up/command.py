@@ -16,7 +16,7 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 WITHOUT_HELP: Final = (
     "Components to leave out, separated by commas, so that you can run your own instead: kubelet, "
     "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. If you leave "
-    "out kubelet, another program must renew the nodes' Leases and post the nodes' status. "
+    "out 'kubelet', another program must renew the nodes' Leases and post the nodes' status. "
     "Otherwise, the nodes of --nodes or --snapshot become NotReady after 50 s, and the nodes that "
     "--autoscale adds never become Ready."
 )
@@ -48,13 +48,13 @@ DASHBOARD_HELP: Final = (
 )
 JOB_HELP: Final = (
     "Time after which pods with restartPolicy Never or OnFailure, such as pods of Jobs, complete: "
-    "a duration (10m) or forever (default: 5s). If a pod has the annotation "
-    "fairlead.dev/run-duration, its value is used instead."
+    "a duration (10m) or 'forever' (default: 5s). If a pod has the annotation "
+    "fairlead.dev/run-duration, the annotation's value is used instead."
 )
 
 AUTOSCALE_HELP: Final = (
-    "Node autoscaler that adds and removes simulated nodes; auto means the autoscaler that runs in "
-    "the dump's cluster. With karpenter, the API server also serves NodePools, NodeClaims and "
+    "Node autoscaler that adds and removes simulated nodes; 'auto' means the autoscaler that runs "
+    "in the dump's cluster. With 'karpenter', the API server also serves NodePools, NodeClaims and "
     "NodeOverlays."
 )
 TYPES_HELP: Final = (

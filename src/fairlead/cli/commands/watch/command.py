@@ -35,12 +35,12 @@ def watch(
     """Answer what-if questions again whenever a cluster changes, and serve the answers over HTTP.
 
     The file of --ask contains the questions. Each question has a name and options of `fairlead
-    whatif`. The command reads the cluster at intervals; the field `every` of the file sets the
-    interval (default: 1m). If the cluster has changed, the command answers all questions again. It
-    serves the answers as a web page (/), as JSON (/answers) and as Prometheus metrics (/metrics).
-    Clients must send a token, which is printed at the start or read from --token-file, as a bearer
-    token or as ?token= in the URL. Only health checks (/healthz) need no token. An example of a
-    file with two questions:
+    whatif`. The command reads the cluster at intervals, which the field 'every' in the file sets
+    (default: 1m). If the cluster has changed, the command answers all questions again. It serves
+    the answers as a web page (/), as JSON (/answers) and as Prometheus metrics (/metrics). Clients
+    must send a token, as a bearer token or as ?token= in the URL. The token is read from
+    --token-file; without that option, the command creates a token and prints it. Only health checks
+    (/healthz) need no token. An example of a file with two questions:
 
         every: 1m
         questions:

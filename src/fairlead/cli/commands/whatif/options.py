@@ -72,9 +72,9 @@ class ChangeOptions:
         Names,
         repeatable(
             "KIND/NAME=cpu=2,...",
-            "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), of "
-            "one container (deploy/web:app=cpu=2), or limits (deploy/web=limits.cpu=4). A limit "
-            "below its new request is raised to the request.",
+            "Set the requests of all containers of a workload (deploy/web=cpu=2,memory=4Gi), or of "
+            "one container (deploy/web:app=cpu=2). Limits can also be set "
+            "(deploy/web=limits.cpu=4). A limit below its new request is raised to the request.",
         ),
     ] = ()
     apply_vpa: Annotated[
@@ -125,9 +125,9 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Only cordon the nodes that kubectl drain would refuse to drain. By default, "
-            "nodes are drained as if --ignore-daemonsets, --delete-emptydir-data and --force were "
-            "given.",
+            help="Do not drain the nodes that kubectl drain would refuse to drain; only cordon "
+            "them. By default, nodes are drained as if --ignore-daemonsets, --delete-emptydir-data "
+            "and --force were given.",
             negative=(),
         ),
     ] = False
@@ -191,8 +191,8 @@ class ChangeOptions:
     reschedule: Annotated[
         str,
         Parameter(
-            help="Unbind running pods at the start of both simulations, so that they are scheduled"
-            " again. PODS is the word all, or a label selector (app=web).",
+            help="Unbind running pods at the start of both simulations, so that they are scheduled "
+            "again. PODS is 'all' or a label selector (app=web).",
             metavar="PODS",
             show_default=False,
         ),
@@ -200,9 +200,9 @@ class ChangeOptions:
     reschedule_order: Annotated[
         Literal["priority", "scheduled"],
         Parameter(
-            help="Order in which --reschedule schedules the pods: by priority and then by age "
-            "(priority), or one by one as the cluster scheduled them (scheduled). The value "
-            "scheduled can be combined only with --new-config, --new-plugin and "
+            help="Order in which --reschedule schedules the pods: 'priority' (by priority, then by "
+            "age) or 'scheduled' (one by one, in the order in which the cluster scheduled them). "
+            "'scheduled' can be combined only with --new-config, --new-plugin and "
             "--new-batch-config.",
             show_choices=False,
         ),
@@ -219,9 +219,9 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of objects that are named without a namespace (default: all namespaces "
-            "are searched), and of objects in the files of --apply without metadata.namespace "
-            "(default: the namespace default).",
+            help="Namespace in which to look for objects that are named without a namespace "
+            "(default: all namespaces are searched). Objects in --apply files that have no "
+            "metadata.namespace get this namespace, or 'default' without this option.",
             metavar="NAME",
             show_default=False,
         ),
@@ -306,16 +306,16 @@ class RunOptions:
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Node autoscaler to run in both simulations; auto means the autoscaler that runs "
-            "in the dump's cluster."
+            help="Node autoscaler to run in both simulations; 'auto' means the autoscaler that "
+            "runs in the dump's cluster."
         ),
     ] = "off"
     load: Annotated[
         str | None,
         named(
             "FILE",
-            "File with the load on workloads over time: CSV, or YAML as in the field `load` of a "
-            "scenario (docs/horizontal-pod-autoscaler.md). In both simulations, "
+            "File with the load on workloads over time: CSV, or YAML as in the scenario field "
+            "'load' (docs/horizontal-pod-autoscaler.md). In both simulations, "
             "HorizontalPodAutoscalers scale the workloads by this load.",
         ),
     ] = None
