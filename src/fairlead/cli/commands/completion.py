@@ -1,4 +1,4 @@
-"""`fairlead completion`: prints a completion script for commands and options to a shell."""
+"""`fairlead completion`: prints a script with which a shell completes commands and options."""
 
 from __future__ import annotations
 

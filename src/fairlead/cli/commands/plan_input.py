@@ -72,7 +72,7 @@ class PlanInput:
         return read_instance_types(files, nodes)
 
     def planner(self) -> DrainPlanner:
-        """Return a planner of drains in the cluster model, after placing the pending pods."""
+        """Place the pending pods in the cluster model, and return a planner of drains in it."""
         return DrainPlanner.at_rest(self.model)
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:

@@ -143,7 +143,7 @@ def _headline(found: OutageOutcome) -> str:
 
 
 def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
-    """Yield a line for each zone: how many nodes were tainted, and in which time.
+    """Yield a line for each zone: how many nodes were tainted, and in how much time.
 
     The line also states how many taints the eviction rate allows in that time.
     """

@@ -1,7 +1,7 @@
 """Actions: sends a request to the cluster's API server for each button of the dashboard.
 
-The user of the requests is the cluster's administrator. The API server authorizes and audits them
-like the requests of any other client.
+The requests are sent as the cluster's administrator. The API server authorizes and audits them like
+the requests of any other client.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ class DashboardApp:
     def _encode_page(self) -> None:
         """Encode the page if the state has changed.
 
-        After an encoding, nothing is encoded for REST_PER_WORK times as long as the encoding took.
+        After an encoding that took time t, the next one waits for at least REST_PER_WORK times t.
         """
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None

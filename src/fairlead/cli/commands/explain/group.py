@@ -40,8 +40,9 @@ def print_group(
 ) -> None:
     """Print the explanation `explained` of a PodGroup.
 
-    If `has_start_times` is set, simulated start times of the group follow. Then the estimate of its
-    start, which knows only the run times that pods declare, is left out.
+    If `has_start_times` is set, the caller prints simulated start times of the group after the
+    explanation. The explanation then leaves out its own estimate, which uses only the run times
+    that pods declare.
     """
     found = explained.found
     print_line(console, f"{found.title}: {_members(found)}", "bold")

@@ -324,8 +324,8 @@ def _print_json(value: Json) -> None:
 def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
-    Otherwise, of more than NODES_MAX feasible nodes, only the BEST_MAX best are listed. Of more
-    than NODES_MAX infeasible nodes, those with the same reason share a row.
+    Otherwise, if more than NODES_MAX nodes are feasible, only the BEST_MAX best of them are listed.
+    If more than NODES_MAX nodes are infeasible, nodes with the same reason share a row.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
@@ -392,7 +392,7 @@ def _preempts(found: PreemptionEvaluation) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether there are more than `rows_max` feasible or more than `rows_max` other nodes.
+    """Return whether more than `rows_max` nodes are feasible, or more than `rows_max` are not.
 
     If `rows_max` is None, there is no limit, and the result is False.
     """
@@ -438,7 +438,7 @@ def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -
 def _fits_scores(
     console: Console, found: Evaluation, names: Sequence[str], plugins: Sequence[str]
 ) -> bool:
-    """Return whether a table with a column for each of `plugins` breaks no word of a heading."""
+    """Return whether a table with a column for each of `plugins` fits without breaking a word."""
     longest = [max(_heading(found, plugin).split(), key=len) for plugin in plugins]
     cells = [max(map(len, names)), *(5 for _ in (*longest, "total")), len("equal")]
     return table_width(("node", "total", *longest, " "), cells) <= console.width

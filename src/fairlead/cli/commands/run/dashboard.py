@@ -19,7 +19,7 @@ from fairlead.worlds.cluster.runner import ClusterRunner
 
 
 class ClusterDashboard:
-    """Shows the objects that a ClusterRunner's reflectors read, once their first lists are read."""
+    """Shows the objects of a ClusterRunner's reflectors as soon as their first lists are read."""
 
     def __init__(self, listening: socket, name: str, arguments: Sequence[str]) -> None:
         """Serve on the socket `listening`.

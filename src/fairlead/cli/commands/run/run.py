@@ -186,8 +186,8 @@ def run_controllers(request: RunRequest) -> int:
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
     """Return the source of events about the Lease: the schedulerName of the first profile.
 
-    Without a scheduler, it is the name of kube-controller-manager, which runs the other
-    controllers. upstream: cmd/kube-scheduler/app/options/options.go: Config
+    Without a scheduler, it is the name of kube-controller-manager, the upstream component that
+    contains the other controllers. upstream: cmd/kube-scheduler/app/options/options.go: Config
     """
     if SCHEDULER in controllers:
         return config.scheduler.profiles[0].scheduler_name

@@ -169,7 +169,7 @@ def _files(named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Fi
 def _require_distinct(
     request: SimulationRequest, scenario: Scenario, files: _Files, options: OutputOptions
 ) -> None:
-    """Raise InputError if an output cannot be written, or is an input or another output."""
+    """Raise InputError if an output cannot be written, or is also an input or another output."""
     path, chosen = request.path, {**vars(options), "snapshot": request.snapshot}
     outputs = {
         f"{path}: outputs.{name}"

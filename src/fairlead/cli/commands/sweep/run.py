@@ -144,11 +144,11 @@ def _require_valid(path: str, case: Case) -> None:
 def _losses(
     text: str, path: str, scenario: Json, fields: Sequence[FieldVariation]
 ) -> LossVariation:
-    """Return the variation that `text`, a value of `--lose`, requests: the failures of the cases.
+    """Return the variation for `text`, a value of `--lose`: which zone or node fails in each case.
 
-    The first value of the variation is no failure. Each other value is a zone or node that exists
-    in the scenario with some of the values of `fields`. `path` is the path of the `scenario`.
-    Raises InputError.
+    The first value of the variation means no failure. The other values are all zones or nodes that
+    exist in the scenario for at least one combination of the values of `fields`. `path` is the path
+    of the `scenario`. Raises InputError.
     """
     found = _LOSS.fullmatch(text)
     if found is None:
@@ -217,7 +217,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
 
 @contextmanager
 def results_folder(folder: Path) -> Iterator[None]:
-    """Create `folder`; remove it if the `with` block fails or is interrupted and it is empty.
+    """Create `folder`; if the `with` block fails or is interrupted, remove it if it is empty.
 
     So a sweep that ends without any result leaves no folder behind. Raises InputError if the folder
     cannot be created.

@@ -120,7 +120,7 @@ def _report_file(
 ) -> Path | None:
     """Return the file of the report, or None for no report.
 
-    Raises InputError if an output file cannot be written, or is an input or another output.
+    Raises InputError if an output file cannot be written, or is also an input or another output.
     """
     report = outputs.report_path(DEFAULT_REPORT)
     if outputs.report is None and not (request.change.words or comparison.is_given):
