@@ -403,7 +403,7 @@ class ContainerTermination(_View, frozen=True):
 
 
 class ContainerWaiting(_View, frozen=True):
-    """The field state.waiting of a container; `reason` is such as ContainerCreating."""
+    """The field state.waiting of a container, with a `reason` such as ContainerCreating."""
 
     reason: str = ""
 
@@ -433,7 +433,7 @@ class PodResourceClaimStatus(_View, frozen=True):
 
 
 class ContainerExtendedResourceRequest(_View, frozen=True):
-    """An entry of requestMappings: a container, its extended resource, the claim's request."""
+    """An entry of requestMappings: a container's extended resource, and the request for it."""
 
     container_name: str = ""
     resource_name: str = ""

@@ -14,7 +14,7 @@ QUOTA_PREFIX: Final = "requests."
 
 
 def is_native_resource(name: str) -> bool:
-    """Return True if `name` is a resource of Kubernetes itself, such as `cpu`, `hugepages-2Mi`."""
+    """Return True if `name` is a native resource, such as `cpu` or `hugepages-2Mi`."""
     return "/" not in name or NATIVE_PREFIX in name
 
 

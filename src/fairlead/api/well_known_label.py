@@ -33,7 +33,7 @@ MACHINE_FACTS: Final = frozenset(
 def region_and_zone(labels: Mapping[str, str]) -> tuple[str, str]:
     """Return (region, zone) in the `labels` of a node; each is "" if the node has no label for it.
 
-    The deprecated labels take precedence, also if they are empty.
+    The deprecated labels take precedence, even if they are empty.
     """
     # upstream: staging/src/k8s.io/component-helpers/node/topology/helpers.go: GetZoneKey
     region = labels.get(BETA_REGION, labels.get(REGION, ""))

@@ -4,9 +4,9 @@
     Karpenter/Provisioning       one pass over the pods of Karpenter's own benchmark; each of these
                                  kinds is a sixth of the pods: plain pods, zonal spread, host
                                  spread, host affinity, zonal affinity, host anti-affinity
-    …/Day                        a day in which a fifth of the workloads doubles and halves every
-                                 twelve hours in steps of ten minutes, with API objects,
-                                 controllers and kubelets
+    …/Day                        a day in which a fifth of the workloads grow to twice their size
+                                 and shrink again every twelve hours, in steps of ten minutes; API
+                                 objects, controllers and kubelets are included
     …/LoadCurve                  a day in which the loads of a fifth of the workloads change, and
                                  HorizontalPodAutoscalers scale these workloads
 

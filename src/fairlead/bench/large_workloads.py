@@ -4,8 +4,9 @@ Upstream's benchmarks do not include such cases. The workloads are:
 
 SchedulingMixed     pods with different requests alternate, so each placement changes the filter
                     results and scores of its node for all pods
-PreemptionFull      each node is full of pods of five priorities, and every new pod preempts; the
-                    pods of some workloads also have topology spread, anti-affinity or volumes
+PreemptionFull      each node is full of pods of five priorities, and every new pod preempts;
+                    in some of these workloads, the new pods also have topology spread
+                    constraints, anti-affinity or volumes
 Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it
 SchedulingBasic     upstream's workload with twenty times as many nodes, and without initial pods
 """

@@ -280,7 +280,7 @@ class _Checker(Struct):
     def _joined(self, before: CelType | None, type_: CelType) -> CelType:
         """Return the item type of a list after an item of the type `type_` is added.
 
-        `before` is the item type before that, None for an empty list.
+        `before` is the item type of the list without this item; None if the list was empty.
         """
         if before is None:
             return type_

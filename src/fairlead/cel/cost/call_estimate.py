@@ -144,10 +144,10 @@ def _replace(every: list[Operand]) -> Result:
 
 
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
-    """Return (number of replacements, size of the text that stays) for the longest result.
+    """Return (number of replacements, size of the kept text) for the longest result of `replace`.
 
-    This is the result of `replace` for a text of `size`, in which `new` replaces `old`. If the new
-    text cannot be longer than the old text, the longest result has no replacements.
+    The function `replace` replaces `old` by `new` in a text of `size`. If `new` cannot be longer
+    than `old`, the longest result is the text without any replacement.
     """
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high

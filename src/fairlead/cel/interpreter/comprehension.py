@@ -2,7 +2,7 @@
 
 In upstream's syntax tree, each round of a loop computes the next value of a variable, the
 accumulator. Only macros create loops, and they create only these forms. Each form is evaluated by
-its own function, without an accumulator and at the same cost:
+its own function, which needs no accumulator, at upstream's cost:
 
     accumulator && test, || test                      `_quantified`: ends at the first decisive item
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
@@ -95,7 +95,7 @@ def _is_quantifier(node: Comprehension) -> bool:
 
 
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
-    """Return (test of a round, list or call that adds to the accumulator); each may be None.
+    """Return (a round's test, the list or call that adds to the accumulator); each may be None.
 
     The second is None for `exists_one`, which adds a number.
     """

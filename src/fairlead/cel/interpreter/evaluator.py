@@ -17,8 +17,9 @@ CostLimitError is never absorbed. Worked example, `has(self.a) && self.a > 2` fo
         self.a        3           2: variable and field
         2             2           0
 
-so 4 units, the maximum of the estimate for this expression. Names are resolved when the tree is
-compiled: loop variables to positions in `Run.slots`, other variables to keys of `Run.known`.
+The sum is 4 units, which is also the maximum of the estimate for this expression. Names are
+resolved when the tree is compiled: loop variables to positions in `Run.slots`, other variables to
+keys of `Run.known`.
 
 upstream: cel-go's interpreter/{planner,interpretable,attributes}.go
 """
@@ -205,7 +206,7 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether the value of `node` is computed, and not read from a variable or an object.
+    """Return whether the value of `node` is computed rather than read from a variable or object.
 
     As in upstream, selecting a field from a computed value costs one more unit.
     """
