@@ -182,8 +182,8 @@ class Credentials:
 
         With an exec plugin, the result is True if the headers have changed since the request was
         sent; the new credentials are kept. Otherwise the credential of the plugin is discarded, so
-        that the plugin runs again, and the result is True. If this has been done recently, the
-        credential is kept during a pause, and the result is True only if there are files with
+        that the plugin runs again, and the result is True. If a credential was discarded recently,
+        the new one is kept during a pause, and the result is True only if there are files with
         credentials. While refusals repeat, the pause doubles from FIRST_REFUSAL_SECONDS to
         EXEC_PAUSE_SECONDS.
         """

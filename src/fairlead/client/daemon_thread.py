@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 async def in_daemon_thread(call: Callable[[], Result]) -> Result:
-    """Return the result of `call`, made in a thread that does not keep the process alive.
+    """Call `call` in a thread that does not keep the process alive, and return its result.
 
     So a command can end even if `call` never returns, for example because a server does not answer.
     Raises what `call` raises.

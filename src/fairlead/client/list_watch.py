@@ -1,6 +1,6 @@
 """ListWatch: does the I/O of a Reflector.
 
-It sends the list and watch requests that the Reflector needs next, and passes it the responses.
+It sends the list and watch requests that the Reflector needs next, and passes the responses to it.
 """
 
 from __future__ import annotations

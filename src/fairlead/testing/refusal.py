@@ -22,6 +22,6 @@ class RefusedError(Exception):
 def hides_traceback(failure: pytest.ExceptionInfo[BaseException]) -> bool:
     """Return whether pytest hides the frames of this package when it shows `failure`.
 
-    Modules assign it to `__tracebackhide__`, which pytest evaluates.
+    Modules assign this function to `__tracebackhide__`, and pytest calls it.
     """
     return failure.errisinstance((AssertionError, RefusedError))

@@ -96,8 +96,8 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> PersistentVolume:
     """Return a volume; `claim` is `namespace/name` of its claim, "" for none.
 
-    `claim_uid` defaults to the uid that `make_claim` sets. With "", the volume is only reserved for
-    the claim. `phase` defaults to Bound for a volume with a claim that is not only reserved,
+    `claim_uid` defaults to the uid that `make_claim` sets. If it is "", the volume is reserved for
+    the claim, but not bound to it. `phase` defaults to Bound for a volume that is bound to a claim,
     otherwise to Available. `reach` maps node labels to the values of the nodes that can access the
     volume; None means all nodes. `modes` are its access modes. A volume with a `driver` is a CSI
     volume with the handle `handle`, by default its name.

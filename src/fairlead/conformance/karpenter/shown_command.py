@@ -23,7 +23,7 @@ def shown_command(command: DisruptionCommand) -> Json:
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
     """Return a command that a disruption method considers, in the form of the recordings.
 
-    `outcome` is the command; if there is none, it is the reason or None.
+    `outcome` is the command, or the reason why there is no command, or None.
     """
     if outcome is None:
         return {"decision": "no-op"}

@@ -164,8 +164,8 @@ class Auditor:
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether `taints` contains an outage taint that the observed node does not have.
 
-        Only such a write counts for the eviction rate. A write that removes one taint repeats the
-        taints that stay.
+        Only such a write counts for the eviction rate. A write that only removes a taint also lists
+        the taints that stay.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()

@@ -195,8 +195,8 @@ class FinalState:
         A CronJob runs at most one Job at a time, unless its concurrencyPolicy is Allow.
 
         As in upstream, a Job is not listed if the process was killed after it created the Job, and
-        the CronJob's status was not written before the next run was due. An event reports such a
-        Job.
+        the CronJob's status was still not written when the next run was due. An event reports such
+        a Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})

@@ -54,9 +54,9 @@ class Agreement(Struct, frozen=True):
     `holds(name)` returns whether the server can have an object called `name`; if not, this name is
     ignored in a recorded list of names (`$names`).
 
-    `mismatch` ignores two fields, which its callers read. If `encodings` is set, content encodings
-    are compared. If `structure` is set, only status classes and kinds are compared, because the
-    recording depends on unknown initial objects.
+    The method `mismatch` ignores the fields `encodings` and `structure`, which its callers read. If
+    `encodings` is set, content encodings are compared. If `structure` is set, only status classes
+    and kinds are compared, because the recording depends on unknown initial objects.
     """
 
     bindings: PlaceholderValues

@@ -41,7 +41,7 @@ class DelayedQuotas:
         """Record a client's modification of a ResourceQuota.
 
         The modification becomes visible after the delay. If a previous modification of the same
-        quota is not visible yet, both become visible with the previous one.
+        quota is not visible yet, both become visible when the previous one does.
         """
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return

@@ -34,8 +34,8 @@ class OverHttp:
 
     `tokens` contains the tokens by user name. The requests of a user without a token contain an
     invalid token. `ca_file` is the path of the server's CA certificate; None means the CA
-    certificates of this machine. The wait for the next event of a watch is limited to 2 s more than
-    the watch's `timeoutSeconds` (1 s if the request has none) or `patience_s`, whichever is less.
+    certificates of this machine. A watch waits for its next event for at most t + 2 s, where t is
+    the watch's `timeoutSeconds` (1 if the request has none) or `patience_s`, whichever is less.
     `on_reach`, for servers with a controllable clock, is called with the time since the start of
     the case in ms.
     """

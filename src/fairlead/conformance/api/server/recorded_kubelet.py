@@ -1,6 +1,6 @@
 """RecordedKubelet: writes pod statuses like the script that replaced kubelets in the recordings.
 
-A bound pod is ContainerCreating almost immediately. 0.2 s later it enters the state in its
+A bound pod is ContainerCreating almost immediately. After another 0.2 s, it enters the state in its
 annotation `golden/behavior`. Without the annotation it runs, and succeeds a second later if its
 restartPolicy is not Always. A deleted pod is removed after 0.4 s. Some values of the annotation
 change this:
