@@ -39,10 +39,10 @@ class BatchScene:
     ) -> None:
         """Build the cluster and the scheduler from `configuration`, a YAML text.
 
-        `plugins` are classes, and `actions` are instances. `seed` decides between nodes with
-        equal scores. Raises ValueError if the configuration cannot be used or names an unknown
-        plugin or action, or if a given plugin or action cannot be used or is not in the
-        configuration.
+        `plugins` are classes, and `actions` are instances. `seed` decides between nodes with equal
+        scores. Raises ValueError if the configuration cannot be used or names an unknown plugin or
+        action. Also raises ValueError for a given plugin or action that cannot be used or is not in
+        the configuration.
         """
         own, config = extensions_of(plugins, actions), read_configuration(configuration)
         refuse_unused(config, own, "the configuration")

@@ -70,7 +70,7 @@ def upgrade_check(
     json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The answer
     lists disruption budgets that never allow an eviction, pods that fit on no other node, and
-    workloads that have no ready pod for some time during the upgrade.
+    workloads that are without a ready pod for some time during the upgrade.
 
     Try:
 

@@ -104,7 +104,7 @@ class NodeFlags:
         str,
         named(
             "BOOL",
-            "Whether NoExecute taints evict pods: 'true' (default) or 'false'. If 'false', "
+            "Whether NoExecute taints evict pods, 'true' or 'false' (default: true). If 'false', "
             "--pod-eviction-timeout applies. Needs --behave-like 1.16, 1.19 or 1.21.",
         ),
     ] = ""

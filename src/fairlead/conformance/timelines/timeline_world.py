@@ -310,9 +310,9 @@ class TimelineWorld:
         """Delete `pod`; its kubelet removes it later, if the store does not remove it now.
 
         The store removes it now if it is not bound or has finished, or if `grace_s` is 0. Otherwise
-        the kubelet removes it after `terminate_ms`; if this is None, after the time that the
-        scenario's `terminate_ms` sets for the pod; if there is none, after the grace period plus
-        `kubelet_stop_ms`. A second call has no effect, unless `grace_s` is 0.
+        the kubelet removes it after the first of these times that is set: `terminate_ms`, the time
+        of this pod in the scenario's `terminate_ms`, the grace period plus `kubelet_stop_ms`. A
+        second call has no effect, unless `grace_s` is 0.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:

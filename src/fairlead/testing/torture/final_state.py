@@ -79,10 +79,10 @@ class FinalState:
         """Return whether Cluster Autoscaler has removed Nodes of this state from `store`.
 
         The caller has run a second process on `store`, which may remove Nodes that the first
-        process kept. Cluster Autoscaler places the pods of a node in order, starting after the
-        node where its last search ended, and first tries the places that it found before. A new
-        process starts elsewhere, so it may find room for the pods of a node for which its
-        predecessor found none.
+        process kept. Cluster Autoscaler places the pods of a node in order, starting after the node
+        where its last search ended, and first tries the places that it found before. A new process
+        starts elsewhere, so it may find room for the pods of a node although its predecessor found
+        none.
         upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
         """

@@ -90,11 +90,11 @@ def explain(
     - Pod: whether the pod fits on each node, and if not, why. Feasible nodes are listed with the
       score from each scheduler plugin; between nodes with equal scores, the scheduler chooses at
       random. If the pod fits on no node, the answer lists the nodes on which preemption would make
-      room: the victims, the number of victims whose eviction would violate a disruption budget, and
-      the rule by which the scheduler chooses one of these nodes. If a pending pod fits on no node,
-      the answer also states whether the pod would fit on a new node that is like an existing node.
-      A pod that already has a node is evaluated as if it were pending. In large clusters, nodes
-      with the same reason share a row.
+      room, with the victims and the number of victims whose eviction would violate a disruption
+      budget. It also names the rule by which the scheduler chooses one of these nodes. If a pending
+      pod fits on no node, the answer also states whether the pod would fit on a new node that is
+      like an existing node. A pod that already has a node is evaluated as if it were pending. In
+      large clusters, nodes with the same reason share a row.
 
     - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
       more pod would be placed.

@@ -89,8 +89,8 @@ def _lines(text: str, recorded: str) -> list[str]:
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
     """Return `others` in the order of the lines in `lines` that they match.
 
-    Returns None if a line has no match, or if a line would move that must not move. If `any_line`
-    is False, only lines with generated names may move.
+    Returns None if a line has no match, or if a line that must not move would have to move. If
+    `any_line` is False, only lines with generated names may move.
     """
     left, found, moved = list(others), [], []
     for line in lines:

@@ -6,7 +6,7 @@
 
 A correct answer admits the object. It takes up to 0.3 s, so other changes happen between a request
 and its write; a timeout takes 2 s. Only commands of controllers call webhooks here. The changes of
-a client script do not, because a script has no user.
+a client script call no webhooks, because a script has no user.
 """
 
 from __future__ import annotations
