@@ -49,7 +49,8 @@ def replay(
     cluster before the binding, and computes on which nodes the pod fits and the scores of these
     nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules if it
     has the highest score of all these nodes, or of a sample of nodes that the scheduler could have
-    taken. The answer counts the pods whose node agrees, and lists all other pods with the reason.
+    taken. The answer counts the pods whose node agrees, and lists the pods whose node does not,
+    with the reason.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the
