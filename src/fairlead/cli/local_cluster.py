@@ -34,8 +34,9 @@ def request_local_cluster(
     """Return the cluster's response to a request for `path`, decoded as `answer`.
 
     The request is a POST with `body`, or a GET if `body` is None. If `kubeconfig` is None, the
-    files in KUBECONFIG are used. Raises InputError if no kubeconfig is named or it is invalid, and
-    if the cluster refuses the request, does not answer, or is not a cluster of `fairlead up`.
+    files in KUBECONFIG are used. Raises InputError if no kubeconfig is named, if the kubeconfig is
+    invalid, or if the cluster refuses the request, does not answer, or is not a cluster of
+    `fairlead up`.
     """
     source, config = _connection(kubeconfig)
     return asyncio.run(_request(source, config, path, body, answer))

@@ -190,9 +190,9 @@ class LoadedObjects(Sequence[ApiObject]):
 def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
-    `templates` is empty or has an entry for each pod. Neighbouring pods whose entries are the same
-    object (not None) are replicas, if either all or none of them have a node, and either all or
-    none have a start time. Other pods are compared part by part.
+    `templates` is empty or has an entry for each pod. Neighbouring pods with the same object (not
+    None) as entry are replicas if all or none of them have a node, and all or none of them have a
+    start time. Other pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

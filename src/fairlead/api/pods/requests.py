@@ -3,7 +3,7 @@
     containers and sidecars run together            -> their sum
     init containers run one by one before them      -> each plus the sidecars started earlier
     the pod needs the larger of the two, per resource;
-    pod-level requests replace its cpu, memory and hugepages; overhead is added.
+    pod-level requests replace the amounts of cpu, memory and hugepages; overhead is added.
 
 In stored objects, requests are already defaulted from limits. A pod that is being resized in place
 counts with the largest of its desired, allocated and actual resources. Sums are exact, in whole

@@ -471,8 +471,8 @@ def _next_steps(steps: Sequence[NextStep]) -> Section:
 def _print_step(console: Console, step: NextStep) -> None:
     """Print `step` on one line, or on several lines if one line is too short.
 
-    Then the command is on lines of its own, which end in a backslash except the last one, so that
-    the user can copy them into a shell.
+    If several lines are needed, the command is on lines of its own. All of them except the last end
+    in a backslash, so that the user can copy them into a shell.
     """
     line = f"Next: {step.words}: {step.code}"
     if len(line) <= console.width:

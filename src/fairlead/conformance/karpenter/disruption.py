@@ -24,7 +24,7 @@ _PREFIXES_MAX = 12
 def decide_disruption(case: Json) -> Json:
     """Return Fairlead's decisions about a case of the disruption controller.
 
-    The result contains, for each node that is no candidate, the reason by class (`blocked`), the
+    The result contains, for each node that is not a candidate, the reason by class (`blocked`), the
     result of each disruption method without validation (`methods`), and the result of a loop over
     all methods (`reconcile`).
     """
