@@ -107,7 +107,7 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit status: 0 at least one pod fits; 1 no pod fits, or fewer pods fit than --max-limit; "
+        "Exit status: 0 enough pods fit (those of --max-limit, or 1 by default); 1 fewer pods fit; "
         "2 bad input.",
         "--like",
     ),

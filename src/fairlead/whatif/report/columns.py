@@ -33,7 +33,10 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 
 def column(values: Iterable[Any]) -> Any:
-    """Return `values` as a list, or, if many are equal, as {"of": values, "at": indices}."""
+    """Return `values` as a list; if many are equal, as {"of": distinct values, "at": indexes}.
+
+    `at` contains the index in `of` for each of `values`.
+    """
     listed = list(values)
     if any(issubclass(kind, float) for kind in set(map(type, listed))):
         listed = [finite(value) for value in listed]

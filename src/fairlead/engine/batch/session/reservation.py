@@ -88,7 +88,7 @@ def _longest_waiting(session: Session) -> JobInfo | None:
 
 
 def _would_reclaim(session: Session, job: JobInfo) -> bool:
-    """Return whether `job` can start one day, and its queue may reclaim resources for it."""
+    """Return whether `job` could start later and its queue may reclaim resources for it."""
     return _is_below_share(session, job) and plan(session, job) is not None
 
 
