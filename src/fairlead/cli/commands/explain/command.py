@@ -107,9 +107,9 @@ def explain(
       does not scale, and how many more pods fit, up to maxReplicas.
 
     - PodGroup, or a pod that is scheduled together with its group: how much of the cluster the
-      group's queue uses and may use, the first pod that does not fit, the ten nodes that lack the
-      least and the resources that they lack, an estimate of the group's start, and a change with
-      which the group could start now.
+      group's queue uses and may use, the first pod that does not fit, the ten nodes that come
+      closest to fitting this pod (each with the resources that it lacks), an estimate of the
+      group's start, and a change with which the group could start now.
 
     With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pod. For
     a pending pod, the answer contains the queue in which the pod waits, its attempts and backoff,

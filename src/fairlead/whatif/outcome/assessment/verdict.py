@@ -405,7 +405,10 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
 
 
 def _how_long(rows: Sequence[WorkloadEffect]) -> str:
-    """Return the longest time without a ready pod as text; it is that of the first of `rows`."""
+    """Return, as text, the longest time that a workload in `rows` was without a ready pod.
+
+    `rows` are sorted by this time, the longest first.
+    """
     lasted = rows[0].readiness.lowest_for
     if lasted is None:
         return "to the end"
