@@ -129,7 +129,10 @@ def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> dict[str, A
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:
-    """Return the struct that a member of type `kind` contains, alone or as items."""
+    """Return the struct type in `kind`, the type of a member: the type itself or that of its items.
+
+    Returns None if neither is a struct.
+    """
     match kind:
         case inspect.StructType():
             return kind

@@ -79,7 +79,7 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
 
 
 def known_outage(nodes: Sequence[str]) -> Section:
-    """Return a section of one line about `nodes`, which are out of service without the change, too.
+    """Return a one-line section about `nodes`, which are out of service even without the change.
 
     Without nodes, the section is empty.
     """

@@ -69,7 +69,7 @@ _LATE: Final = _RATE_TOLERANCE
 
 
 class Auditor:
-    """Wraps an engine and checks its commands and records. Raises LawBrokenError.
+    """Wraps an engine, and checks the engine's commands and records. Raises LawBrokenError.
 
     `checked` counts the checks of each law. `unexpected_jobs` has the (namespace, name) of the Jobs
     that a CronJob reported as unexpected. `now` is the time of the engine's last step.

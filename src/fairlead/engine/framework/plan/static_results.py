@@ -119,7 +119,7 @@ class StaticResults:
         return np.array(sorted(node.row for node in found if node is not None), np.int64)
 
     def _extend(self, size: int) -> None:
-        """Append rows up to `size`; the node log contains them, so `_redo` computes them."""
+        """Append empty rows up to `size`. The node log lists their nodes, so `_redo` fills them."""
         more = size - self._size
         self._evaluator.rows = self._table.every_row()
         self.codes = np.append(self.codes, np.full(more, NO_NODE, np.int32))

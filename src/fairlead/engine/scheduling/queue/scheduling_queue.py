@@ -451,8 +451,8 @@ class SchedulingQueue:
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
         """Take a pod out of the unschedulable pool, unless the same plugin gates it again.
 
-        For example, the deletion of each victim wakes the preemptor, but the preemptor stays gated
-        until its last victim is being deleted.
+        For example, each removed victim wakes the preemptor, but the preemptor stays gated until
+        the deletion of its last victim has been requested.
         """
         before = queued.gated_by
         if not before or not self._config.pop_from_backoff:

@@ -148,7 +148,8 @@ def _shows_time(pod: Pod) -> bool:
     """Return whether the conditions of `pod` show how long its start took.
 
     This is so if it is Ready and its containers have not been restarted. The result is False for
-    static pods and for pods that end or have ended. All replicas have the same result.
+    static pods and for pods that end or have ended. All pods of one `Replicas` have the same
+    result.
     """
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False
