@@ -73,6 +73,9 @@ MACHINE_PATH: Final = re.compile(r"/(work|root|home)/")
 SIBLING_PATH: Final = re.compile(r"(?<![\w./-])([.][.]/)?shared[/]")
 REGISTRIES: Final = re.compile(r"\b(pypi|pythonhosted|npmjs|anaconda)[.](org|com)\b")
 LINK: Final = re.compile(r"\]\(([^)#\s]+)")
+LINK_TO_SECTION: Final = re.compile(r"\]\(([^)#\s]*)#([^)\s]+)\)")
+HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CODE_BLOCK: Final = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 DATA_SUFFIXES: Final = frozenset({".gz", ".png", ".jsonl"})
 
 # A path below src/fairlead in a table; `<kind>` stands for any name.
@@ -250,13 +253,35 @@ def test_files_contain_no_local_paths_or_registry_hosts() -> None:
     ] == []
 
 
+def documents() -> list[Path]:
+    """Return the pages of the documentation."""
+    return [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+
+
 def test_links_in_documents_have_existing_targets() -> None:
     """Every link within the project has an existing target."""
     assert [
         f"{page.relative_to(ROOT)} -> {target}"
-        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+        for page in documents()
         for target in LINK.findall(page.read_text())
         if "://" not in target and not (page.parent / target).exists()
+    ] == []
+
+
+def section_names(page: Path) -> set[str]:
+    """Return the names by which links refer to the sections of `page`, as GitHub makes them."""
+    headings = HEADING.findall(CODE_BLOCK.sub("", page.read_text()))
+    return {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+
+
+def test_links_to_sections_have_existing_targets() -> None:
+    """Every link to a section of a page within the project has an existing target."""
+    assert [
+        f"{page.relative_to(ROOT)} -> {target}#{section}"
+        for page in documents()
+        for target, section in LINK_TO_SECTION.findall(page.read_text())
+        if "://" not in target
+        if section not in section_names(page.parent / target if target else page)
     ] == []
 
 
