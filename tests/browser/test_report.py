@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from fairlead.cli.output.console.amount import amount_text, percent_text
+from fairlead.cli.output.report_file import write_report
 from fairlead.whatif.report.script import joined_modules
 from fairlead.whatif.report.write import asset
 
@@ -360,6 +361,42 @@ def test_pending_pods_are_grouped_by_reason(page, reports):
     assert column(page, "#pending", 4)[0].startswith("0/12 nodes are available: ")
     page.type("#pending input", "no such pod")
     assert "No pending pod matches the filter." in page.text("#pending")
+
+
+@pytest.mark.parametrize(
+    ("pending", "pending_before", "sentence"),
+    [
+        (3, 2, "1 pod waits for 1 reason. 2 other pods are pending without the change, too."),
+        (1, 0, "1 pod waits for 1 reason."),
+    ],
+)
+def test_pods_that_are_pending_without_the_change_are_counted(
+    page, tmp_path, pending, pending_before, sentence
+):
+    """The section lists only pods that are pending because of the change."""
+    row = {"pod": "shop/a", "priority": 0, "since_s": 0, "reason": "no room"}
+    write_report(
+        tmp_path / "report.html",
+        {
+            "kind": "whatif",
+            "title": "What if",
+            "summary": {"pending": pending},
+            "summary_before": {"pending": pending_before},
+            "pending": [row],
+        },
+    )
+    page.open(tmp_path / "report.html")
+    assert page.text("#pending .lead") == sentence
+
+
+def test_a_change_without_new_pending_pods_says_so(page, tmp_path):
+    """A pod that is pending in both runs is not listed, but counted."""
+    summary = {"pending": 1}
+    report = {"kind": "whatif", "title": "What if", "summary": summary, "summary_before": summary}
+    write_report(tmp_path / "report.html", report)
+    page.open(tmp_path / "report.html")
+    sentence = "No pod is pending because of the change. 1 pod is pending without the change, too."
+    assert sentence in page.text("#pending")
 
 
 def test_the_theme_follows_the_system_or_the_button(page, reports):

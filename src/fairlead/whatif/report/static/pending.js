@@ -31,8 +31,7 @@ const PREEMPTION = /(?:^| )(?:no new claims to deallocate, )?preemption: (?:\d+\
 
 export function pendingSection(report, priorities) {
   const { pending } = report;
-  if (!pending.length)
-    return section("pending", "Pending pods", null, nothing("No pods are pending."));
+  if (!pending.length) return section("pending", "Pending pods", null, nothing(nonePending(report)));
   const groups = groupsByReason(pending);
   const view = {
     groups,
@@ -48,13 +47,24 @@ export function pendingSection(report, priorities) {
     drawGroups(view);
   });
   drawGroups(view);
-  const lead = `${plural(pending.length, "pod waits", "pods wait")} for ${plural(groups.length, "reason")}.`;
+  const lead = `${plural(pending.length, "pod waits", "pods wait")} for ${plural(groups.length, "reason")}.${pendingAnyway(report, "other ")}`;
   return section(
     "pending",
     "Pending pods",
     lead,
     h("div", { class: "card" }, h("div", { class: "toolbar" }, search, view.found), view.list),
   );
+}
+
+function nonePending(report) {
+  const others = pendingAnyway(report);
+  return others ? `No pod is pending because of the change.${others}` : "No pods are pending.";
+}
+
+/** A sentence about the pods that a what-if does not list, as they are pending in both runs. */
+function pendingAnyway({ pending, summary, summary_before: before }, which = "") {
+  const others = before ? summary.pending - pending.length : 0;
+  return others > 0 ? ` ${plural(others, `${which}pod is`, `${which}pods are`)} pending without the change, too.` : "";
 }
 
 /** The groups as [{ title, detail, rows }], the largest first. */
