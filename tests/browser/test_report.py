@@ -363,6 +363,21 @@ def test_pending_pods_are_grouped_by_reason(page, reports):
     assert "No pending pod matches the filter." in page.text("#pending")
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_lines_do_not_break_inside_a_flag(page, tmp_path, width):
+    """A browser may break a line after each hyphen of `--startup-time`."""
+    notes = [f"{'x' * length} (--startup-time)." for length in range(60)]
+    report = {"kind": "simulate", "title": "Run", "notes": notes}
+    write_report(tmp_path / "report.html", report)
+    page.open(tmp_path / "report.html", width=width)
+    heights = page.js(
+        "[...document.querySelectorAll('.note .word:last-child')]"
+        ".map(e => Math.round(e.getBoundingClientRect().height))"
+    )
+    assert len(heights) == len(notes)
+    assert len(set(heights)) == 1
+
+
 @pytest.mark.parametrize(
     ("pending", "pending_before", "sentence"),
     [

@@ -1,7 +1,7 @@
 // Draws several answers side by side; `?alternative=2` in the address shows the second one's report.
 
 import { count, duration, isNumber, money, plural } from "./format.js";
-import { h, section } from "./dom.js";
+import { h, section, unbroken } from "./dom.js";
 import { unpackReport } from "./data.js";
 import { drawPage, drawReport } from "./report.js";
 
@@ -55,7 +55,7 @@ function drawComparison() {
   const parts = [titleOf(), sideBySide()];
   if (page.workloads.length) parts.push(workloads());
   if (page.notes.length) {
-    const notes = page.notes.map((note) => h("li", {}, note));
+    const notes = page.notes.map((note) => h("li", {}, unbroken(note)));
     parts.push(section("notes", "Notes", null, h("ul", { class: "note" }, notes)));
   }
   drawPage([h("span", { class: "spacer" })], ...parts);

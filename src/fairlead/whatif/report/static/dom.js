@@ -27,9 +27,9 @@ export function section(id, title, lead, ...children) {
   return h("section", { id, "aria-labelledby": `${id}-title` }, head, ...children);
 }
 
-/** The words of a command, so that lines break between words, never inside a flag like `--add-nodes`. */
-export function unbroken(command) {
-  return command.split(" ").flatMap((word) => [h("span", { class: "word" }, word), " "]);
+/** The words of a text, so that lines break between words, never inside a flag like `--add-nodes`. */
+export function unbroken(text) {
+  return text.split(" ").flatMap((word) => [h("span", { class: "word" }, word), " "]);
 }
 
 /** Marks an element that scrolls sideways while some of its content is hidden at its left or right. */

@@ -65,7 +65,7 @@ export function summarySection(report) {
     lead,
     h("div", { class: "tiles" }, tiles(report)),
     allocation(report),
-    report.kind === "whatif" ? null : report.notes.map((text) => h("p", { class: "note" }, text)),
+    report.kind === "whatif" ? null : report.notes.map((text) => h("p", { class: "note" }, unbroken(text))),
   );
 }
 

@@ -116,7 +116,7 @@ function finding({ severity, sentence }) {
 
 /** How sure the answer is, and what to do next. */
 function conclusion(report) {
-  const sure = [h("p", {}, certaintySentence(report)), ...notes(report)];
+  const sure = [h("p", {}, unbroken(certaintySentence(report))), ...notes(report)];
   const steps = report.next_steps.map(nextStep);
   const part = (title, ...content) => h("div", {}, h("h3", {}, title), ...content);
   return h(
@@ -162,7 +162,7 @@ function conditions(failOn) {
 
 /** What was under way before the change, and what the simulation did not check. */
 function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
-  const shown = texts.map((text) => h("p", { class: "note" }, text));
+  const shown = texts.map((text) => h("p", { class: "note" }, unbroken(text)));
   if (!underWay.length) return shown;
   const parts = underWay.columns.workload.map((name, at) => `${name}: ${underWay.columns.what[at]}`);
   const when = isNumber(after)
