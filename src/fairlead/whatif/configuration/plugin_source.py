@@ -35,7 +35,7 @@ class SourceError(ValueError):
 def find_class(text: str) -> type:
     """Return the class that `text` names. Raises SourceError."""
     place, colon, name = text.rpartition(":")
-    if not colon:
+    if not colon and not text.endswith(".py"):
         return installed_class(text)
     if not place or not name:
         raise SourceError("must be MODULE:CLASS or FILE.py:CLASS")

@@ -150,6 +150,7 @@ BROKEN_SOURCES = {
         ("no_package.sub:Cheap", "there is no module no_package"),
         ("policies:", "must be MODULE:CLASS or FILE.py:CLASS"),
         (":Cheap", "must be MODULE:CLASS or FILE.py:CLASS"),
+        ("policies.py", "must be MODULE:CLASS or FILE.py:CLASS"),
         ("policies:Chaep", "has no Chaep; did you mean Cheap?"),
         ("policies:nothing", "nothing is not a class"),
         ("policies:Nameless", "Nameless has no name: it needs a string attribute `name`"),
