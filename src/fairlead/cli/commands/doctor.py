@@ -115,8 +115,9 @@ def _version(library: str) -> str:
 
 def _memory() -> _Finding:
     size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    pods = size // 2 // _MEMORY_BYTES_PER_POD
-    return _Finding(is_ok=True, text=f"{size / 2**30:.1f} GiB of memory, enough for {pods:,} pods")
+    pods = size // 2 // _MEMORY_BYTES_PER_POD // 1000 * 1000
+    words = f"{size / 2**30:.1f} GiB of memory, enough for about {pods:,} pods"
+    return _Finding(is_ok=True, text=words)
 
 
 def _terminal() -> _Finding:
