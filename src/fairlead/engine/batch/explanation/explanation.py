@@ -153,11 +153,19 @@ def batch_overview(
         waiting.sort(key=lambda job: (starts.get(job.id, late), job.id))
         found = (_explain(session, job) for job in waiting[:groups_max])
         return BatchOverview(
-            queues, tuple(replace(one, starts_at=starts.get(one.group)) for one in found)
+            queues, tuple(_with_start(one, starts.get(one.group), now) for one in found)
         )
     finally:
         session.revert_undispatched()
         session.room.hold_back(None)
+
+
+def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
+    """Return `found` with `start`, which takes other groups into account; `_explain` does not."""
+    is_later = start is not None and start > now
+    others_first = is_later and found.obstacle is Obstacle.NOTHING
+    obstacle = Obstacle.OTHERS_FIRST if others_first else found.obstacle
+    return replace(found, obstacle=obstacle, starts_at=start)
 
 
 def _waits(job: JobInfo) -> bool:

@@ -116,6 +116,16 @@ def test_the_overview_explains_at_most_groups_max_groups(harness):
     assert list(starts(harness, 1, groups_max=2)) == ["a", "b"]
 
 
+def test_a_group_for_which_earlier_groups_leave_no_room_waits_for_them(harness):
+    """Each of the groups fits alone."""
+    harness.put(make_node("n1"), make_gang("a", 3, **lasting("30s")), make_gang("b", 3))
+    found = batch_overview(harness.composition, harness.cluster, seconds(1), 10).waiting
+    assert [(one.obstacle, one.starts_at) for one in found] == [
+        (Obstacle.NOTHING, seconds(1)),
+        (Obstacle.OTHERS_FIRST, seconds(31)),
+    ]
+
+
 def test_each_waiting_group_has_its_obstacle(harness):
     harness.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
     (found,) = batch_overview(harness.composition, harness.cluster, 0, 10).waiting
