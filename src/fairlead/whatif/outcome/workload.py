@@ -27,9 +27,9 @@ from fairlead.whatif.snapshot.served_kind import full_kind
 
 POD: Final = "Pod"
 ROLLOUT: Final = "Rollout"  # a custom resource of Argo Rollouts, which owns ReplicaSets
-DAEMON_SET: Final = "DaemonSet"
+_DAEMON_SET: Final = "DaemonSet"
 _SHORT: Final = {
-    DAEMON_SET: "ds",
+    _DAEMON_SET: "ds",
     "Deployment": "deploy",
     "ReplicaSet": "rs",
     "ReplicationController": "rc",
@@ -74,7 +74,16 @@ class WorkloadRef(Struct, frozen=True, order=True):
         It is False for Jobs (also those of operators, such as PyTorchJobs), pods without a
         controller and other workloads whose pods can end although nothing changes in the cluster.
         """
-        return not self.kind.partition(".")[0].endswith(_FINITE)
+        return not self._kind_without_group.endswith(_FINITE)
+
+    @property
+    def is_daemon_set(self) -> bool:
+        """Whether the workload is a DaemonSet, also one of an operator such as Kruise."""
+        return self._kind_without_group == _DAEMON_SET
+
+    @property
+    def _kind_without_group(self) -> str:
+        return self.kind.partition(".")[0]
 
 
 class WorkloadReadiness(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
-    DAEMON_SET,
     DEVICE_TAINT_RULE,
     NODE,
     POD,
@@ -357,7 +356,7 @@ class ExperimentRun:
             raise livelock_error(self._experiment.source, cause) from None
 
     def _wanted(self, workload: WorkloadRef) -> int | None:
-        if workload.kind == DAEMON_SET.kind:
+        if workload.is_daemon_set:
             return len(self._recorder.outage.nodes)
         return desired_pods(self._world.store, workload)
 

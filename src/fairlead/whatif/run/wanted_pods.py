@@ -10,7 +10,6 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_terminal, is_terminating
 from fairlead.apiserver.kind import (
-    DAEMON_SET,
     JOB,
     REPLICA_SET,
     SCALABLE,
@@ -55,7 +54,7 @@ def wanted_pods(
             and (ref := workload_of(pod)) in counted
         ):
             place = ref, node or target_node(pod)
-            existing[ref] += ref.kind != DAEMON_SET.kind or place not in nodes
+            existing[ref] += not ref.is_daemon_set or place not in nodes
             nodes.add(place)
     return {ref: existing[ref] if number is None else number for ref, number in wanted.items()}
 

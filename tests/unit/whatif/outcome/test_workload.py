@@ -67,6 +67,14 @@ def test_a_custom_resource_named_like_a_built_in_kind_has_its_group(make, api, w
     assert (str(found), found.is_permanent) == (workload, False)
 
 
+@pytest.mark.parametrize("api", ["apps/v1", "apps.kruise.io/v1alpha1"])
+def test_the_pods_of_every_daemon_set_belong_to_their_nodes(snapshot, make, api):
+    pod = make.pod("agent", node_name="a", owner="agent")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": "DaemonSet"}
+    answer = what_if(snapshot(make.node("a"), make.node("b"), pod), ClusterChange(delete=("no/a",)))
+    assert [one.belongs_to_node for one in answer.effect.workloads] == [True]
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [

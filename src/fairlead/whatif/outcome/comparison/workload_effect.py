@@ -22,7 +22,7 @@ from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import DAEMON_SET, POD, WorkloadReadiness, WorkloadRef
+from fairlead.whatif.outcome.workload import POD, WorkloadReadiness, WorkloadRef
 
 UNAVAILABLE_MIN: Final = seconds(60)
 """A shorter time without a ready pod counts as a restart, a longer one as an outage."""
@@ -363,7 +363,7 @@ def _effect(
     return WorkloadEffect(
         workload=ref,
         readiness=readiness,
-        belongs_to_node=ref.kind == DAEMON_SET or (pod is not None and pod.belongs_to_node),
+        belongs_to_node=ref.is_daemon_set or (pod is not None and pod.belongs_to_node),
         **tally.counts,
         reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
         by=tuple(tally.by),
