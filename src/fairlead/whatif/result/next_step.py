@@ -218,7 +218,7 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     If pods fit only copies of the node that they left, copies of this node are suggested. There are
     enough copies for further pods of the same workloads, which become pending later: a budget may
     refuse their eviction while the first pods are pending, or a StatefulSet may create them only
-    after the first pods run. The copies also have room for all other pods that lack room, unless
+    after the first pods run. The copies also have room for the other pods that lack room, unless
     the node has taints or is too small for these pods. No copy is suggested for a pod whose volumes
     it would not reach.
 
@@ -257,13 +257,15 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     short = [pod for pod in pending if lacks_room(pod) and pod.key not in keys]
     lacking = {pod.workload for pod in short}
     short += [pod for pod in (*kept, *later) if pod.workload in lacking and pod.key not in keys]
-    short, nodes = reach.most_reached(short, nodes)
     if old_node is not None:
-        alone = new_nodes_for(covered, [old_node], answer.without.nodes)
-        for_all = new_nodes_for([*covered, *short], [old_node], answer.without.nodes)
-        if for_all is not None and not old_node.is_tainted:
-            alone, short = for_all, []
-        yield from _new_nodes("ask again with", alone)
+        near = [pod for pod in short if reach.reaches(pod, old_node)]
+        copies = new_nodes_for([*covered, *near], [old_node], answer.without.nodes)
+        if copies is None or old_node.is_tainted:
+            copies = new_nodes_for(covered, [old_node], answer.without.nodes)
+        else:
+            short = [pod for pod in short if not reach.reaches(pod, old_node)]
+        yield from _new_nodes("ask again with", copies)
+    short, nodes = reach.most_reached(short, nodes)
     yield from _new_nodes("ask again with", new_nodes_for(short, nodes, answer.without.nodes))
 
 

@@ -488,6 +488,30 @@ def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, step
     assert steps_of(answer) == steps
 
 
+def test_copies_of_the_drained_node_are_not_for_volumes_in_another_zone(snapshot, make):
+    """Pod y-0 restarts with a larger request; its volume is in the zone of node b."""
+    cluster = []
+    for name, node in (("x", "a"), ("y", "b")):
+        owner = make.workload("StatefulSet", name, replicas=1)
+        owner["metadata"]["uid"] = name
+        owner["spec"]["volumeClaimTemplates"] = [
+            {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+        ]
+        claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{name}-0"}}
+        pod = make.pod(f"{name}-0", node_name=node, owner=name, volumes=[claim])
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["metadata"]["labels"] = {"app": name}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        cluster += [owner, pod, *volume(f"data-{name}-0", ZONE, node)]
+    nodes = [make.node(name, **{ZONE: name}) for name in "ab"]
+    full = make.pod("full", node_name="b", cpu="2")
+    change = ClusterChange(drain=("a",), set_resources=("sts/y=cpu=3",))
+    answer = what_if(snapshot(*nodes, full, *cluster), change)
+    assert [pod.name for pod in answer.difference.pending] == ["x-0", "y-0"]
+    like_b = ("ask again with one more node like b", "--add-nodes 1 --like b")
+    assert steps_of(answer)[:2] == [LIKE_A, like_b]
+
+
 def test_a_claim_that_a_pod_on_a_failed_node_uses_suggests_to_taint_the_node(snapshot, make):
     """The old pod exists until its node returns, so the claim of a single pod stays in use."""
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
