@@ -115,7 +115,8 @@ def _single_budget(case: _Case) -> Iterator[NextStep]:
     kept: set[str] = set()
     surplus: set[str] = set()
     for key in sorted(several):
-        covering = [one for one in case.answer.changed.budgets if key in one.refused]
+        budgets = (one for one in case.answer.changed.budgets if one.pdb not in surplus)
+        covering = [one for one in budgets if key in one.refused]
         covering.sort(key=lambda one: (one.pdb not in kept, -(one.allowed_at_end or 0), one.pdb))
         kept |= {one.pdb for one in covering[:1]}
         surplus |= {one.pdb for one in covering[1:]}

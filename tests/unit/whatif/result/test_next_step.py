@@ -154,6 +154,30 @@ def test_a_pod_of_several_budgets_suggests_to_delete_all_but_one(snapshot, make,
     assert not what_if(snapshot(*cluster), change).changed.undrained
 
 
+def test_a_budget_is_deleted_only_if_another_one_covers_the_pod(snapshot, make):
+    """Without the budget of both pods, each pod has one budget."""
+    cluster = [make.node("a"), make.node("b")]
+    for name in "xy":
+        labels = {"app": name, "both": "yes"}
+        owner = make.workload("ReplicaSet", name, replicas=1)
+        owner["metadata"]["uid"] = name
+        owner["spec"]["template"]["metadata"]["labels"] = labels
+        pod = make.pod(f"{name}-1", node_name="a", owner=name)
+        pod["metadata"]["labels"] = labels
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        cluster += [owner, pod]
+    for name, selected in (
+        ("b-x", {"app": "x"}),
+        ("c-both", {"both": "yes"}),
+        ("d-y", {"app": "y"}),
+    ):
+        one = budget(maxUnavailable=1)
+        one["metadata"]["name"], one["spec"]["selector"]["matchLabels"] = name, selected
+        cluster.append(one)
+    first = steps_of(drained(snapshot, *cluster))[0]
+    assert first[1] == "--delete pdb/default/c-both"
+
+
 def test_a_budget_whose_pods_are_pending_is_not_relaxed(snapshot, make, web):
     """The budget is exhausted because the first evicted pod finds no node."""
     third = make.pod("web-3", node_name="a", owner="web")
