@@ -221,11 +221,12 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         ),
     )
     if batch.source:
-        return with_batch(experiment, batch, experiment.steps)
-    with named_by(path, "settings.batch"):
-        stated = replace(batch, source=_batch_source(folder, scenario))
-        found = with_batch(experiment, stated, experiment.steps)
-    return replace(found, notes=(*batch_notes(stated, found.batch, initial), *found.notes))
+        found = with_batch(experiment, batch, experiment.steps)
+    else:
+        with named_by(path, "settings.batch"):
+            batch = replace(batch, source=_batch_source(folder, scenario))
+            found = with_batch(experiment, batch, experiment.steps)
+    return replace(found, notes=(*batch_notes(batch, found.batch, initial), *found.notes))
 
 
 def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:

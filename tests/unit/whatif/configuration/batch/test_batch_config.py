@@ -334,6 +334,13 @@ def test_a_scenario_sets_its_batch_configuration_and_an_option_overrides_it(writ
     )
 
 
+@pytest.mark.parametrize("options", [DEFAULT_BATCH_OPTIONS, BatchOptions("kube-batch")])
+def test_a_scenario_notes_pods_that_are_scheduled_one_by_one(write_scenario, make, options):
+    path = write_scenario("objects", more=[coscheduled(make)])
+    notes = experiment_of(path, read_scenario(path), batch=options).notes
+    assert any("default-scheduler are scheduled one by one here" in note for note in notes)
+
+
 def test_a_run_continues_while_a_gang_may_get_a_reservation(write_scenario):
     path = write_scenario("objects", settings={"batch": "fairlead"})
     outcome = run_experiment(experiment_of(path, read_scenario(path)), "x", NoProgress()).outcome
@@ -345,11 +352,11 @@ def test_a_run_continues_while_a_gang_may_get_a_reservation(write_scenario):
 def write_scenario(tmp_path, make, gang):
     """Writes a scenario of a node and a gang too large for it."""
 
-    def written(name, settings=None, batch=""):
+    def written(name, settings=None, batch="", more=()):
         from json import dumps  # noqa: PLC0415
 
         (tmp_path / f"{name}.json").write_text(
-            dumps({"kind": "List", "items": [make.node("n"), *gang("a", 5)]})
+            dumps({"kind": "List", "items": [make.node("n"), *gang("a", 5), *more]})
         )
         (tmp_path / "batch.yaml").write_text(batch)
         path = tmp_path / "scenario.yaml"
