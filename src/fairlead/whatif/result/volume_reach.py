@@ -1,8 +1,8 @@
 """VolumeReach: whether a copy of a node would reach the volumes of a pod.
 
 The scheduler's message does not say which nodes reach a volume. A copy of a node has the labels of
-the node except the hostname, so it reaches the volumes of its zone, but not the node's local
-volumes.
+the node except those that name the node itself (`own_labels`), so it reaches the volumes of its
+zone, but not the node's local volumes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fairlead.api.codec import decode_as
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
-from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.node_pool import own_labels
+
+_Place = frozenset[tuple[str, str]]
 
 
 class VolumeReach:
@@ -26,18 +28,32 @@ class VolumeReach:
 
     def __init__(self, manifests: Sequence[Manifest], pods: Iterable[PodEnd]) -> None:
         self._selectors: dict[str, list[NodeSelector]] = {}  # {key of a pod: of its volumes}
+        self._keys: frozenset[str] = frozenset()  # of the labels that the selectors read
         keys = {pod.key for pod in pods}
         if keys and (selectors := _selectors_of_claims(manifests)):
             for pod in _claiming(manifests, keys):
                 claims = ((pod.metadata.namespace, name) for name in _claims(pod))
                 if found := [selectors[one] for one in claims if one in selectors]:
                     self._selectors[pod.key] = found
+                    self._keys = self._keys.union(*map(_label_keys, found))
 
     def reaches(self, pod: PodEnd, node: NodeEnd) -> bool:
         """Return whether a copy of `node` would reach all volumes of `pod`."""
-        labels = {key: value for key, value in node.labels.items() if key != HOSTNAME}
+        return self._is_reached_from(self._place(node), pod)
+
+    def _is_reached_from(self, place: _Place, pod: PodEnd) -> bool:
+        labels = dict(place)
         selectors = self._selectors.get(pod.key, ())
         return all(node_selector_matches(one, labels, "") for one in selectors)
+
+    def _place(self, node: NodeEnd) -> _Place:
+        """Return those labels of a copy of `node` that decide which volumes it reaches."""
+        left_out = own_labels(node.labels, node.name, self._keys)
+        return frozenset(
+            (key, value)
+            for key, value in node.labels.items()
+            if key in self._keys and key not in left_out
+        )
 
     def most_reached(
         self, pods: Collection[PodEnd], nodes: Sequence[NodeEnd]
@@ -49,13 +65,20 @@ class VolumeReach:
         bound = [pod for pod in pods if pod.key in self._selectors]
         if not bound:
             return list(pods), list(nodes)
+        places = [self._place(node) for node in nodes]
+        # Large clusters have many nodes, but few places.
         reached = {
-            node.name: frozenset(pod.key for pod in bound if self.reaches(pod, node))
-            for node in nodes
+            place: frozenset(pod.key for pod in bound if self._is_reached_from(place, pod))
+            for place in dict.fromkeys(places)
         }
         most = max(reached.values(), key=len, default=frozenset[str]())
-        chosen = [node for node in nodes if reached[node.name] == most]
+        chosen = [node for node, place in zip(nodes, places, strict=True) if reached[place] == most]
         return [one for one in pods if one.key not in self._selectors or one.key in most], chosen
+
+
+def _label_keys(selector: NodeSelector) -> set[str]:
+    terms = selector.node_selector_terms
+    return {one.key for term in terms for one in term.match_expressions}
 
 
 def _claiming(manifests: Sequence[Manifest], keys: Collection[str]) -> Iterator[Pod]:

@@ -445,6 +445,7 @@ def test_pods_of_an_ordered_stateful_set_that_are_not_created_need_nodes_too(sna
 
 
 ZONE = "topology.kubernetes.io/zone"
+LOCAL = "topology.topolvm.io/node"
 
 
 def volume(name, label, value, mode="ReadWriteOnce"):
@@ -485,8 +486,9 @@ def volume(name, label, value, mode="ReadWriteOnce"):
     [
         (ZONE, [("ask again with one more node like b", "--add-nodes 1 --like b")]),
         ("kubernetes.io/hostname", []),
+        (LOCAL, []),
     ],
-    ids=["a copy of the node in its zone", "no copy reaches a local volume"],
+    ids=["a copy of the node in its zone", "no copy reaches a local volume", "a volume of TopoLVM"],
 )
 def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, steps):
     """The pod db-1 on node b becomes larger and is created again, but another pod needs the room.
@@ -497,7 +499,7 @@ def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, step
     db["metadata"]["uid"] = "db"
     cluster = [db, make.pod("full", cpu="2", node_name="b")]
     for number, node in enumerate("ab"):
-        labels = {"kubernetes.io/hostname": node, ZONE: node}
+        labels = {"kubernetes.io/hostname": node, LOCAL: node, ZONE: node}
         claim = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-db-{number}"}}
         pod = make.pod(f"db-{number}", cpu="2", node_name=node, owner="db", volumes=[claim])
         pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
