@@ -6,6 +6,9 @@ after the last pod that uses the volume has left the node. No component of a sim
 so the attachment would take the node's room for ever. While the pod is on the node, the count is
 the same without the attachment. An attachment that no pod uses stays: its cause is unknown.
 
+Only preemption differs: without the attachment, the dry run assumes that the removal of a pod also
+detaches its volume.
+
 upstream: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go: Filter,
 getNodeVolumeAttachmentInfo; pkg/controller/volume/attachdetach/reconciler/reconciler.go: reconcile
 """
