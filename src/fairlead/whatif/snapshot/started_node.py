@@ -73,7 +73,7 @@ _STARTUP_SUFFIX: Final = "not-ready"
 _NAMED_MAX: Final = 3
 
 
-class _Start(Struct):
+class _Start(Struct, frozen=True):
     """What the start of a node changes.
 
     `value` is the object of the started node. `taints` are the keys of the removed taints,
