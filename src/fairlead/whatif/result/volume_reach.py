@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fairlead.api.codec import decode_as
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
-from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
+from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.node_pool import own_labels
+from fairlead.whatif.snapshot.samples import matching_pods
 
 _Place = frozenset[tuple[str, str]]
 
@@ -31,7 +32,8 @@ class VolumeReach:
         self._keys: frozenset[str] = frozenset()  # of the labels that the selectors read
         keys = {pod.key for pod in pods}
         if keys and (selectors := _selectors_of_claims(manifests)):
-            for pod in _claiming(manifests, keys):
+            claiming = matching_pods(manifests, lambda pod: any(_claims(pod)))
+            for pod in (one.pod for one in claiming if one.ref.key in keys):
                 claims = ((pod.metadata.namespace, name) for name in _claims(pod))
                 if found := [selectors[one] for one in claims if one in selectors]:
                     self._selectors[pod.key] = found
@@ -79,16 +81,6 @@ class VolumeReach:
 def _label_keys(selector: NodeSelector) -> set[str]:
     terms = selector.node_selector_terms
     return {one.key for term in terms for one in term.match_expressions}
-
-
-def _claiming(manifests: Sequence[Manifest], keys: Collection[str]) -> Iterator[Pod]:
-    """Yield those pods with one of `keys` that have claims."""
-    for entry in entries_of(manifests):
-        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
-        sample = next(iter(pods))
-        # Replicas differ only in the names of their claims.
-        if sample.kind is POD and any(_claims(sample.pod)):
-            yield from (one.pod for one in pods if one.ref.key in keys)
 
 
 def _claims(pod: Pod) -> Iterator[str]:

@@ -5,9 +5,17 @@ Checks and notes whose result does not depend on the number of replicas read onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from fairlead.whatif.snapshot.manifest import Manifest, Manifests, without_replicas
+from fairlead.api.objects import Pod
+from fairlead.apiserver.kind import POD
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    Manifests,
+    ReplicaManifests,
+    entries_of,
+    without_replicas,
+)
 
 
 def samples(manifests: Iterable[Manifest]) -> Sequence[Manifest]:
@@ -18,3 +26,18 @@ def samples(manifests: Iterable[Manifest]) -> Sequence[Manifest]:
     if isinstance(manifests, Manifests):
         return manifests.samples
     return without_replicas(manifests)
+
+
+def matching_pods(
+    manifests: Iterable[Manifest], matches: Callable[[Pod], bool]
+) -> Iterator[Manifest]:
+    """Yield the pods in `manifests` that match, in order.
+
+    Of neighbouring replicas, only the first is passed to `matches`, whose result must not depend on
+    the fields in which replicas differ. Raises InputError for a pod that is not valid.
+    """
+    for entry in entries_of(manifests):
+        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
+        sample = next(iter(pods))
+        if sample.kind is POD and matches(sample.pod):
+            yield from pods

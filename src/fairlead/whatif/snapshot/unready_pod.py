@@ -12,21 +12,15 @@ from collections.abc import Collection, Iterable, Sequence
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
 from fairlead.api.text.name_list import listed
-from fairlead.apiserver.kind import POD
 from fairlead.engine.kubelet.pod_lifecycle import fails_to_start
-from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import matching_pods
 
 
 def unready_pods(manifests: Iterable[Manifest], keys: Collection[str]) -> list[str]:
     """Return those of `keys` that are pods in `manifests` whose containers are not ready."""
-    found: list[str] = []
-    for entry in entries_of(manifests) if keys else ():
-        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
-        sample = next(iter(pods))
-        # The pods of a group have equal conditions, so one sample is enough.
-        if sample.kind is POD and _has_unready_containers(sample.pod):
-            found += [one.ref.key for one in pods if one.ref.key in keys]
-    return found
+    unready = matching_pods(manifests, _has_unready_containers) if keys else ()
+    return [one.ref.key for one in unready if one.ref.key in keys]
 
 
 def unready_note(keys: Sequence[str]) -> str:

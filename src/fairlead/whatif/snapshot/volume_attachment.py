@@ -24,11 +24,11 @@ from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
-    POD,
     VOLUME_ATTACHMENT,
 )
 from fairlead.apiserver.registry.snapshot_load import Content
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, contents_of, entries_of
+from fairlead.whatif.snapshot.samples import matching_pods
 
 
 def simulated_contents(manifests: Sequence[Manifest]) -> Iterator[Content]:
@@ -73,18 +73,14 @@ def _used(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
         elif one.kind is PERSISTENT_VOLUME_CLAIM:
             claim = _view(PersistentVolumeClaim, one)
             claims[one.ref.namespace, one.ref.name] = claim.spec.volume_name
-    for pod in _claiming_pods(manifests):
+    for one in matching_pods(manifests, _counts):
+        pod = one.pod
         for name in all_claims(pod):
             volume = claims.get((pod.metadata.namespace, name), "")
             if volume in volumes:
                 yield pod.spec.node_name, volume
 
 
-def _claiming_pods(manifests: Sequence[Manifest]) -> Iterator[Pod]:
-    """Yield the pods with claims that count towards the limits of their nodes."""
-    for entry in entries_of(manifests):
-        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
-        sample = next(iter(pods))
-        # Replicas have equal volumes, except for the names of their claims.
-        if sample.kind is POD and any(all_claims(sample.pod)):
-            yield from (one.pod for one in pods if not is_terminal(one.pod))
+def _counts(pod: Pod) -> bool:
+    """Return whether `pod` has claims, and counts towards the limits of its node."""
+    return any(all_claims(pod)) and not is_terminal(pod)
