@@ -21,13 +21,25 @@ from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
 KIND: Final = "KubeSchedulerConfiguration"
-BATCH: Final = "batch configuration"
-_MARKERS: Final = {KIND: KIND, BATCH: "tiers:"}  # to skip most texts quickly
-_TESTS: Final[Mapping[str, Callable[[Mapping[str, Any]], bool]]] = {
-    KIND: lambda value: value.get("kind") == KIND,
-    BATCH: lambda value: value.keys() >= {"actions", "tiers"},
-}
 PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
+
+
+class ConfigurationKind(Struct, frozen=True):
+    """A kind of configuration; `name` is its name in messages.
+
+    `marker` is a text in all configurations of this kind, to skip most other texts quickly.
+    `includes` returns whether an object is a configuration of this kind.
+    """
+
+    name: str
+    marker: str
+    includes: Callable[[Mapping[str, Any]], bool]
+
+
+SCHEDULER: Final = ConfigurationKind(KIND, KIND, lambda value: value.get("kind") == KIND)
+BATCH: Final = ConfigurationKind(
+    "batch configuration", "tiers", lambda value: value.keys() >= {"actions", "tiers"}
+)
 
 
 class StoredConfiguration(Struct, frozen=True):
@@ -47,30 +59,30 @@ class StoredConfiguration(Struct, frozen=True):
 
 
 def stored_configurations(
-    manifests: Iterable[Manifest], what: str = KIND
+    manifests: Iterable[Manifest], kind: ConfigurationKind = SCHEDULER
 ) -> list[StoredConfiguration]:
-    """Return the configurations in the ConfigMaps among `manifests`, in the order of the dump.
-
-    `what` is the kind of configuration, KIND or BATCH.
-    """
+    """Return the configurations of `kind` in the ConfigMaps among `manifests`, in their order."""
     return [
         found
         for manifest in samples(manifests)
         if manifest.kind is CONFIG_MAP
-        for found in _of_config_map(manifest, what)
+        for found in _of_config_map(manifest, kind)
     ]
 
 
 def stored_configuration(
-    option: str, text: str, manifests: Iterable[Manifest], what: str = KIND
+    option: str,
+    text: str,
+    manifests: Iterable[Manifest],
+    kind: ConfigurationKind = SCHEDULER,
 ) -> Document:
-    """Return the configuration that `text` (`configmap/NS/NAME[/KEY]`) selects.
+    """Return the configuration of `kind` that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
-    `what` is as in `stored_configurations`. Raises InputError, with `option` in its message, unless
-    `text` selects exactly one configuration.
+    Raises InputError, with `option` in its message, unless `text` selects exactly one
+    configuration.
     """
     wanted = text.partition("/")[2]
-    known = stored_configurations(manifests, what)
+    known = stored_configurations(manifests, kind)
     found = [one for one in known if wanted in (one.name, f"{one.name}/{one.key}")]
     if len(found) == 1:
         return found[0].document
@@ -78,8 +90,8 @@ def stored_configuration(
         keys = ", ".join(one.title for one in found)
         raise InputError(option, f"{text} has several configurations; say which: {keys}")
     names = [one.title for one in known]
-    hint = known_names(text, names) if names else f"no ConfigMap of the dump has a {what}"
-    raise InputError(option, f"there is no {what} in {text}; {hint}")
+    hint = known_names(text, names) if names else f"no ConfigMap of the dump has a {kind.name}"
+    raise InputError(option, f"there is no {kind.name} in {text}; {hint}")
 
 
 def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[str]:
@@ -92,10 +104,10 @@ def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[s
         )
 
 
-def _of_config_map(manifest: Manifest, what: str) -> Iterator[StoredConfiguration]:
+def _of_config_map(manifest: Manifest, kind: ConfigurationKind) -> Iterator[StoredConfiguration]:
     data = manifest.value.get("data")
     for key, text in data.items() if isinstance(data, dict) else ():
-        if not isinstance(text, str) or _MARKERS[what] not in text:
+        if not isinstance(text, str) or kind.marker not in text:
             continue
         from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few dumps have ConfigMaps
 
@@ -105,5 +117,5 @@ def _of_config_map(manifest: Manifest, what: str) -> Iterator[StoredConfiguratio
             continue
         source = f"{manifest.source}: ConfigMap {manifest.ref.key}: {key}"
         for value in documents:
-            if isinstance(value, dict) and _TESTS[what](value):
+            if isinstance(value, dict) and kind.includes(value):
                 yield StoredConfiguration(manifest.ref.key, key, Document(source, value))
