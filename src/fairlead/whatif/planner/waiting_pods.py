@@ -34,9 +34,10 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.
 
     Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Pods are
-    placed in descending order of priority. Victims have a lower priority than the pod that preempts
-    them, so no pod that was placed here is preempted again. The pods of a gang are placed together,
-    when its first pod comes, and only if enough of them fit.
+    placed in descending order of priority. The pods of a gang are placed together, when its first
+    pod comes, and only if enough of them fit. Victims have a lower priority than the pod that
+    preempts them, so a pod that was placed here is preempted again only if it came with a pod of
+    its gang that has a higher priority.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
