@@ -9,7 +9,6 @@ earlier list of the same path.
 from __future__ import annotations
 
 import asyncio
-import selectors
 import ssl
 from collections import Counter
 from contextlib import asynccontextmanager
@@ -165,26 +164,3 @@ async def aborting(answer):
     finally:
         if answer.connection is not None and answer.connection.transport is not None:
             answer.connection.transport.abort()
-
-
-def run_until_closed(coroutine):
-    """Return the result of `coroutine`, after the connections of its loop are closed.
-
-    asyncio.run does not wait for them: a cancelled request of aiohttp does not close its TLS
-    connection before the server confirms this.
-    """
-    selector = selectors.DefaultSelector()
-
-    async def run():
-        own = len(selector.get_map())  # the loop's pipe to itself
-        result = await coroutine
-        for task in (left := asyncio.all_tasks() - {asyncio.current_task()}):
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
-        async with asyncio.timeout(30):
-            while len(selector.get_map()) > own:  # noqa: ASYNC110 - the selector reports no change
-                await asyncio.sleep(0.01)
-        return result
-
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
-        return runner.run(run())

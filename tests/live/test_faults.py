@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 from tests.live.cluster_client import PODS_PATH, Direct, all_bound, node_of, pod, requested
-from tests.live.fault_proxy import FaultProxy, run_until_closed
+from tests.live.event_loop import run_until_closed
+from tests.live.fault_proxy import FaultProxy
 from tests.up_process import up
 
 from fairlead.api.quantity import milli_value

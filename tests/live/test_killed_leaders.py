@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.live.cluster_client import Direct, pod, requested
-from tests.live.fault_proxy import run_until_closed
+from tests.live.event_loop import run_until_closed
 from tests.up_process import up
 
 from fairlead.client.error import RequestError

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 from tests.live.cluster_client import PODS_PATH, Direct, all_bound, node_of, pod
-from tests.live.fault_proxy import run_until_closed
+from tests.live.event_loop import run_until_closed
 from tests.live.test_faults import cluster, runner_of
 
 from fairlead.client.leader_election import ElectionConfig

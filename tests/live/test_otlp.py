@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 from tests.live.cluster_client import Direct, pod
-from tests.live.fault_proxy import run_until_closed
+from tests.live.event_loop import run_until_closed
 from tests.up_process import up
 
 from fairlead.cli.commands.run.otlp_exporter import OtlpExporter

@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 from tests.live.cluster_client import PODS_PATH, Direct, all_bound, node_of, pod, requested
-from tests.live.fault_proxy import FaultProxy, run_until_closed
+from tests.live.event_loop import run_until_closed
+from tests.live.fault_proxy import FaultProxy
 from tests.live.test_faults import cluster, runner_of
 
 from fairlead.client.rest_client import RestClient

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tests.live.authenticating_proxy import AuthenticatingProxy, server_context
 from tests.live.cluster_client import Direct, all_bound, pod
-from tests.live.fault_proxy import run_until_closed
+from tests.live.event_loop import run_until_closed
 from tests.live.test_faults import cluster
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_client
