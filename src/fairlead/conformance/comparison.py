@@ -107,7 +107,7 @@ def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
 def _case(path: Path, number: int, line: str, fields: Sequence[str]) -> Json:
     try:
         found = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as cause:
+    except (ValueError, RecursionError) as cause:  # a ValueError for 4301 digits
         raise CaseFileError(f"{path}: line {number}: not JSON: {cause}") from None
     if not isinstance(found, dict) or not all(isinstance(found.get(f), dict) for f in fields):
         members = f" whose members {' and '.join(fields)} are objects" if fields else ""

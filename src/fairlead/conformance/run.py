@@ -77,7 +77,9 @@ def compare_file(
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)
     for number, line in enumerate(read_cases(path, replayed.fields), 1):
-        name = replayed.name_of(line) or f"case {number}"
+        name: object = replayed.name_of(line) or f"case {number}"
+        if not isinstance(name, str):
+            raise CaseFileError(f"{path}: case {number}: the name is not text")
         if not fnmatchcase(name, only):
             continue
         found = _judge(replayed, path, name, line)
@@ -98,7 +100,7 @@ def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
     try:
         if kind.recognizes(line):
             return kind.judge(line)
-    except (ValueError, KeyError, TypeError, AttributeError) as cause:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as cause:
         raise CaseFileError(f"{path}: {name}: {type(cause).__name__}: {cause}") from cause
     kinds = _kinds_of(line)
     problem = f"is of another kind: {' or '.join(kinds)}" if kinds else "is of no known kind"

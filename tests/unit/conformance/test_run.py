@@ -37,6 +37,11 @@ def complaint(path: Path, line: object, kind: str, only: str = "*") -> str:
         ("api", [1], "line 1: expected an object"),
         (
             "timelines",
+            {"scenario": {"name": [1]}, "expect": {}},
+            "case 1: the name is not text",
+        ),
+        (
+            "timelines",
             {"scenario": 1, "expect": {}},
             "line 1: expected an object whose members scenario and expect are objects",
         ),
@@ -53,6 +58,23 @@ def test_a_line_that_is_no_case_is_refused(
 ) -> None:
     path = tmp_path / "cases.jsonl"
     assert complaint(path, line, kind) == f"fairlead conformance: {path}: {problem}"
+
+
+@pytest.mark.parametrize("error", [IndexError, OverflowError, KeyError])
+def test_a_case_that_cannot_be_replayed_is_refused(error: type[Exception], tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text('{"name": "scale-up"}\n')
+    said: list[str] = []
+    assert run("api", [path], said.append, said.append, judged_by=_Failing(error=error)) == 2
+    assert said == [f"fairlead conformance: {path}: scale-up: {error.__name__}: "]
+
+
+def test_an_integer_with_too_many_digits_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    path.write_text(f'{{"name": {"1" * 5000}}}\n')
+    said: list[str] = []
+    assert run("api", [path], said.append, said.append, judged_by=API_CASES) == 2
+    assert said[0].startswith(f"fairlead conformance: {path}: line 1: not JSON: Exceeds the limit")
 
 
 def test_a_pattern_that_matches_no_case_is_named(tmp_path: Path) -> None:
@@ -74,6 +96,18 @@ class _Judged(Struct, frozen=True):
 
     def judge(self, line: Json) -> Finding:
         return None if line["agrees"] else Mismatch("exit", 0, 1)
+
+
+class _Failing(_Judged, frozen=True):
+    """Cases whose replay raises an error of the type `error`."""
+
+    error: type[Exception] = Exception
+
+    def name_of(self, line: Json) -> str | None:
+        return str(line["name"])
+
+    def judge(self, line: Json) -> Finding:
+        raise self.error
 
 
 def test_setup_lines_count_only_if_they_fail(tmp_path: Path) -> None:
