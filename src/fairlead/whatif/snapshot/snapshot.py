@@ -161,7 +161,8 @@ def with_starting_nodes_ready(
 ) -> tuple[Sequence[Manifest], tuple[str, ...]]:
     """Return (`manifests` in which the nodes that were starting at `taken_at` are Ready, notes).
 
-    The notes state what is assumed about these nodes; () if no node was starting.
+    The notes state what is assumed about these nodes; () if no node was starting. Raises
+    InputError.
     """
     starting = starting_nodes(manifests, taken_at)
     if not starting:

@@ -17,7 +17,6 @@ processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from msgspec import Struct
@@ -48,6 +47,7 @@ from fairlead.engine.nodelifecycle.well_known import (
     TRUE,
     ready_status,
 )
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
 from fairlead.whatif.snapshot.node_pool import POOL_LABELS, zone_labels
 from fairlead.whatif.snapshot.samples import samples
@@ -95,7 +95,8 @@ def with_started_nodes(
     """Return (`manifests` in which the nodes `starting` have started, notes about these nodes).
 
     The nodes become Ready at the instant `at`. `manifests` are returned unchanged if no node is
-    starting. `starting` are the `starting_nodes` of `manifests`, by name.
+    starting. `starting` are the `starting_nodes` of `manifests`, by name. Raises InputError for a
+    NodeClaim or NodePool with a field of the wrong type.
     """
     cluster = _Cluster(manifests, starting)
     found: dict[str, _Start] = {}
@@ -123,12 +124,12 @@ class _Cluster:
     """The objects of a dump that show the state of starting nodes after their start."""
 
     def __init__(self, manifests: Iterable[Manifest], starting: Collection[str]) -> None:
-        """`starting` are the names of the nodes that may be starting."""
+        """`starting` are the names of the nodes that may be starting. Raises InputError."""
         own = [one for one in samples(manifests) if one.kind.group == GROUP]
-        claims = _valid(NodeClaim, own)
+        claims = _decoded(NodeClaim, own)
         self._claims = {one.status.provider_id: one for one in claims}
         self._named_claims = {one.status.node_name: one for one in claims}
-        self._pools = {pool.metadata.name: pool for pool in _valid(NodePool, own)}
+        self._pools = {pool.metadata.name: pool for pool in _decoded(NodePool, own)}
         self._starting = starting
         self._nodes: dict[tuple[str, str], list[Manifest]] = {}
         self._has_zones = False
@@ -222,13 +223,15 @@ class _Cluster:
         return is_old, 0 if is_old else len(node.status.allocatable), meta.creation_timestamp
 
 
-def _valid(view: type[View], manifests: Iterable[Manifest]) -> list[View]:
-    """Return the valid objects of the kind with the view `view`; others are reported later."""
+def _decoded(view: type[View], manifests: Iterable[Manifest]) -> list[View]:
+    """Return the objects of the kind with the view `view`. Raises InputError."""
     found = []
     for one in manifests:
         if one.kind.kind == view.__name__:
-            with suppress(DecodeError):
+            try:
                 found.append(decode_as(view, one.value))
+            except DecodeError as cause:
+                raise InputError.of_decode(one.source, cause) from None
     return found
 
 

@@ -12,6 +12,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import KARPENTER, AutoscaleOptions
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.fit import PODS_MAX, fit
@@ -413,6 +414,18 @@ def test_startup_taints_of_a_registered_node_are_those_of_its_pool(taken):
     )
     snapshot = taken(registered, NODE_POOL)
     assert [one.effect for one in found(snapshot).node.spec.taints] == ["NoExecute"]
+
+
+def test_a_node_claim_or_pool_of_a_starting_node_with_a_field_of_the_wrong_type_is_refused(dump):
+    """Otherwise its startup taints or its resources would be left out silently."""
+    registered = node(taints=(NOT_READY, STARTUP), meta={"labels": LABELS})
+    pool = {**NODE_POOL, "spec": {"template": {"spec": {"startupTaints": "none"}}}}
+    field = r"NodePool default: spec\.template\.spec\.startupTaints: Expected `array`"
+    with pytest.raises(InputError, match=rf"dump\.json: {field}"):
+        read_snapshot(dump(registered, pool))
+    claim = {**node_claim(), "status": {"allocatable": {GPU: []}}}
+    with pytest.raises(InputError, match=r"NodeClaim default-x1: status\.allocatable\[nvidia"):
+        read_snapshot(dump(registered, NODE_POOL, claim))
 
 
 def test_a_node_without_provider_id_belongs_to_the_node_claim_that_names_it(taken):
