@@ -311,7 +311,7 @@ def _number(path: str, line: int, column: str, text: str) -> float:
 def _of_json(path: str, text: str) -> list[StatedType]:
     try:
         value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as cause:
+    except (ValueError, RecursionError) as cause:  # a ValueError for 4301 digits
         raise InputError(path, f"is not JSON: {cause}") from None
     rows = value.get("InstanceTypes") if isinstance(value, dict) else value
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):

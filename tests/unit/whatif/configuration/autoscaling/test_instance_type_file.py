@@ -210,6 +210,7 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
         pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
         pytest.param('[{"a": 1}]', "has an unknown format", id="another list"),
         pytest.param("[", "is not JSON", id="broken JSON"),
+        pytest.param(f"[{'1' * 5000}]", "is not JSON", id="an integer with too many digits"),
     ],
 )
 def test_bad_files_are_refused_in_one_line(tmp_path: Path, content: str, problem: str) -> None:
