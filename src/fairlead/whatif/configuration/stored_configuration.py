@@ -79,9 +79,10 @@ def stored_configuration(
     """Return the configuration of `kind` that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
     Raises InputError, with `option` in its message, unless `text` selects exactly one
-    configuration.
+    configuration. If a text of the ConfigMap is not YAML, the message names this text instead.
     """
     wanted = text.partition("/")[2]
+    manifests = samples(manifests)
     known = stored_configurations(manifests, kind)
     found = [one for one in known if wanted in (one.name, f"{one.name}/{one.key}")]
     if len(found) == 1:
@@ -89,8 +90,11 @@ def stored_configuration(
     if found:
         keys = ", ".join(one.title for one in found)
         raise InputError(option, f"{text} has several configurations; say which: {keys}")
+    _refuse_broken_texts(wanted, manifests, kind)
     names = [one.title for one in known]
     hint = known_names(text, names) if names else f"no ConfigMap of the dump has a {kind.name}"
+    if not any(one.kind is CONFIG_MAP for one in manifests):
+        hint = "the dump has no ConfigMaps"
     raise InputError(option, f"there is no {kind.name} in {text}; {hint}")
 
 
@@ -105,17 +109,45 @@ def configuration_note(manifests: Iterable[Manifest], config: str) -> Iterator[s
 
 
 def _of_config_map(manifest: Manifest, kind: ConfigurationKind) -> Iterator[StoredConfiguration]:
-    data = manifest.value.get("data")
-    for key, text in data.items() if isinstance(data, dict) else ():
-        if not isinstance(text, str) or kind.marker not in text:
-            continue
-        from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few dumps have ConfigMaps
-
+    for key, text in _texts(manifest, kind):
         try:
-            documents = list(yaml_documents.documents(text))
-        except yaml_documents.YamlError:
+            documents = _documents(manifest, key, text)
+        except InputError:  # for example, a template of a configuration
             continue
-        source = f"{manifest.source}: ConfigMap {manifest.ref.key}: {key}"
         for value in documents:
             if isinstance(value, dict) and kind.includes(value):
-                yield StoredConfiguration(manifest.ref.key, key, Document(source, value))
+                document = Document(_source(manifest, key), value)
+                yield StoredConfiguration(manifest.ref.key, key, document)
+
+
+def _refuse_broken_texts(
+    wanted: str, manifests: Iterable[Manifest], kind: ConfigurationKind
+) -> None:
+    """Raise InputError if `wanted` (NS/NAME[/KEY]) selects a text that is not YAML."""
+    for manifest in manifests:
+        if manifest.kind is CONFIG_MAP:
+            for key, text in _texts(manifest, kind):
+                if wanted in (manifest.ref.key, f"{manifest.ref.key}/{key}"):
+                    _documents(manifest, key, text)
+
+
+def _texts(manifest: Manifest, kind: ConfigurationKind) -> Iterator[tuple[str, str]]:
+    """Yield (key, text) of each text in the ConfigMap that may be a configuration."""
+    data = manifest.value.get("data")
+    for key, text in data.items() if isinstance(data, dict) else ():
+        if isinstance(text, str) and kind.marker in text:
+            yield key, text
+
+
+def _documents(manifest: Manifest, key: str, text: str) -> list[Any]:
+    """Return the YAML documents in the `text` of a ConfigMap's `key`. Raises InputError."""
+    from fairlead.api.text import yaml_documents  # noqa: PLC0415 - few dumps have ConfigMaps
+
+    try:
+        return list(yaml_documents.documents(text))
+    except yaml_documents.YamlError as cause:
+        raise InputError(_source(manifest, key), f"is not YAML: {cause}") from None
+
+
+def _source(manifest: Manifest, key: str) -> str:
+    return f"{manifest.source}: ConfigMap {manifest.ref.key}: {key}"

@@ -56,8 +56,10 @@ def test_the_plugins_of_the_stored_configuration_are_named(ask):
 
 
 def test_a_name_that_matches_no_or_several_config_maps_is_refused(ask):
-    with pytest.raises(InputError, match="no ConfigMap of the dump has a KubeScheduler"):
+    with pytest.raises(InputError, match=r"scheduler; the dump has no ConfigMaps$"):
         ask(config="configmap/kube-system/scheduler")
+    with pytest.raises(InputError, match="no ConfigMap of the dump has a KubeScheduler"):
+        ask(config_map(c="a: b"), config="configmap/kube-system/scheduler")
     with pytest.raises(InputError, match="did you mean configmap/kube-system/scheduler/c"):
         ask(config_map(c=CONFIG), config="configmap/kube-system/schedular/c")
     with pytest.raises(InputError, match=r"several configurations; say which: .*/a, .*/b"):
@@ -65,3 +67,12 @@ def test_a_name_that_matches_no_or_several_config_maps_is_refused(ask):
     broken = CONFIG.replace("schedulerName: other", "schedulername: x")
     with pytest.raises(InputError, match=r"ConfigMap kube-system/scheduler: c: profiles\[0\]"):
         ask(config_map(c=broken), config="configmap/kube-system/scheduler")
+
+
+@pytest.mark.parametrize("name", ["configmap/kube-system/scheduler", "cm/kube-system/scheduler/c"])
+def test_a_selected_text_that_is_not_yaml_is_named_with_its_line(ask, name):
+    broken = config_map(a="x: [", c=CONFIG + "extenders: [")
+    with pytest.raises(InputError, match=r"ConfigMap kube-system/scheduler: c: is not YAML: line"):
+        ask(broken, config=name)
+    with pytest.raises(InputError, match="no ConfigMap of the dump has a KubeScheduler"):
+        ask(broken, config="configmap/kube-system/other")

@@ -134,7 +134,7 @@ def test_a_configuration_in_a_config_map_is_used_if_an_option_names_it(ask, make
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("tiers: [", "no ConfigMap of the dump has a batch configuration"),
+        ("tiers: [", "volcano.conf: is not YAML: line 2: "),
         ("{actions: allocate, tiers: [{plugins: [{name: nope}]}]}", "volcano.conf.*nope"),
     ],
 )
