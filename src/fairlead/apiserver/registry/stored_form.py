@@ -35,6 +35,7 @@ from fairlead.api.objects import (
     Pod,
     PodAffinity,
     PodSpec,
+    PodStatus,
     ReplicaSet,
     ResourceList,
     StatefulSet,
@@ -51,10 +52,10 @@ from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
-from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
+from fairlead.apiserver.validation.core.pod.spec import PHASES, check_scheduled_pod
 from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_labels
-from fairlead.apiserver.validation.simulation import check_simulated
+from fairlead.apiserver.validation.simulation import check_reported_amounts, check_simulated
 
 Part = TypeVar("Part")
 
@@ -103,6 +104,7 @@ class StoredForm:
         self._specs: dict[bytes, tuple[Any, ...] | None] = {}
         self._affinities: dict[bytes, Affinity | None] = {}
         self._labels: dict[bytes, dict[str, str] | None] = {}
+        self._amounts: dict[bytes, bool] = {}  # validity of amounts in statuses
         self._valid_labels: set[tuple[str, str]] = set()
         self._nodes: set[str] = set()  # valid names of nodes
 
@@ -219,7 +221,10 @@ class StoredForm:
 
     def _has_pod(self, pod: Pod, like: Pod | None) -> bool:
         spec, status = pod.spec, pod.status
-        if not status.phase or not _is_time(status.start_time):
+        # The cached results for the spec contain no checks of the status.
+        if status.phase not in PHASES or not _is_time(status.start_time):
+            return False
+        if not self._has_valid_amounts(status):
             return False
         if spec.node_name and dns_subdomain_problems(spec.node_name):
             return False
@@ -232,6 +237,14 @@ class StoredForm:
             force_setattr(spec, "affinity", affinity)
         is_like = like is not None and _read_fields(spec) == _read_fields(like.spec)
         return is_like or self._has_shared(pod)
+
+    def _has_valid_amounts(self, status: PodStatus) -> bool:
+        """Return whether the amounts of resources in `status` are quantities."""
+        parts = (status, *status.container_statuses, *status.init_container_statuses)
+        key = _ENCODE([(one.resources, one.allocated_resources) for one in parts])
+        if key not in self._amounts:
+            self._amounts[key] = not any(check_reported_amounts(status))
+        return self._amounts[key]
 
     def _has_shared(self, pod: Pod) -> bool:
         """Return whether the fields that a pod may share with other pods are complete and valid."""

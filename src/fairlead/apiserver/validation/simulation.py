@@ -92,7 +92,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
-            yield from _check_resized_amounts(view.status)
+            yield from check_reported_amounts(view.status)
         case Node():
             yield from check_scheduled_node(view)
         case PodDisruptionBudget():
@@ -142,8 +142,8 @@ def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
         yield from check_view_facts(view)
 
 
-def _check_resized_amounts(status: PodStatus) -> Iterator[Cause]:
-    """Yield the errors of the amounts in a pod's status.
+def check_reported_amounts(status: PodStatus) -> Iterator[Cause]:
+    """Yield the errors of the amounts of resources in a pod's status.
 
     The scheduler reads these amounts during a resize.
     """

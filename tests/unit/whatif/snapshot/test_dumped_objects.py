@@ -102,7 +102,8 @@ def pod(name="web-0"):
                 {"lastProbeTime": None, "lastTransitionTime": TIME, "status": "True",
                  "type": "Ready"}],
             "containerStatuses": [
-                {"name": "app", "state": {"running": {"startedAt": "2026-01-01T00:00:09Z"}}}],
+                {"name": "app", "state": {"running": {"startedAt": "2026-01-01T00:00:09Z"}},
+                 "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}}],
             "phase": "Running",
             "startTime": TIME,
         },
@@ -269,6 +270,36 @@ def test_texts_and_values_are_loaded_alike(tmp_path, steps):
     assert loaded(path, read_snapshot) == expected
     assert loaded(path, read_texts(objects)) == expected
     assert loaded(path, read_as_they_arrive(objects)) == expected
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            {"phase": "Ended"},
+            'status.phase: Unsupported value: "Ended"',
+        ),
+        (
+            {"resources": {"requests": {"cpu": "a"}}},
+            'status.resources.requests[cpu]: Invalid value: "a"',
+        ),
+        (
+            {"containerStatuses": [{"name": "app", "allocatedResources": {"cpu": "a"}}]},
+            'status.containerStatuses[0].allocatedResources[cpu]: Invalid value: "a"',
+        ),
+        (
+            {"initContainerStatuses": [{"name": "i", "resources": {"limits": {"cpu": "a"}}}]},
+            'status.initContainerStatuses[0].resources.limits[cpu]: Invalid value: "a"',
+        ),
+    ],
+)
+def test_an_invalid_status_of_one_of_two_equal_pods_is_refused(tmp_path, number, change, problem):
+    pods = [pod("web-0"), pod("web-1")]
+    pods[number]["status"] |= change
+    path = written(tmp_path, [node(), *pods])
+    assert loaded(path, read_snapshot).startswith(f"{path}: Pod shop/web-{number}: {problem}")
+    assert loaded(path, read_values) == loaded(path, read_snapshot)
 
 
 OWNER = {"apiVersion": "apps/v1", "controller": True, "kind": "ReplicaSet", "name": "web",
