@@ -671,6 +671,10 @@ def _clean(source: str, value: Json) -> Json:
     """
     kind = value["kind"]
     metadata = value.get("metadata")
+    if not isinstance(metadata, dict | None):
+        problem = f"expected an object, got {type_name(metadata)}"
+        title = f"{kind} {display_name(value)}"
+        raise InputError(source, problem, object_name=title, field="metadata")
     if not isinstance(metadata, dict) or metadata.get("name") in (None, ""):
         is_generated = isinstance(metadata, dict) and metadata.get("generateName")
         hint = "; kubectl apply refuses generateName" if is_generated else ""

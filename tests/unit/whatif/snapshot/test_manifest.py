@@ -163,6 +163,10 @@ NO_TEXT = "expected text, got"
         ),
         (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
         (
+            {**pod(), "metadata": "web"},
+            "f.yaml: Pod (unnamed): metadata: expected an object, got text",
+        ),
+        (
             {**pod(""), "metadata": {"generateName": "a-"}},
             "f.yaml: Pod a-: metadata.name: is required; kubectl apply refuses generateName",
         ),
