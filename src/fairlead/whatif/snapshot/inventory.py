@@ -147,7 +147,8 @@ class Inventory:
 
         If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds
         to suggest if the kind is unknown. `source` is the option or file that error messages name.
-        Raises InputError for an unknown kind, a missing object, or an ambiguous name.
+        Raises InputError for an unknown kind, a missing object, an ambiguous name, or the namespace
+        of an object that is in none.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
@@ -156,6 +157,10 @@ class Inventory:
             if object_name == name and namespace in ("", object_namespace)
         ]
         if len(found) == 1:
+            if not kind.namespaced and text.count("/") > 1:
+                short = f"{text.partition('/')[0]}/{name}"
+                problem = f"{text!r}: a {kind.kind} is in no namespace; write {short}"
+                raise InputError(source, problem)
             return found[0]
         if found:
             where = ", ".join(sorted(manifest.ref.namespace for manifest in found))

@@ -61,6 +61,7 @@ def test_a_namespace_limits_short_names(inventory):
         ("sts/db", "there is no StatefulSet db (the cluster has no StatefulSet)"),
         ("sts/api", "there is no StatefulSet api (the cluster has no StatefulSet); did you me"),
         ("node/shop/api", "there is no Node api; did you mean deployment/shop/api?"),
+        ("no/shop/n1", "'no/shop/n1': a Node is in no namespace; write no/n1"),
         ("api", "'api' is not KIND/NAME or KIND/NAMESPACE/NAME; did you mean deployment/shop/api?"),
         ("shop/api", "unknown kind 'shop'; did you mean deployment/shop/api?"),
         ("deplyo/web", "unknown kind 'deplyo'; did you mean deployment?"),
