@@ -28,6 +28,7 @@ from fairlead.api.objects import (
     Affinity,
     ApiObject,
     Container,
+    ContainerStatus,
     DaemonSet,
     Deployment,
     Node,
@@ -240,7 +241,11 @@ class StoredForm:
 
     def _has_valid_amounts(self, status: PodStatus) -> bool:
         """Return whether the amounts of resources in `status` are quantities."""
-        parts = (status, *status.container_statuses, *status.init_container_statuses)
+        parts: tuple[PodStatus | ContainerStatus, ...] = (
+            status,
+            *status.container_statuses,
+            *status.init_container_statuses,
+        )
         key = _ENCODE([(one.resources, one.allocated_resources) for one in parts])
         if key not in self._amounts:
             self._amounts[key] = not any(check_reported_amounts(status))
