@@ -197,7 +197,7 @@ def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMetho
 def _comparable(plugin: str, method: str, key_of: BoundMethod, reporter: Reporter) -> BoundMethod:
     """Return a method like `key_of` whose sort keys can always be compared.
 
-    Two keys that cannot be compared, and a key that is _FAILED, count as equal.
+    Two keys that cannot be compared count as equal. The key _FAILED counts as equal to every key.
     """
 
     def report(cause: BaseException) -> None:

@@ -44,11 +44,11 @@ def _scheduler_name(manifest: Manifest) -> str:
 def with_other_schedulers(
     scheduler: SchedulerConfig, names: Collection[str], owned: Collection[str]
 ) -> tuple[SchedulerConfig, str]:
-    """Return `scheduler` with a profile for each of `names`, and a note about them.
+    """Return `scheduler` with a profile for each of `names`, and a note about the new profiles.
 
-    A profile is a copy of the default profile, or of the first profile if there is no default
-    profile. Names in `owned` belong to the batch scheduler. The note is "" if no profile is
-    missing.
+    A new profile is a copy of the default profile, or of the first profile if there is no default
+    profile. Names in `owned` get no profile, because they belong to the batch scheduler. The note
+    is "" if no profile is missing.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]
