@@ -48,9 +48,9 @@ def replay(
     export of kube-scheduler-simulator. For each recorded binding, Fairlead takes the state of the
     cluster before the binding, and computes on which nodes the pod fits and the scores of these
     nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules if it
-    has the highest score of all these nodes, or the highest score of one of the samples that the
-    scheduler could have taken (in large clusters, it scores only a sample of the nodes). The answer
-    counts the pods whose node agrees, and lists the pods whose node does not, with the reason.
+    has the highest score of all these nodes. In large clusters, the scheduler scores only a sample
+    of the nodes; there the node must have the highest score in a possible sample. The answer counts
+    the pods whose node agrees, and lists the pods whose node does not, with the reason.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the

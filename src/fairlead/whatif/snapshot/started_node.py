@@ -190,7 +190,8 @@ class _Cluster:
     def _claim_of(self, node: Node) -> NodeClaim | None:
         """Return the NodeClaim of `node`; None if it has none.
 
-        A Node may get its providerID and a NodeClaim its status.nodeName only during the start.
+        Some Nodes get their providerID only during the start, and some NodeClaims their
+        status.nodeName. So the two are matched by either of these fields.
         """
         named = self._named_claims.get(node.metadata.name)
         return self._claims.get(node.spec.provider_id, named) if node.spec.provider_id else named

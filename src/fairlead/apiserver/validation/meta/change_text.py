@@ -1,4 +1,4 @@
-"""Formats the differences between two values as errors of updates print them.
+"""Formats the differences between two values, as the errors of refused updates print them.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/util/diff/diff.go:Diff
 """
