@@ -428,6 +428,14 @@ def test_a_node_claim_or_pool_of_a_starting_node_with_a_field_of_the_wrong_type_
         read_snapshot(dump(registered, NODE_POOL, claim))
 
 
+def test_a_label_of_the_wrong_type_on_another_node_is_refused(taken):
+    """The start reads the instance types of all nodes before the objects are loaded."""
+    other = node("old", meta={"labels": {"node.kubernetes.io/instance-type": ["m5.large"]}})
+    field = r"metadata\.labels\[node\.kubernetes\.io/instance-type\]: Expected `str`"
+    with pytest.raises(InputError, match=rf"Node old: {field}"):
+        what_if(taken(node(), other), ClusterChange())
+
+
 def test_a_node_without_provider_id_belongs_to_the_node_claim_that_names_it(taken):
     starting = node(taints=(NOT_READY, UNINITIALIZED), meta=OF_CLAIM)
     del starting["spec"]["providerID"]
