@@ -7,11 +7,12 @@ zone, but not the node's local volumes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fairlead.api.codec import decode_as
 from fairlead.api.node_selector import node_selector_matches
-from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim, Pod
+from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim
+from fairlead.api.pods.volumes import named_claims
 from fairlead.apiserver.kind import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
@@ -32,9 +33,9 @@ class VolumeReach:
         self._keys: frozenset[str] = frozenset()  # of the labels that the selectors read
         keys = {pod.key for pod in pods}
         if keys and (selectors := _selectors_of_claims(manifests)):
-            claiming = matching_pods(manifests, lambda pod: any(_claims(pod)))
+            claiming = matching_pods(manifests, lambda pod: any(named_claims(pod)))
             for pod in (one.pod for one in claiming if one.ref.key in keys):
-                claims = ((pod.metadata.namespace, name) for name in _claims(pod))
+                claims = ((pod.metadata.namespace, name) for name in named_claims(pod))
                 if found := [selectors[one] for one in claims if one in selectors]:
                     self._selectors[pod.key] = found
                     self._keys = self._keys.union(*map(_label_keys, found))
@@ -81,12 +82,6 @@ class VolumeReach:
 def _label_keys(selector: NodeSelector) -> set[str]:
     terms = selector.node_selector_terms
     return {one.key for term in terms for one in term.match_expressions}
-
-
-def _claims(pod: Pod) -> Iterator[str]:
-    for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            yield volume.persistent_volume_claim.claim_name
 
 
 def _selectors_of_claims(manifests: Sequence[Manifest]) -> dict[tuple[str, str], NodeSelector]:
