@@ -478,7 +478,7 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
 
 
 def _see_help(tokens: Sequence[str]) -> str:
-    """Return words for an error message that name the help for the arguments `tokens`."""
+    """Return the part of an error message that refers to the help for the arguments `tokens`."""
     command = f" {tokens[0]}" if tokens and _is_command(tokens[0]) else ""
     return f"see fairlead{command} --help"
 

@@ -169,7 +169,7 @@ def _losses(
 
 
 class _Parts:
-    """The nodes or zones of scenarios that differ from the scenario of `path` in some fields."""
+    """Reads the names of the nodes or zones of variants of the scenario in the file `path`."""
 
     def __init__(self, path: str, part: str) -> None:
         """`part` is `node` or `zone`; `path` is the file of the original scenario."""
