@@ -60,7 +60,7 @@ def member(
     """Return an overload that is called as a method, `receiver.name(arguments…)`.
 
     `taken` contains the type of the receiver, then the types of the arguments. The other arguments
-    are the fields `name`, `does`, `cost` and `is_metered` of Function.
+    are those of `free`.
     """
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 

@@ -2,8 +2,7 @@
 
 A call is well typed if its arguments fit at least one overload of its function. If the type of an
 argument is known only at run time, several overloads may fit. If these overloads have the same
-result type, this is the type of the call; otherwise, the type of the call is dyn. The cost
-estimate uses the overloads that were found here.
+result type, this is the type of the call; otherwise, the type of the call is dyn.
 
 upstream: cel-go's checker/checker.go, errors.go
 """

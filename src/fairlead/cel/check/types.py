@@ -207,9 +207,8 @@ class TypeSubstitution:
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
         """Return `filled(type_, is_final=True)`; `known` caches the results by Python identity.
 
-        Types share the objects of the types inside them, and each object is filled only once.
-        Filling the types of all nodes takes time linear in the number of nodes, regardless of type
-        sizes.
+        Types share the objects of the types inside them. Because each object is filled only once,
+        the time for all nodes is linear in their number.
         """
         found = known.get(id(type_))
         if found is None:

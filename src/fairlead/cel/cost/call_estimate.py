@@ -89,10 +89,7 @@ def _sorting(overload: str) -> str:
 
 
 def _comparison_cost(every: list[Operand]) -> Estimate | None:
-    """Return the cost of comparing the two operands in `every` if they have a Kubernetes type.
-
-    Return None for other types.
-    """
+    """Return the cost of comparing two operands of a Kubernetes type; None for other types."""
     one, other = every[0].type_, every[1].type_
     if one != other:
         return None

@@ -121,7 +121,7 @@ class _Rounds(Struct, frozen=True):
     def of(self, run: Run) -> Iterator[None]:
         """Yield once per round, after setting the loop's variables.
 
-        Raises CelError if the loop is over a value that is neither a list nor a map.
+        Raises CelError if the value is neither a list nor a map.
         """
         whole, slots = self.range(run), run.slots
         if isinstance(whole, list):
@@ -158,10 +158,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all` if `is_all` is set, otherwise of `exists`.
-
-    `all` ends at the first false item, and `exists` at the first true item.
-    """
+    """Return the closure of `all` if `is_all` is set, otherwise of `exists`."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:

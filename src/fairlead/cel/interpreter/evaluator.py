@@ -17,9 +17,8 @@ CostLimitError is never absorbed. Worked example, `has(self.a) && self.a > 2` fo
         self.a        3           2: variable and field
         2             2           0
 
-The sum is 4 units, which is also the maximum of the estimate for this expression. Names are
-resolved when the tree is compiled: loop variables to positions in `Run.slots`, other variables to
-keys of `Run.known`.
+The sum is 4 units. Names are resolved when the tree is compiled: loop variables to positions in
+`Run.slots`, other variables to keys of `Run.known`.
 
 upstream: cel-go's interpreter/{planner,interpretable,attributes}.go
 """

@@ -299,10 +299,7 @@ def element(whole: Any, key: Any) -> Any:
 
 
 def optional_element(whole: Any, key: Any) -> OptionalValue:
-    """Return `whole[?key]` or `whole.?key` as an optional value.
-
-    The optional value is absent if there is no such key.
-    """
+    """Return `whole[?key]` or `whole.?key`: an optional value, absent if there is no such key."""
     if type(whole) is OptionalValue:
         if not whole.is_present:
             return NONE

@@ -196,7 +196,7 @@ class _Parser:
     def _expr(self, *also: str) -> Node:
         """Parse an expression.
 
-        `also` are kinds of tokens that are also valid here; error messages and recovery use them.
+        `also` is that of `_take`.
         """
         self._descend()
         node = self._binary(0, also)
