@@ -34,9 +34,8 @@ def request_local_cluster(
     """Return the cluster's response to a request for `path`, decoded as `answer`.
 
     The request is a POST with `body`, or a GET if `body` is None. If `kubeconfig` is None, the
-    files in KUBECONFIG are used. Raises InputError if no kubeconfig is named, if the kubeconfig is
-    invalid, or if the cluster refuses the request, does not answer, or is not a cluster of
-    `fairlead up`.
+    files in KUBECONFIG are used. Raises InputError if the kubeconfig is missing or invalid, or if
+    the request fails.
     """
     source, config = _connection(kubeconfig)
     return asyncio.run(_request(source, config, path, body, answer))

@@ -285,7 +285,7 @@ class SignalError(BaseException):
 def clean_up_on_signals() -> None:
     """Let SIGTERM and SIGHUP raise SignalError, so that unfinished output files are removed.
 
-    A signal that is ignored stays ignored, as under nohup. SIGINT raises KeyboardInterrupt.
+    A signal that is ignored stays ignored, as under nohup.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
@@ -356,8 +356,8 @@ def run(arguments: Sequence[str]) -> int:
 def values_of(arguments: Sequence[str]) -> dict[str, object]:
     """Return the parameters that `arguments` set, keyed by name; `arguments[0]` is the command.
 
-    The command is not run. Raises ValueError if the arguments cannot be parsed. The message of the
-    error is the line that `run` would print.
+    Raises ValueError if the arguments cannot be parsed. The error's message is the line that `run`
+    would print.
     """
     try:
         _refuse_empty(arguments)

@@ -74,10 +74,7 @@ def _write_files(folder: Path) -> None:
 
 
 def _example(name: str) -> bytes:
-    """Return the content of the file `name` in examples/store.
-
-    An installed package contains the folder examples; otherwise, it is in the source repository.
-    """
+    """Return the content of the file `name` in examples/store."""
     package = Path(str(files("fairlead")))
     folders = (package / "examples", package.parents[1] / "examples")
     return (

@@ -41,7 +41,7 @@ class _Finding:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the check failed, and `fairlead doctor` therefore exits with status 1."""
+        """Whether this result makes `fairlead doctor` exit with status 1."""
         return not self.is_ok and not self.needed_for
 
     def __str__(self) -> str:
@@ -88,10 +88,7 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
 
 
 def _libraries() -> Iterator[_Finding]:
-    """Yield one finding if all libraries are installed, else one for each missing library.
-
-    If it is unknown which libraries are required, yield one finding that says so.
-    """
+    """Yield one finding if all libraries are installed, else one for each missing library."""
     try:
         required = metadata.requires("fairlead") or ()
     except metadata.PackageNotFoundError:

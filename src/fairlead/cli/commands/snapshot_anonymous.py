@@ -35,9 +35,8 @@ def rewrite(
 ) -> int:
     """Write the snapshot `source` to `file`, or restore the original names in the text `source`.
 
-    `anonymise` and `reveal` are paths of key files. If `anonymise` is set, the snapshot is
-    anonymised. If `reveal` is set, `source` is a text in which the original names are restored.
-    Returns the exit code. Raises InputError.
+    `anonymise` and `reveal` are paths of key files. If `reveal` is set, `source` is a text in which
+    the original names are restored. Returns the exit code. Raises InputError.
     """
     if reveal is not None:
         if source is None or anonymise is not None:

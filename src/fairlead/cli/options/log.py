@@ -44,11 +44,10 @@ class DecisionLogOptions:
 
     @property
     def logging(self) -> Logging | None:
-        """A function that makes a reporter that logs decisions; None if no decision is logged.
+        """A function that wraps a reporter, so that decisions are logged; None if logging is off.
 
-        The function takes two arguments. The first is a reporter to which the new reporter passes
-        every record. The second is a function that returns the current time. Raises InputError if
-        both options are given, or if -v is negative.
+        The function's second argument is a function that returns the current time. Raises
+        InputError if both options are given, or if -v is negative.
         """
         if self.log_level is None and self.verbosity is None:
             return None

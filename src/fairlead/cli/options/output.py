@@ -110,13 +110,7 @@ class AnswerOutputOptions:
     ] = None
 
     def report_path(self, default: str) -> Path | None:
-        """Return the path of the HTML report, or None if no report is written.
-
-        Without --report, the path is `default` if the output is text; otherwise no report is
-        written.
-
-        Raises InputError if --report and --no-report are both given.
-        """
+        """Return the report's path or None; see `OutputOptions.report_path`. Raises InputError."""
         return _report_path(
             self.report, default, is_text=self.output in TEXT_FORMATS, off=self.no_report
         )

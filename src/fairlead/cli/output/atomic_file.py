@@ -18,8 +18,7 @@ _PREFIX_BYTES: Final = 200  # A longer temporary name can exceed the 255 bytes o
 def require_writable(option: str, path: Path | None) -> None:
     """Raise InputError if `path` cannot be written; its message names `option`.
 
-    Does nothing if `path` is None. If the file exists, this function does not check whether its
-    directory is writable.
+    Does nothing if `path` is None.
     """
     if path is None:
         return
@@ -108,8 +107,8 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     ) -> None:
         """Rename the temporary file to its final name, or remove it after an error.
 
-        Raises OSError, whose `filename` is the final path, if the content cannot be written or the
-        file cannot be renamed; the temporary file is then removed.
+        Raises OSError, whose `filename` is the final path, if the file cannot be written or
+        renamed.
         """
         assert self._file is not None
         try:

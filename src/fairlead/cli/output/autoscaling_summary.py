@@ -34,9 +34,7 @@ _SHOWN_MAX: Final = 10
 def autoscaling(run: RunOutcome, without_change: RunOutcome | None = None) -> Section:
     """Return the section about the node autoscaler in `run`.
 
-    The section shows the nodes of each group, how long pods waited for nodes, why pods cause no
-    scale-up, and why nodes are not removed. If the run without the change is given, the section
-    compares both runs.
+    If `without_change` is given, the section compares both runs.
     """
     outcome = run.autoscaling
     if outcome is None:
@@ -83,10 +81,7 @@ def _print_autoscaling(
 
 
 def pod_autoscalers(run: RunOutcome) -> Section:
-    """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`.
-
-    The autoscalers with the most changes come first.
-    """
+    """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`."""
     acted = [one for one in run.pod_autoscalers if one.changes]
     acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
     changes = sum(len(one.changes) for one in acted)
@@ -153,8 +148,7 @@ def _print_waiting(
 ) -> None:
     """Print how long pods waited for a node, in total and for at most `count` workloads.
 
-    Workloads with pods that still wait come first, then those with the longest waits. `waits` are
-    the waits of the run, and `without` those of the run without the change.
+    `waits` are the waits of the run, and `without` those of the run without the change.
     """
     found = waiting_times(waits)
     if found.bound or found.still_waiting:

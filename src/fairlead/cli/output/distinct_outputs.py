@@ -28,9 +28,8 @@ def require_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> Non
 
     `outputs` maps each option for an output file to its path, or to None if it is not written.
     `inputs` are the other options and arguments of the command: texts, paths, and collections and
-    records that contain texts and paths. If a text, or a part of it between separators, is the name
-    of an existing file, the file is an input. Links are followed. If a text names a directory, the
-    snapshot files in the directory and below it are inputs.
+    records of them. If a text, or a part of it between separators, names a file, this file is an
+    input. If it names a directory, the snapshot files in the directory and below it are inputs.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():

@@ -88,9 +88,8 @@ def amounts_text(amounts: Mapping[str, float]) -> str:
 def waiting_groups(jobs: JobsOutcome, start: Instant, *, has_start_times: bool = False) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    The table shows the expected start as the time since `start`. If `has_start_times` is set,
-    another section has the simulated start times. Then the expected start, which is based only on
-    the run times that pods declare, is left out.
+    The expected start is the time since `start`. It is left out if `has_start_times` is set,
+    because another section then has the simulated start times.
     """
     estimate = () if has_start_times else ("may start after",)
     columns = ("group", "queue", "ready", "because", *estimate)

@@ -32,8 +32,7 @@ def junit_report(suites: Sequence[JunitSuite]) -> bytes:
     """Return XML in UTF-8 with a test suite for each answer, and a test case for each condition.
 
     A test case fails if its condition is true, because --fail-on then makes the command fail. An
-    answer without conditions has one test case, which passes. The output of each suite is the
-    verdict of its answer.
+    answer without conditions has one test case, which passes.
     """
     elements = [_suite(one) for one in suites]
     if len(elements) == 1:

@@ -1,8 +1,7 @@
 """LineFile: lines that are written while a command runs.
 
-If a line cannot be written, the line is dropped, and the command continues. A line is also dropped
-if the file is a non-blocking pipe whose reader is too slow. Of several dropped lines in a row,
-only the first is reported on standard error.
+If a line cannot be written, the line is dropped, and the command continues. Of several dropped
+lines in a row, only the first is reported on standard error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The sections of a summary about nodes that fail or are drained one after another.
-
-They show the course of events, the nodes and their zones, and lost pods.
-"""
+"""The sections of a summary about nodes that fail or are drained one after another."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ _COUNT: Final = 8
 
 
 def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Section]:
-    """Yield the sections about an outage, the course of events first.
-
-    The others are charts, zones, nodes, lost pods, and common misconceptions about outages.
-    """
+    """Yield the sections about an outage, the course of events first."""
     start = outcome.started_at
 
     def show_events(console: Console, count: int) -> None:

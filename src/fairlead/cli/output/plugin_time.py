@@ -1,6 +1,6 @@
 """Prints the table of `--profile-plugins`: calls and time by plugin and extension point.
 
-The table is printed to stderr. Measured times vary, but stdout must be the same in every run.
+The table is printed to stderr, because stdout must be the same in every run.
 """
 
 from __future__ import annotations

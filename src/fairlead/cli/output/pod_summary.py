@@ -1,7 +1,4 @@
-"""The sections of an answer that list pods: not drained, pending, displaced, gone, new.
-
-Deleted claims are listed in the same way.
-"""
+"""The sections of an answer that list pods: not drained, pending, displaced, gone, new."""
 
 from __future__ import annotations
 
@@ -31,10 +28,7 @@ _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
 
 
 def kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
-    """Yield two sections: the nodes that kubectl refuses to drain, and the flags that are needed.
-
-    The second section lists the flags that `kubectl drain` needs to drain the nodes.
-    """
+    """Yield two sections: nodes that `kubectl drain` refuses to drain, and flags that it needs."""
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
     yield table_section(
@@ -113,10 +107,7 @@ def waited(rows: Sequence[WaitedPod]) -> Section:
 
 
 def displaced(difference: Difference, start: Instant) -> Section:
-    """Return the section of displaced and moved pods.
-
-    It has a row for each preemption and eviction, and for each other pod that moved.
-    """
+    """Return the section of displaced and moved pods."""
     targets = {pod.key: pod.node for pod in difference.returned}
     targets |= {move.pod.key: move.target for move in difference.moved}
     rows = [

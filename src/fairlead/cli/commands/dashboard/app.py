@@ -91,10 +91,7 @@ class DashboardApp:
         questions: Questions,
         port: int,
     ) -> None:
-        """Serve the HTML text `page`.
-
-        `actions` are handlers of further POST requests, keyed by path.
-        """
+        """`page` is HTML text. `actions` are handlers of further POST requests, keyed by path."""
         self._page = page.encode()
         self._recording = recording
         self._clock = clock
@@ -206,7 +203,7 @@ class DashboardApp:
     def _encode_page(self) -> None:
         """Encode the page if the state has changed.
 
-        After an encoding that took time t, the next one waits for at least REST_PER_WORK times t.
+        If an encoding took time t, the next one starts at least REST_PER_WORK * t after its end.
         """
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None
@@ -220,10 +217,7 @@ class DashboardApp:
         self._rest_until = started + took * (1 + REST_PER_WORK)
 
     def _event(self) -> bytes:
-        """Return the server-sent event with the encoded page and the current time.
-
-        The time is added here, because the page may have been encoded long ago.
-        """
+        """Return the server-sent event with the encoded page and the current time."""
         clock = self._clock
         time = {
             "now": format_timestamp(clock.now()),

@@ -1,8 +1,6 @@
 """LiveRecording: records a running cluster, and returns the data of a report about it.
 
-LiveRecording uses a Recorder, as a simulation does. The Recorder receives changes of objects and
-decisions of the engine. After SAMPLES_MAX samples, the recording starts again from the current
-state.
+After SAMPLES_MAX samples, the recording starts again from the current state.
 """
 
 from __future__ import annotations
@@ -74,7 +72,7 @@ class LiveRecording:
             self._reports.recorder = self._recorder
 
     def close(self) -> None:
-        """Stop recording decisions: the engine's reports are no longer copied."""
+        """Stop recording the engine's decisions."""
         if self._reports is not None:
             self._reports.recorder = None
 

@@ -46,10 +46,10 @@ class Questions:
     """Answers questions about a cluster, one at a time; keeps the newest REPORTS_MAX reports."""
 
     def __init__(self, cluster_arguments: ClusterArguments) -> None:
-        """Start without reports.
+        """Call `cluster_arguments` for each question.
 
-        `cluster_arguments` is called for each question. It returns the arguments by which
-        `fairlead whatif` and `fairlead explain` read the cluster.
+        It returns the arguments with which `fairlead whatif` and `fairlead explain` read the
+        cluster.
         """
         self._cluster_arguments = cluster_arguments
         self._one_at_a_time = asyncio.Lock()

@@ -40,9 +40,8 @@ def print_group(
 ) -> None:
     """Print the explanation `explained` of a PodGroup.
 
-    If `has_start_times` is set, the caller prints simulated start times of the group after the
-    explanation. The explanation then leaves out its own estimate, which uses only the run times
-    that pods declare.
+    If `has_start_times` is set, leave out the estimated start, because the caller prints simulated
+    start times after the explanation.
     """
     found = explained.found
     print_line(console, f"{found.title}: {_members(found)}", "bold")

@@ -39,9 +39,8 @@ def explain_by_process(
 ) -> int:
     """Print how a running `fairlead run` explains the pod `target`; return the exit code.
 
-    `incompatible` contains the names of options that the user gave, but that do not work with
-    --process. Raises InputError if there is such an option, or if the process does not explain the
-    pod.
+    `incompatible` contains the options given by the user that do not work with --process. Raises
+    InputError if there are any, or if the process does not explain the pod.
     """
     if options.process is None:
         others = "--token-file, --certificate-authority and --insecure-skip-tls-verify"

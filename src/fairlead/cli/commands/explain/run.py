@@ -85,12 +85,10 @@ _START_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """The arguments of one explanation; `batch` is (--batch-config, --batch-plugin).
+    """The arguments of one explanation.
 
-    `seeds` and `runtimes` are the options --seeds and --runtimes, for estimated start times.
-
-    `target` is the object to explain. It is in a snapshot, in a running cluster, or in the files in
-    `apply`. If `target` is "", the only pod or workload in these files is explained.
+    `target` is the object to explain; if it is "", the only pod or workload in the files `apply` is
+    explained. `batch` is (--batch-config, --batch-plugin).
     """
 
     target: str
@@ -392,10 +390,7 @@ def _preempts(found: PreemptionEvaluation) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether more than `rows_max` nodes are feasible, or more than `rows_max` are not.
-
-    If `rows_max` is None, there is no limit, and the result is False.
-    """
+    """Return whether more than `rows_max` nodes are feasible, or more than `rows_max` are not."""
     if rows_max is None:
         return False
     refused = sum(status is not None for status in found.verdicts.values())

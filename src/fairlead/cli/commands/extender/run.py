@@ -59,8 +59,8 @@ def _read_backend(
     """Return the backend with the plugins of `config` and `plugins`, and the objects of `snapshot`.
 
     If `config` is None, only `plugins` run, because the calling kube-scheduler already runs
-    Kubernetes' own plugins. If there are no `plugins` either, the default plugins run. If
-    `snapshot` is None, the backend has no objects at first. Raises InputError.
+    Kubernetes' own plugins. If there are no `plugins` either, the default plugins run. Raises
+    InputError.
     """
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:

@@ -1,8 +1,7 @@
 """OtlpExporter: sends spans with OpenTelemetry's SDK over OTLP/HTTP; needs the extra `otel`.
 
-The SDK batches spans and sends them in its own thread. If the collector does not answer, spans are
-dropped, so the scheduler is never delayed. The OTEL_* environment variables set the sampler, the
-resource and the batches, and the exporter's headers, certificates, compression and timeout.
+The SDK sends spans in batches, from its own thread. If the collector does not answer, spans are
+dropped, so the scheduler is never delayed. The SDK also reads the OTEL_* environment variables.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class _FailureLog:
         return flushed
 
     def shutdown(self) -> None:
-        """Stop attempts to send that are in progress."""
+        """Shut down the SDK's exporter."""
         self._exporter.shutdown()
 
 

@@ -186,8 +186,8 @@ def run_controllers(request: RunRequest) -> int:
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
     """Return the source of events about the Lease: the schedulerName of the first profile.
 
-    Without a scheduler, it is the name of kube-controller-manager, the upstream component that
-    contains the other controllers. upstream: cmd/kube-scheduler/app/options/options.go: Config
+    Without a scheduler, it is `kube-controller-manager`. upstream:
+    cmd/kube-scheduler/app/options/options.go: Config
     """
     if SCHEDULER in controllers:
         return config.scheduler.profiles[0].scheduler_name
@@ -234,8 +234,8 @@ def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -
 def _default_lease(controllers: tuple[str, ...]) -> str:
     """Return the default name of the Lease; "" means the Lease of kube-scheduler.
 
-    Without a scheduler, Fairlead has a Lease of its own: kube-scheduler and
-    kube-controller-manager continue to run, and hold their Leases.
+    Without a scheduler, Fairlead needs its own Lease, because kube-scheduler and
+    kube-controller-manager hold theirs.
     """
     return "" if SCHEDULER in controllers else f"fairlead-{controllers[0]}"
 
@@ -425,12 +425,9 @@ def _dashboard(
 def cluster_arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:
     """Return the options for the commands that the dashboard runs on this cluster.
 
-    With these options, `fairlead whatif` and `fairlead explain` read this cluster, and follow the
-    scheduler configurations and the Kubernetes version of this command. `cluster` is the name of
-    the connection, such as `context prod`.
-
-    If no option names the cluster, the result names the current context, because the user may
-    switch to another context while this command runs.
+    `cluster` is the name of the connection, such as `context prod`. If no option names the cluster,
+    the result names the current context, because the user may switch to another context while this
+    command runs.
     """
     given, (batch_config, batch_plugins) = request.connection, request.batch
     if settings.kubeconfig and not given.is_given:

@@ -1,7 +1,4 @@
-"""The HTML report of `fairlead run --shadow`, about the placements of other schedulers.
-
-The page has no script. Its colours are those of the other reports (base.css).
-"""
+"""The HTML report of `fairlead run --shadow`, about the placements of other schedulers."""
 
 from __future__ import annotations
 

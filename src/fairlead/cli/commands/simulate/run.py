@@ -188,8 +188,7 @@ def _require_distinct(
 def _refuse_foreign_files(path: str, named: Outputs) -> None:
     """Raise InputError if the scenario writes outside the current directory or over a user's file.
 
-    A scenario may come from an untrusted source. Files that the user names in options are not
-    checked.
+    A scenario may come from an untrusted source.
     """
     here = Path.cwd().resolve()
     for name, text in structs.asdict(named).items():

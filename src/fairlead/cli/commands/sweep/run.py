@@ -219,8 +219,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
 def results_folder(folder: Path) -> Iterator[None]:
     """Create `folder`; if the `with` block fails or is interrupted, remove it if it is empty.
 
-    So a sweep that ends without any result leaves no folder behind. Raises InputError if the folder
-    cannot be created.
+    Raises InputError if the folder cannot be created.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:

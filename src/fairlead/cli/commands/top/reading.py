@@ -88,8 +88,8 @@ class _Metrics(Struct):
 class Reading:
     """A cluster at the time `now`, which is 0 if unknown.
 
-    `name` identifies the connection. `node_usage` is keyed by the node's name, and `pod_usage` by
-    the pod's key. Both are empty if the Metrics API is not served or refuses access.
+    `node_usage` is keyed by the node's name, and `pod_usage` by the pod's key. Both are empty if
+    the Metrics API is not served or refuses access.
     """
 
     name: str

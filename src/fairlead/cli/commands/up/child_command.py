@@ -52,7 +52,7 @@ class ChildCommand:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def close(self) -> None:
-        """Stop the command if it still runs, because the cluster was stopped first."""
+        """Stop the command if it still runs."""
         if self._process is None or self._process.poll() is not None:
             return
         self._process.terminate()

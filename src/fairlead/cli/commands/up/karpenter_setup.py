@@ -1,8 +1,6 @@
 """The instance types that Karpenter can create in `fairlead up --autoscale karpenter`.
 
-NodePools and NodeClaims are custom resources of the cluster. Without a file of instance types,
-Karpenter can create the types of the snapshot's nodes. If the snapshot has none, or there is no
-snapshot, Karpenter can create Fairlead's own types.
+The types are those of a file, or else those of the snapshot's nodes, or else Fairlead's own.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ def karpenter_setup(
     """Return Karpenter's configuration for the cluster of `snapshot`.
 
     `zones` are the zones of the cluster if `snapshot` is None. `file` contains the instance types;
-    None selects the default types. Raises InputError.
+    None means the defaults. Raises InputError.
     """
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]

@@ -38,9 +38,9 @@ NODES_MAX: Final = 10_000
 class UpOptions:
     """The options of `fairlead up`.
 
-    `users` are the values of --user. `speed` is in simulated seconds per real second. `limited` are
-    the limited resources in the file of --admission-control-config-file, and `limits_file` is its
-    path. `logging` returns a reporter that logs decisions.
+    `users` are the values of --user. `speed` is in simulated seconds per real second. `limits_file`
+    is the path of --admission-control-config-file, and `limited` are the limited resources in this
+    file. `logging` returns a reporter that logs decisions.
     """
 
     nodes: int
@@ -96,10 +96,7 @@ class UpOptions:
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 
     def _check_files(self) -> None:
-        """Raise InputError for a file that must not be replaced.
-
-        Raises InputError also for --accept-loss without --data-dir.
-        """
+        """Raise InputError for a file that must not be replaced, or an unusable --accept-loss."""
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
         if self.kubeconfig is not None:

@@ -58,17 +58,15 @@ class Inquiry:
     """Answers the questions in a file about one cluster.
 
     `answers` has the newest answer to each question, by the question's name. `problem` is the error
-    of the last reading, "" if it succeeded. `read_at` is the time of the last successful reading as
-    text, "" before it, and `objects` is the number of objects that were read. `reads` and
-    `failed_reads` count the successful and the failed readings.
+    of the last read, "" if it succeeded. `read_at` is the time of the last successful read as text,
+    "" before it. `objects` is the number of objects in this read.
     """
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
-        """Start without answers.
+        """Answer the questions in `file`; `cluster` is the name of the cluster, to be printed.
 
-        `cluster` is the name of the cluster, to be printed. `read` reads the cluster; it is called
-        in a thread, and may raise InputError or OSError. The snapshot is written to a file in
-        `folder`.
+        `read` reads the cluster; it is called in a thread, and may raise InputError or OSError. The
+        snapshot is written to a file in `folder`.
         """
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}

@@ -106,10 +106,9 @@ def _answer(
 
 
 def _is_about(change: ClusterChange, source: str) -> bool:
-    """Return whether the source of an error is one of the options of `change`.
+    """Return whether `source`, the source of an error, is an option of `change` or its value.
 
-    This is true if `source` is such an option, its value, or a file in the directory that its value
-    names.
+    If the value is a directory, the files in it count, too.
     """
     words = [word for one in change.words for word in one.split(" ", 1)]
     return any(source == word or source.startswith(f"{word}/") for word in words)

@@ -1,9 +1,8 @@
 """FittedTable: a table that fits the width of the terminal without wrapping names.
 
-If the rows are too wide, the least important columns are dropped first. Then headings are wrapped
-between words, and names are shortened in the middle, where they differ least. Text in the last
-column is wrapped between words. If that makes a narrow column of many lines, the text is printed
-below its row instead, in the whole width.
+If the rows are too wide, the least important columns are dropped first. Then headings are wrapped,
+and names are shortened in the middle, where they differ least. Text in the last column is wrapped,
+or printed below its row if the column is too narrow.
 """
 
 from __future__ import annotations
@@ -48,9 +47,8 @@ class TableColumn:
 class FittedTable:
     """A table of columns and rows.
 
-    `styles` contains the style of each row in rich's syntax. A row is plain if its style is "" or
-    if `styles` is too short to have one. A column whose cells are all empty is not printed, except
-    the first column.
+    `styles` contains the style of each row in rich's syntax; rows without a style are plain. If all
+    cells of a column are empty, the column is not printed, except the first column.
     """
 
     columns: Sequence[TableColumn]
@@ -101,10 +99,7 @@ class FittedTable:
     def _fit_columns(
         self, shown: list[int], cells: Sequence[Sequence[str]], width: int
     ) -> list[int]:
-        """Return the indices of the columns to print: `shown` without the columns that do not fit.
-
-        Columns with the highest rank are dropped first, and columns with rank 0 are kept.
-        """
+        """Return the indices of the columns to print: those in `shown` that fit into `width`."""
         while True:
             droppable = [n for n in shown if self.columns[n].rank]
             if not droppable or sum(self._widths(shown, cells)) + GAP * (len(shown) - 1) <= width:

@@ -24,8 +24,7 @@ _WIDTH_MAX: Final = 10_000  # rich fills lines with spaces, which takes memory
 class _Trimmed:
     """A renderable without the spaces at the ends of its lines.
 
-    rich pads the cells of tables, and keeps the space at which it breaks a line. The spaces make
-    copied text and recorded output harder to compare.
+    rich pads the cells of tables, and keeps the space at which it breaks a line.
     """
 
     def __init__(self, renderable: ConsoleRenderable) -> None:
@@ -73,9 +72,8 @@ class _PipeConsole(Console):
 def stdout_console() -> Console:
     """Return a console for stdout, without spaces at the ends of lines.
 
-    If stdout is not a terminal, the width is the value of COLUMNS. If COLUMNS is not set then, or
-    if the width is invalid (for example 0, which means unknown), the console is wide enough for
-    tables.
+    If stdout is not a terminal, the width is the value of COLUMNS. If there is no valid width, the
+    console is wide enough for tables.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
     console.push_render_hook(_TrimmingHook())
@@ -115,8 +113,7 @@ def print_facts(
 ) -> None:
     """Print `facts` in as few lines as possible; lines end between two facts.
 
-    Only a fact that is too long for a line is wrapped. A further line begins with the separator,
-    without its leading spaces.
+    Only a fact that is too long for a line is wrapped.
     """
     lines: list[str] = []
     for fact in (one_line(one, len(one)) for one in facts):
@@ -145,9 +142,8 @@ def print_table(
 ) -> None:
     """Print the first `rows_max` rows under `title`, and the number of further rows.
 
-    If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are
-    the headings of right-aligned columns. If the table is too wide, a heading that is wider than
-    the cells below it is wrapped first, so that the cells of other columns get the space.
+    If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are the
+    headings of right-aligned columns. If the table is too wide, headings are wrapped first.
     """
     if not rows:
         return
