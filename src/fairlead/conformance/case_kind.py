@@ -59,10 +59,7 @@ class CaseKind(Protocol):
         ...
 
     def judge(self, line: Json) -> Finding:
-        """Replay the case; return the first mismatch or a remark.
-
-        Returns None if Fairlead's decision agrees with the recorded decision.
-        """
+        """Replay the case; return a mismatch or a remark, or None if the decisions agree."""
         ...
 
 
@@ -96,12 +93,7 @@ class ExpectationCases(Struct, frozen=True):
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Replay the case of `line`; return the first mismatch or a remark.
-
-        Returns None if the decision agrees with the recorded decision. Returns a remark if the case
-        counts neither as agreeing nor as differing, for example because Fairlead corrects a defect
-        of the recorded program.
-        """
+        """Replay the case of `line`; see `CaseKind.judge`."""
         if self.judgement is not None:
             return self.judgement(line)
         return self.compare(line["expect"], self.decide(line[self.subject]))
@@ -129,10 +121,7 @@ class SessionCases(Struct, frozen=True):
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Run the session in `line`; return the first mismatch or a remark.
-
-        Returns None if the outcome agrees with the recording.
-        """
+        """Run the session in `line`; see `CaseKind.judge`."""
         return self.compare(line)
 
 

@@ -78,11 +78,7 @@ def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch 
 
 
 class CaseFileError(ValueError):
-    """The file is not a case file, or a case in it is of another kind or cannot be replayed.
-
-    The message contains the file, the number of the line or the name of the case if there is one,
-    and the problem.
-    """
+    """The file is not a case file, or a case in it is of another kind or cannot be replayed."""
 
 
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:

@@ -66,13 +66,11 @@ def compare_file(
 ) -> FileResult:
     """Replay the cases in the file `path` whose names match the shell pattern `only`.
 
-    The name of a case without a name is `case N`, where N counts from 1. `kind` is a name in KINDS,
-    or a CaseKind. If it is a name and `corrected` is set, Fairlead replays the cases with its
-    default settings, which correct upstream's defects; otherwise Fairlead reproduces the defects.
+    A case without a name is called `case N`, where N counts from 1. `kind` is a name in KINDS, or a
+    CaseKind. If it is a name and `corrected` is set, Fairlead replays the cases with its default
+    settings, which correct upstream's defects; otherwise Fairlead reproduces the defects.
 
-    Raises OSError if the file cannot be read, and CaseFileError if it is not a case file or
-    contains a case of another kind or a case that cannot be replayed. Raises KeyError if the name
-    `kind` is unknown.
+    Raises OSError, CaseFileError, and KeyError if the name `kind` is unknown.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)
@@ -133,8 +131,8 @@ def run(  # noqa: PLR0913 - a command's options
     replay. If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a
     corrected defect are listed. `only` is a shell pattern of case names, and `shown` the largest
     number of mismatches to print per file. `judged_by` replays the cases; by default, it is the
-    entry for `kind` in KINDS, or in CORRECTED_KINDS if `defects` is "fixed". `say` prints a line to
-    standard output by default, and `complain` to standard error.
+    entry for `kind` in KINDS, or in CORRECTED_KINDS if `defects` is "fixed". `say` and `complain`
+    print a line, by default to standard output and to standard error.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

@@ -3,8 +3,8 @@
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
 key. The placeholder is bound to the first value that a response has in its place. Later responses
 must have the same value there, and requests are sent with this value. Resource versions must also
-keep their order. For placeholders that are not in `_BOUND`, only the form of the value is compared.
-For example, times differ because the duration of a replay varies.
+keep their order. For placeholders that are not in `_BOUND`, such as times, only the form of the
+value is compared.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is bound to another value than `found` has. If
-        `exact_version` is set, this also applies to placeholders for resource versions, and those
-        with greater keys must have greater values.
+        `exact_version` is set, this also applies to placeholders for resource versions, and
+        resource versions with greater keys must be greater.
         """
         form = _form(recorded)
         if form is None:
@@ -153,8 +153,8 @@ class PlaceholderValues(Struct):
     def _value(self, placeholder: str, name: str, key: str) -> object:
         """Return the value to which the placeholder `<name:key>` is bound.
 
-        If the placeholder is not bound, bind it to a new value of the right form and return this
-        value. If no value can be made up, return `placeholder`.
+        An unbound placeholder is first bound to a new value. If no value can be made up, return
+        `placeholder`.
         """
         text = f"{name}:{key}"
         if text not in self._values:
@@ -186,7 +186,7 @@ class PlaceholderValues(Struct):
 def _made_up(name: str, key: str) -> str | None:
     """Return a new value for the placeholder `name:key`, which no response has bound.
 
-    Returns None if `name` is not one of the types for which a value can be made up.
+    Returns None if no value can be made up for `name`.
     """
     number = int(re.sub(r"\D", "", key) or 0)
     match name:

@@ -55,7 +55,7 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
     refused.
 
     If `only` is the name of a case and not a pattern, all mismatches of the case are reported.
-    Raises OSError if the file `tokens` cannot be read.
+    Raises OSError.
     """
     every = not set(only) & set("*?[")
     if server:

@@ -3,7 +3,7 @@
 All parts of the decisions are compared exactly, with three exceptions. Actions and events are
 compared as a multiset per millisecond. Numbers that are not integers, such as utilizations, may
 have a relative error of 1e-9. The groups among which the expander would choose at random are
-compared as a set. `varies`, which describes other runs of the recorder, is not compared.
+compared as a set.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _loops(case: Json) -> Json:
 def _take_log(world: FleetWorld, entry: Json) -> None:
     """Move the actions and events that `world` has logged into `entry`, the entry of a loop.
 
-    Only warnings and events about pods become part of the entry; other events are dropped.
+    Of the events, only warnings and events about pods become part of the entry.
     """
     if world.actions:
         entry["actions"] = [*world.actions]

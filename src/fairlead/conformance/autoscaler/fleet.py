@@ -114,7 +114,7 @@ class FleetGroup(Struct):
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Lower the target size by -`delta` (`delta` is negative).
+        """Add `delta`, which is negative, to the target size.
 
         Removes up to -`delta` machines that have no Node, newest machine first. Raises
         ProviderError if the target size would be less than the number of machines with a Node.
@@ -138,8 +138,7 @@ class FleetGroup(Struct):
         """Delete machines and lower the target size by their number.
 
         Machines that do not exist are ignored. Raises ProviderError if a fault prevents the
-        deletion. Also raises ProviderError if `force` is False and the target size would be less
-        than `min_size`.
+        deletion, or if `force` is False and the target size would be less than `min_size`.
         """
         names = [one.rpartition("/")[2] for one in provider_ids]
         shown = [
@@ -196,10 +195,7 @@ class Fleet:
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """Return the hourly price of the group in the node's label `fleet/group`.
-
-        Returns None if the price is unknown.
-        """
+        """Return the hourly price of the group in the node's label `fleet/group`, or None."""
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:

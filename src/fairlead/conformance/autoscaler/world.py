@@ -324,10 +324,7 @@ class FleetWorld:
         self._note("pod_created", pod=f"{meta['namespace']}/{meta['name']}")
 
     def _evict(self, key: str) -> str:
-        """Evict the pod `key`, and return "ok", "refused" or "not-found".
-
-        The result is also "ok" if the pod is already terminating.
-        """
+        """Evict the pod `key`, and return "ok", "refused" or "not-found"."""
         pod = self.pods.get(key)
         if pod is None:
             return "not-found"
@@ -368,10 +365,7 @@ class FleetWorld:
             self._drop_pod(key)
 
     def _schedule(self) -> None:
-        """Bind pending pods, in order of creation, to the first node on which they fit.
-
-        A pod that fits on no node becomes unschedulable.
-        """
+        """Bind pending pods, in order of creation, to the first node on which they fit."""
         if not self._live:
             return
         views = {name: decode_as(Node, without_nulls(node)) for name, node in self.nodes.items()}
@@ -495,10 +489,7 @@ class FleetWorld:
     # --- the autoscaler's commands ---------------------------------------------------------
 
     def perform(self) -> None:
-        """Perform the autoscaler's commands until it issues no more commands.
-
-        Then bind pods, if a command changed an object.
-        """
+        """Perform the autoscaler's commands until none is left; then bind pods if needed."""
         commands = self.autoscaler.commands
         has_written = False
         while commands:
@@ -561,10 +552,7 @@ class FleetWorld:
         return min(times, default=None)
 
     def advance(self, t_ms: int) -> None:
-        """Perform everything that is due up to and including `t_ms`, except loops.
-
-        At one instant, the autoscaler's background work is performed before the cluster's events.
-        """
+        """Perform everything that is due up to and including `t_ms`, except loops."""
         while True:
             next_ms = self.next_ms()
             if next_ms is None or next_ms > t_ms:

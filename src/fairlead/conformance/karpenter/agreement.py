@@ -1,9 +1,9 @@
 """Compares a decision with a recorded decision.
 
-A stable case had the same outcome in all recorded runs, and must agree exactly, except for the
-order of NodeClaims and tiny differences of numbers that are not integers, such as prices. The other
-cases depend on the order of Go maps upstream: they must agree in the same way with the recorded
-outcome or a recorded alternative.
+A stable case had the same outcome in all recorded runs, and must agree with this outcome. The other
+cases depend on the order of Go maps upstream; they must agree with the recorded outcome or with a
+recorded alternative. The order of NodeClaims is ignored, and so are tiny differences of prices and
+other numbers that are not integers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ _TOLERANCE: Final = 1e-6
 
 
 def compare_line(line: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch between `line["expect"]` and `found`; None if there is none.
-
-    A case that is not stable may agree with any recorded alternative instead.
-    """
+    """Return the first mismatch between `line["expect"]` and `found`; None if there is none."""
     mismatch = _mismatch(line["expect"], found)
     if mismatch is None or line.get("stable", True):
         return mismatch
@@ -53,10 +50,7 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """Return `found`, with the numbers of `expected` instead of floats that are nearly equal.
-
-    These floats are prices, costs, savings and seconds.
-    """
+    """Return `found`, with the numbers of `expected` instead of floats that are nearly equal."""
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

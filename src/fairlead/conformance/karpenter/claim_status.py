@@ -45,13 +45,7 @@ def _shown(scene: Scene, claim: NodeClaim) -> Json:
 
 
 def decide_static(case: Json) -> Json:
-    """Return what one reconciliation of each static NodePool decides.
-
-    The decision about a pool contains the numbers of its active, deleting and disrupted
-    NodeClaims, the number and the requirements of the NodeClaims to create, the names of the
-    NodeClaims to delete, and the seconds until the provisioning and the deprovisioning controller
-    reconcile the pool again.
-    """
+    """Return what one reconciliation of each static NodePool decides, in the recorded form."""
     scene = Scene(case)
     found: Json = {}
     for name, pool in scene.cluster.node_pools.items():

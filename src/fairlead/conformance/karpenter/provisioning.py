@@ -30,11 +30,7 @@ def decide_provisioning(case: Json) -> Json:
 
 
 def shown_pass(result: Provisioned) -> Json:
-    """Return the result of a pass in the recorded form.
-
-    `queue`, `newNodeClaims`, `existing` and `errors` are always present, other members only if they
-    are not empty.
-    """
+    """Return the result of a pass in the recorded form."""
     found: Json = {
         "queue": [shown_key(pod.metadata) for pod in result.queue],
         "newNodeClaims": [shown_claim(one) for one in result.requests],

@@ -99,10 +99,7 @@ class Scene:
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """Apply `change` to the cluster; its field `op` is the kind of change.
-
-        The deletion of an object that does not exist has no effect.
-        """
+        """Apply `change` to the cluster; its field `op` is the kind of change."""
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

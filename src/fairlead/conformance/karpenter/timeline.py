@@ -443,7 +443,7 @@ def replace_types(
 ) -> NodeClaimRequest:
     """Return a copy of `request` with the instance types `types` and the requirements `stored`.
 
-    The instance types in `types` have the current offerings. The copy has no annotations.
+    The copy has no annotations.
     """
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN

@@ -79,9 +79,9 @@ def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
 def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
     """Return the shares of each queue as the plugin proportion computes them.
 
-    The result is empty if the session does not use this plugin. The allocated amounts of a queue
-    include every resource that its tasks request, even if the amount is 0. `released` contains
-    tasks whose resources the session released; they are treated like the queue's other tasks.
+    The result is empty if the session does not use this plugin. `released` are the tasks whose
+    resources the session released; the allocated amounts of a queue also list the resources that
+    these tasks request.
     """
     for plugin in session.tiers.plugins:
         if isinstance(plugin, Proportion):

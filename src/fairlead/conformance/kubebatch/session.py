@@ -36,10 +36,7 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """Return the first mismatch between the recording and a session with upstream's defects.
-
-    Returns None if the recording and the session agree.
-    """
+    """Return the first mismatch between the recording and a session with upstream's defects."""
     return _compare(case, replay(case["scenario"], UPSTREAM))
 
 
@@ -71,11 +68,9 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch between the recording and a session with Fairlead's defaults.
 
-    Only projections are compared: a corrected defect may change other parts of the outcome, such as
-    resources that are held without being used, even in cases that do not depend on the defect.
-    Returns None if the projections agree. A case depends on a defect if the correction of the
-    defect in kube-batch changed a projection. If a case depends on a corrected defect, a remark is
-    returned, even if the projections agree.
+    Only projections are compared, because a corrected defect may change other parts of any outcome.
+    If the case depends on a corrected defect, return a remark instead. A case depends on a defect
+    if the correction of the defect in kube-batch changed a projection.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

@@ -78,8 +78,7 @@ class _Observed(Struct, frozen=True):
 def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
     """Replay `scenario`; return `{"writes": …, "zone_states": …, "final": …}`.
 
-    `defects` is a value of DefectPolicy, which says whether upstream's defects are reproduced or
-    corrected.
+    `defects` is a value of DefectPolicy.
     """
     config = lifecycle_config(scenario["config"], DefectPolicy(defects))
     return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
@@ -95,7 +94,7 @@ def replay(
     """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
     `config` configures the other controllers. `begin` creates the objects and schedules the script.
-    `reporter` receives the reports of the other controllers; None means that nothing receives them.
+    `reporter` receives the reports of the other controllers.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]
@@ -160,10 +159,7 @@ def _statuses(obj: Json) -> dict[str, str]:
 
 
 def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch between a recording and a replay; None if there is none.
-
-    The writes are compared first, in order of time, then the zone states, then the final objects.
-    """
+    """Return the first mismatch between a recording and a replay; None if there is none."""
     theirs, sometimes = _by_stability(expect["writes"])
     ours = Counter(map(_line, found["writes"]))
     differences = [(*line, "missing") for line in theirs - ours]
@@ -185,7 +181,7 @@ def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch between a recording and a replay with Fairlead's defaults.
 
     `case` is the line of the case file. If a replay with upstream's defects agrees with the
-    recording, return a remark instead. Returns None if there is no mismatch.
+    recording, return a remark instead.
     """
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))

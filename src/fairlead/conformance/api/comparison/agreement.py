@@ -54,9 +54,9 @@ class Agreement(Struct, frozen=True):
     `holds(name)` returns whether the server can have an object called `name`; if not, this name is
     ignored in a recorded list of names (`$names`).
 
-    The method `mismatch` ignores the fields `encodings` and `structure`, which its callers read. If
-    `encodings` is set, content encodings are compared. If `structure` is set, only status classes
-    and kinds are compared, because the recording depends on unknown initial objects.
+    The callers of `mismatch` read the other fields. If `encodings` is set, they compare content
+    encodings. If `structure` is set, they compare only status classes and kinds, because the
+    recording depends on unknown initial objects.
     """
 
     bindings: PlaceholderValues
@@ -70,8 +70,7 @@ class Agreement(Struct, frozen=True):
         """Return the first mismatch in the order of the recording; None if there is no mismatch.
 
         `recorded` is a JSON value of the recording, `found` the value at the same place in the
-        response, and `path` this place. Some rules depend on `path`. Unbound placeholders are
-        bound.
+        response, and `path` this place. Unbound placeholders are bound.
         """
         match recorded:
             case {"$omitted": _}:
@@ -177,8 +176,7 @@ class Agreement(Struct, frozen=True):
     def _of_managers(self, recorded: Any, found: Any, path: str) -> Mismatch | None:
         """Return the first mismatch of two lists of managedFields, or None.
 
-        The entries may be in any order. Times only have to be present in both lists; their values
-        are ignored.
+        The entries may be in any order. Times only have to be present in both lists.
         """
         if not isinstance(recorded, list) or not isinstance(found, list):
             return self.mismatch(recorded, found, path)

@@ -75,11 +75,7 @@ def _in_order(
 
 
 def _lines(text: str, recorded: str) -> list[str]:
-    """Return the lines of the output `text`, without the parts that differ between runs.
-
-    If the recorded output contains placeholders, several spaces become one, because the widths of
-    columns differ, too.
-    """
+    """Return the lines of the output `text`, without the parts that differ between runs."""
     text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
@@ -89,8 +85,8 @@ def _lines(text: str, recorded: str) -> list[str]:
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
     """Return `others` in the order of the lines in `lines` that they match.
 
-    Returns None if a line has no match, or if a line that must not move would have to move. If
-    `any_line` is False, only lines with generated names may move.
+    Returns None if a line has no match, or if a line would move that must not. If `any_line` is
+    False, only lines with generated names may move.
     """
     left, found, moved = list(others), [], []
     for line in lines:

@@ -66,10 +66,7 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
 
 
 def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
-    """Return whether the recorded server was not ready yet.
-
-    Fairlead's server may be ready immediately.
-    """
+    """Return whether the recorded server was not ready yet."""
     is_starting = recorded["status"] == 429 and _message(recorded.get("body")) == _STARTING
     return is_starting or exchange.step.get("note") == _TOO_EARLY
 

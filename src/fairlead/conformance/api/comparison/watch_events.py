@@ -18,9 +18,9 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 
 def mismatch(recorded: Json, found: WatchEnd, agreement: Agreement) -> Mismatch | None:
-    """Return the first mismatch between a watch's events and the recorded events.
+    """Return the first mismatch between a watch's events and the recorded events, or None.
 
-    Returns None if there is no mismatch. Recorded protobuf events are not compared.
+    Recorded protobuf events are not compared.
     """
     if recorded.get("end") == "server-closed" and not found.ended:
         return Mismatch("end", "server-closed", "open")
@@ -41,10 +41,7 @@ def _event(shown: Json) -> Json:
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
 ) -> Mismatch | None:
-    """Return the first mismatch of the events of each object, in their recorded order.
-
-    Returns None if there is no mismatch.
-    """
+    """Return the first mismatch between the events of one object; None if there is none."""
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))

@@ -49,8 +49,7 @@ class ApiCases(Struct, frozen=True):
         """Replay the case; return its mismatch, or None if the case agrees.
 
         If all mismatches are requests that the server does not support, return a Remark instead.
-        If `every` is set, the text of the mismatch contains all mismatches. Raises ValueError if
-        the line contains a kubectl command and `run` is None.
+        Raises ValueError if the line contains a kubectl command and `run` is None.
         """
         differences = self._commanded(line) if "argv" in line else self._replayed(line)
         found = [difference for difference in differences if difference.path != NOT_SERVED]

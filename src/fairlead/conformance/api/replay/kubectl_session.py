@@ -134,19 +134,15 @@ class KubectlSession:
     def _can_run(self, line: Json) -> bool:
         """Return whether to run the command of `line` with the installed kubectl.
 
-        If not, the recorded HTTP requests of the command are replayed. Most commands were recorded
-        with version 1.32. They are run with any version, although another version prints some texts
-        differently, because replaying HTTP requests would not test protobuf bodies.
+        Most commands were recorded with kubectl 1.32. They run with every version of kubectl,
+        because replaying their HTTP requests would not test protobuf bodies.
         """
         recorded = int(line["kubectl"].split(".")[1])
         is_alike = recorded in (self.minor, _MOST_MINOR) or _MOST_MINOR < recorded < self.minor
         return is_alike or "steps" not in line
 
     def _replayed(self, line: Json, began: Instant) -> list[Mismatch]:
-        """Replay the recorded requests of the command, starting at `began`.
-
-        Return the mismatches.
-        """
+        """Replay the recorded requests of the command from `began` on; return the mismatches."""
         transport = OverHttp(
             self._socket.url,
             {user: token_of(user) for user in USERS},

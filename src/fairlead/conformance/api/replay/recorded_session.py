@@ -1,7 +1,4 @@
-"""The environment of the recorded kubectl commands.
-
-It consists of the time, the namespace, the editors, and the objects of other users.
-"""
+"""The environment of the recorded kubectl commands: time, namespace, editors, foreign objects."""
 
 from __future__ import annotations
 
@@ -67,9 +64,8 @@ LEFT_BEHIND: Final[Json] = {
 def session_start() -> Instant:
     """Return the start time of the session: always a full hour, because of CronJobs.
 
-    The start time is at least an hour ago, so that the session's clock, which runs faster than the
-    machine's clock, does not overtake the machine's clock. kubectl computes ages with the machine's
-    clock.
+    The session's clock runs faster than the machine's clock. It must not overtake the machine's
+    clock, with which kubectl computes ages. So the session starts at least an hour ago.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

@@ -62,7 +62,7 @@ class OverHttp:
     def ask(self, request: ReplayRequest) -> HttpAnswer:
         """Send a request and return its response; reuse the previous connection if it is open.
 
-        Raises NoAnswerError if the server does not respond or the CA certificate is unusable.
+        Raises NoAnswerError.
         """
         kept = self._kept
         self._kept = None
@@ -76,7 +76,7 @@ class OverHttp:
     def watch(self, request: ReplayRequest) -> HttpWatching:
         """Open a watch on a new connection.
 
-        Raises NoAnswerError if the server does not respond or the CA certificate is unusable.
+        Raises NoAnswerError.
         """
         connection = self._connection()
         response = self._response(connection, request)

@@ -87,9 +87,8 @@ class OwnServer:
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
         """Start at the time `start`, in ns since 1970.
 
-        The server has the objects that every recorded cluster had at the start.
-        `slowness` multiplies the recorded delays. Another value also causes other generated names,
-        because the alphabetical order of these names is random in the recordings.
+        The server has the objects that every recorded cluster had at the start. `slowness`
+        multiplies the recorded delays, and is the seed of generated names.
         """
         self.now = start
         ids = SeededIds(slowness)

@@ -82,10 +82,7 @@ class RecordedKubelet:
             self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
-        """Return the time in ns at which `run` writes the next state.
-
-        Returns None if no state is planned.
-        """
+        """Return the time in ns of the next planned state; None if no state is planned."""
         return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:

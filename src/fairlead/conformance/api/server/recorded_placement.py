@@ -1,8 +1,7 @@
 """RecordedPlaces: a scheduler plugin that repeats the random placements of the recording.
 
 Upstream chooses randomly among equal nodes, and later commands depend on the choice. This plugin
-prefers the recorded node, but only among equal nodes. Pods without a recorded node are placed
-randomly.
+prefers the recorded node, but only among equal nodes.
 
 upstream: pkg/scheduler/schedule_one.go:selectHost
 """
