@@ -40,9 +40,8 @@ class BatchScene:
         """Build the cluster and the scheduler from `configuration`, a YAML text.
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with equal
-        scores. Raises ValueError if the configuration cannot be used or names an unknown plugin or
-        action. Also raises ValueError for a given plugin or action that cannot be used or is not in
-        the configuration.
+        scores. Raises ValueError if the configuration, a plugin or an action cannot be used, and
+        for a plugin or action that the configuration does not name.
         """
         own, config = extensions_of(plugins, actions), read_configuration(configuration)
         refuse_unused(config, own, "the configuration")

@@ -1,7 +1,7 @@
 """ClusterThread: runs a local cluster in its own thread, served over HTTPS on a free port.
 
-Clients can connect from any thread. `call` runs test code that uses the cluster object. It runs the
-code in the cluster's thread, between two requests.
+Clients can connect from any thread. `call` runs test code in the cluster's thread, between two
+requests.
 """
 
 from __future__ import annotations

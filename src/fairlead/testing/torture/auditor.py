@@ -2,8 +2,8 @@
 
 It has its own model of the cluster, which is built only from the stimuli that the engine received
 and from the commands and records that the engine returned. So a decision that is wrong because of a
-cut watch breaks no law. A decision that is wrong because of a defect in the engine's state breaks a
-law.
+cut watch breaks no law, but a decision that is wrong because of a defect in the engine's state
+does.
 """
 
 from __future__ import annotations
@@ -433,10 +433,7 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Check that the engine's sums match its pods, and that its pods match the stimuli.
-
-        Raises LawBrokenError if they differ.
-        """
+        """Check that the engine's sums match its pods, and that its pods match the stimuli."""
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table
         try:

@@ -79,9 +79,8 @@ def _scheduler(
 def _autoscaler() -> ClusterAutoscalerConfig:
     """Return the configuration of Cluster Autoscaler, with delays that fit into a short run.
 
-    Each zone has a node group. The nodes of a group must be equal. Otherwise the autoscaler uses
-    one of them as the template and adds nodes that do not help. So the scenario's own nodes, which
-    differ, belong to no group.
+    Each zone has a node group. The scenario's own nodes belong to no group, because they differ:
+    the autoscaler would use one of them as the template and add nodes that do not help.
     """
     options = parse_options({"scale-down-delay-after-add": "1m", "scale-down-unneeded-time": "2m"})
     groups = tuple(

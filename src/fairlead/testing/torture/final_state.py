@@ -157,10 +157,8 @@ class FinalState:
     def _check_owners(self) -> None:
         """Check that no object exists without its owner, except some objects being deleted.
 
-        A deleted NodeClaim stays until its Node is drained; another check finds the pods that block
-        the drain. A deleted pod stays until the kubelet of its node confirms that it has ended. If
-        the node stopped forever, the pod stays until the Node is deleted or tainted as out of
-        service.
+        A deleted NodeClaim stays until its Node is drained. A deleted pod stays until the kubelet
+        of its node confirms that it has ended.
 
         upstream: pkg/controller/podgc/gc_controller.go: gcTerminating, isPodTerminating
         """
@@ -194,9 +192,8 @@ class FinalState:
 
         A CronJob runs at most one Job at a time, unless its concurrencyPolicy is Allow.
 
-        As in upstream, a Job is not listed if the process was killed after it created the Job, and
-        the CronJob's status was still not written when the next run was due. An event reports such
-        a Job.
+        As in upstream, a Job may be missing from the list if the process was killed between the
+        creation of the Job and the write of the CronJob's status. An event reports this Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})
@@ -382,8 +379,8 @@ class FinalState:
     def _check_gangs(self) -> None:
         """Check that no gang runs in part.
 
-        A gang with a Succeeded pod has run; pods that ended may be deleted before its other pods
-        end, for example by a NoExecute taint.
+        A gang with a Succeeded pod passes the check, because its ended pods may be deleted before
+        its other pods end.
         """
         members: dict[str, list[Json]] = defaultdict(list)
         for pod in self._pods:

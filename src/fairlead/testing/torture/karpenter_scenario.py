@@ -109,9 +109,8 @@ def karpenter_changes(
     """Yield Karpenter's changes in the scenario of `seed`.
 
     The last changes, at the end of the phase `chaos` (see `run`), stop the expiry of new
-    NodeClaims. Otherwise a NodeClaim might expire while the final state is checked: a NodeClaim
-    created at 01:36:11 is replaced at 02:06:11, 371 s after the end of the hour without changes.
-    Existing NodeClaims keep their `expireAfter` of half an hour and are replaced earlier.
+    NodeClaims. Otherwise a NodeClaim might expire while the final state is checked. Existing
+    NodeClaims keep their `expireAfter` of half an hour and are replaced earlier.
 
     `workloads` is the number of Deployments that the scenario creates, named `deploy-1` and so on.
     """

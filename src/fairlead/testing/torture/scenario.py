@@ -89,8 +89,7 @@ class DeletePod(Struct, frozen=True, tag_field="do", tag="delete-pod", omit_defa
 class DeleteAny(Struct, frozen=True, tag_field="do", tag="delete-any", omit_defaults=True):
     """A client deletes a cluster-scoped object: number `nth` modulo the number of objects.
 
-    Only objects of `kind` are counted. If `has_label` is set, only objects with this label are
-    counted.
+    Only objects of `kind` are counted, and if `has_label` is set, only those with this label.
     """
 
     at_ms: int
@@ -175,7 +174,7 @@ def to_yaml(scenario: TortureScenario) -> str:
 def from_yaml(text: str) -> TortureScenario:
     """Return the scenario in the YAML `text`.
 
-    Raises ValueError if the text is invalid; the message contains the problem and its position.
+    Raises ValueError if the text is invalid.
     """
     try:
         raw: Mapping[str, Any] = yaml.safe_load(text)

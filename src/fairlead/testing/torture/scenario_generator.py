@@ -194,10 +194,7 @@ class _Draw:
         return [one, *self._around(name, namespace)]
 
     def _claim_volumes(self, stateful_set: Json) -> None:
-        """Add a claim template to `stateful_set`, with a random retention policy.
-
-        The policy mostly deletes the claims together with their pod or the StatefulSet.
-        """
+        """Add a claim template to `stateful_set`, with a random retention policy."""
         chance, spec = self.chance, stateful_set["spec"]
         claim = {
             "storageClassName": chance.of(STORAGE_CLASSES),

@@ -61,10 +61,7 @@ class FaultPlan:
         self.injected: list[Fault] = []
 
     def next_fault(self, command: Command) -> Fault | None:
-        """Return the fault for `command`, which is about to be performed, or None for no fault.
-
-        A RecordEvent never gets a fault.
-        """
+        """Return the fault for `command`, which is about to be performed, or None for no fault."""
         if isinstance(command, RecordEvent):
             return None
         name, ref = type(command).__name__, target_of(command)

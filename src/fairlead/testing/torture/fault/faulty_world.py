@@ -182,10 +182,7 @@ class FaultyWorld:
                 self._ready.append(one)
 
     def _overtake(self, fault: Fault, issued: Issued, now: Instant) -> None:
-        """Change or delete the target of a command before the command is performed.
-
-        Another client could do the same.
-        """
+        """Change or delete the target of a command before the command, as another client could."""
         ref, store = target_of(issued.command), self.store
         kind = find_kind(ref.kind)
         if kind is None or not ref.name:

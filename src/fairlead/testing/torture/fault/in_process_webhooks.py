@@ -114,11 +114,7 @@ def _honest(call: WebhookCall) -> WebhookAnswer:
 
 
 def _wrong(call: WebhookCall, number: int) -> DelayedAnswer:
-    """Return a wrong answer to `call`; `number` counts the wrong answers.
-
-    Six kinds of wrong answers alternate: a timeout, a closed connection, an error, text that is
-    not JSON, another uid, and a refusal.
-    """
+    """Return a wrong answer to `call`; `number` counts the wrong answers."""
     review: Json = msgspec.json.decode(call.body)
     match number % 6:
         case 0:

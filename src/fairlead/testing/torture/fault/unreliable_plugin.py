@@ -25,7 +25,7 @@ _PATIENCE: Final = seconds(30)
 class UnreliablePlugin:
     """Raises RuntimeError in one call of 40, or delays one pod of 40, until `is_calm` returns true.
 
-    A waiting pod waits for a permission that never comes. `filter`, which is called for each node,
+    A delayed pod waits for a permission that never comes. `filter`, which is called for each node,
     raises in one call of 400.
     """
 
