@@ -95,7 +95,7 @@ def _is_taken(wanted: type, given: type) -> bool:
 
 
 def is_readable(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a function that returns True for a text if `read` raises no ValueError for it."""
+    """Return a function that returns whether `read` accepts a text without a ValueError."""
 
     def answer(text: str) -> bool:
         try:

@@ -64,8 +64,7 @@ class CostTracker:
     """The cost of one evaluation, and the `work` that upstream's units do not count.
 
     Nodes of fixed cost add to `cost` directly. The cost is compared with the limit only at nodes
-    that repeat or whose cost depends on sizes, so that only a few nodes run between two
-    comparisons.
+    that repeat or whose cost depends on sizes.
     """
 
     __slots__ = ("cost", "limit", "work")

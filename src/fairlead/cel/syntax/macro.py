@@ -293,10 +293,7 @@ def _mapped_optional(of: _Expansion, wrap: Callable[[Node], Node]) -> Node:
 
 
 def _sort_by(of: _Expansion) -> Node:
-    """Return the node that sorts the target by keys.
-
-    The node is `bind(s, target, s.@sortByAssociatedKeys(keys))`.
-    """
+    """Return `bind(s, target, s.@sortByAssociatedKeys(keys))`, which sorts the target by keys."""
     name, key = of.arguments
     if isinstance(of.target, Literal | MapLiteral):
         takes = "a list, identifier, comprehension, call or select expression"

@@ -273,9 +273,8 @@ class _Parser:
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
         """Report and skip a token that cannot begin an operand.
 
-        If an operand begins at the token after this token, skip only this token and return None.
-        Otherwise, skip all tokens before the next token that may follow an operand, and return a
-        placeholder for the operand.
+        If an operand begins at the following token, return None. Otherwise, skip all tokens before
+        the next token that may follow an operand, and return a placeholder for the operand.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:
