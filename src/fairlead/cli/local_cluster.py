@@ -44,10 +44,8 @@ def request_local_cluster(
 def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
     """Return (name of the kubeconfig for messages, connection of its current context).
 
-    Raises InputError.
-
     ~/.kube/config is not read, because it usually names a real cluster, which these commands cannot
-    control.
+    control. Raises InputError.
     """
     source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
     if not source:

@@ -105,7 +105,10 @@ def restore(
 
 
 def _copy_running(data_dir: Path, file: Path) -> None:
-    """Write a backup that the running server sends. Raises RequestError, OSError, ValueError."""
+    """Fetch a backup from the running server and write it to `file`.
+
+    Raises RequestError, OSError, ValueError.
+    """
     found = read_data_dir(data_dir)
     config = ConnectionConfig(
         name=str(data_dir),

@@ -35,8 +35,8 @@ def rewrite(
 ) -> int:
     """Write the snapshot `source` to `file`, or restore the original names in the text `source`.
 
-    `anonymise` and `reveal` are paths of key files. If `reveal` is set, `source` is a text in which
-    the original names are restored. Returns the exit code. Raises InputError.
+    `anonymise` and `reveal` are paths of key files; `source` is a text only if `reveal` is set.
+    Returns the exit code. Raises InputError.
     """
     if reveal is not None:
         if source is None or anonymise is not None:
@@ -97,7 +97,7 @@ def write_anonymised(
 def _objects(
     source: str, live: LiveObjects | None, max_input: int | None
 ) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
-    """Return (objects, annotations of the List to write)."""
+    """Return (objects to write, annotations of their List)."""
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())

@@ -14,8 +14,8 @@ LISTEN: Final = "--listen"
 def listen_address(text: str, *, beyond_loopback: bool) -> Address:
     """Return the address in `text`.
 
-    Raises InputError for an invalid address. If `beyond_loopback` is False, also raises InputError
-    for an address that other machines can reach.
+    Raises InputError for an invalid address and, unless `beyond_loopback` is set, for an address
+    that other machines can reach.
     """
     try:
         address = parse_address(text)
@@ -28,10 +28,7 @@ def listen_address(text: str, *, beyond_loopback: bool) -> Address:
 
 
 def open_listener(address: Address) -> socket:
-    """Return a socket that listens on `address`.
-
-    Raises InputError if the operating system refuses, for example because the port is in use.
-    """
+    """Return a socket that listens on `address`. Raises InputError."""
     try:
         return address.open()
     except OSError as cause:

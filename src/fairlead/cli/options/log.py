@@ -56,7 +56,7 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """As `logging`, but errors and warnings are logged even if no decisions are.
+        """Return a function as `logging` does, but one that always logs errors and warnings.
 
         `write` receives each line and its time; by default, lines are written to standard error.
         Raises InputError as `logging` does.

@@ -30,10 +30,7 @@ def node_lifecycle(
 
 
 def require_effect(options: NodeFlags, config: NodeLifecycleConfig) -> None:
-    """Raise InputError if --pod-eviction-timeout is given but has no effect.
-
-    The timeout has no effect if `config` evicts pods by taints.
-    """
+    """Raise InputError if --pod-eviction-timeout is given but `config` evicts pods by taints."""
     if options.pod_eviction_timeout and config.evicts_by_taint:
         raise InputError(
             "--pod-eviction-timeout",

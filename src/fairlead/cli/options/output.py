@@ -74,9 +74,8 @@ class OutputOptions:
     def report_path(self, default: str) -> Path | None:
         """Return the path of the HTML report that the options choose, or None if they choose none.
 
-        Without --report, the path is `default` if the output is text; otherwise it is None.
-
-        Raises InputError if --report and --no-report are both given.
+        Without --report, the path is `default` if the output is text; otherwise it is None. Raises
+        InputError if --report and --no-report are both given.
         """
         return _report_path(self.report, default, is_text=self.output == "text", off=self.no_report)
 

@@ -1,7 +1,7 @@
 """Prints the answer of a what-if: the verdict, then workloads, node pools, budgets and pods.
 
 By default, the answer fits one screen: the most important sections are printed, and the last line
-names the sections that are left out. Colours are used only on a terminal.
+names the sections that are left out.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _print_words(console: Console, text: str, style: str = "") -> None:
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
-    """Print which workloads were still changing before the change; print nothing if none were."""
+    """Print which workloads had not settled before the change; print nothing if all had."""
     if not rest.activities:
         return
     shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
@@ -187,10 +187,7 @@ def _print_conditions(console: Console, conditions: Iterable[ConditionResult]) -
 
 
 def _packing(answer: WhatIfAnswer) -> Section:
-    """Return the section on how tightly pods are packed.
-
-    It compares the dump with the ends of the runs without and with the change.
-    """
+    """Return the section on how tightly pods are packed."""
     columns = (
         TableColumn("PACKING", is_name=True),
         TableColumn("IN THE DUMP", is_number=True),
@@ -295,8 +292,7 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
     """Return the section of the node pools: those that the change affects, or all if none.
 
-    `group_by` is the label whose value is the name of a node's pool; if it is "", the answer's
-    `pool_label` is used.
+    `group_by` is that of `print_answer`.
     """
     label = group_by or answer.pool_label
     pools = node_pools(answer.without, answer.changed, label)
@@ -367,7 +363,7 @@ def _percent(part: int, whole: int) -> str:
 def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
     """Return the section of disruption budgets.
 
-    The section may grow until it shows every budget that did not hold (_BAD_BUDGETS).
+    If there is room, the section shows every budget that did not hold.
     """
     columns = (
         TableColumn("BUDGET", is_name=True),

@@ -29,8 +29,7 @@ UNKNOWN: Final = "unknown"
 def queues(jobs: JobsOutcome, without: JobsOutcome | None = None) -> Section:
     """Return the section with the deserved and allocated resources of each queue.
 
-    If `without`, the outcome without the change, is given, the section also shows what is
-    allocated without the change.
+    If `without` is given, the section also shows what is allocated without the change.
     """
     names = sorted({q.queue for each in (jobs, without) if each is not None for q in each.queues})
     rows = [_queue_row(name, jobs, without) for name in names]

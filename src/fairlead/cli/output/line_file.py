@@ -38,10 +38,7 @@ class LineFile:
         self._is_failing = False
 
     def _written(self, text: bytes) -> bytes:
-        """Write as much of `text` as possible; return the part that was not written.
-
-        Raises OSError if writing fails.
-        """
+        """Write as much of `text` as possible; return the unwritten rest. Raises OSError."""
         return text[self._file.write(text) or 0 :] if text else text
 
     def _lose(self, why: str) -> None:

@@ -89,10 +89,7 @@ def known_outage(nodes: Sequence[str]) -> Section:
 
 
 def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:
-    """Return the section with the times of each node's drain, and the causes of blocked drains.
-
-    Nodes with blocked drains come first.
-    """
+    """Return the section with the times of each node's drain, and the causes of blocked drains."""
     cells = [
         (
             one.node,
@@ -203,7 +200,7 @@ def _measures(found: OutageOutcome) -> list[tuple[str, StepFunction]]:
 
 
 def node_steps(outage: OutageOutcome, states: Sequence[NodeState]) -> StepFunction:
-    """Return the number of nodes in one of `states`, over all zones, as a step function."""
+    """Return how many nodes of all zones are in one of `states`, as a step function."""
     counts = {
         at: sum(by_state[state] for state in states)
         for at, by_state in nodes_by_state(outage.node_samples)

@@ -59,10 +59,7 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 
 
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
-    """Return the remedy, if it is the same for all nodes of `group`.
-
-    If the remedies differ, return the first remedy that is known, with the name of its node.
-    """
+    """Return the remedy that all nodes of `group` share, else the first known one with its node."""
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy
     row = next(row for row in group if row.remedy)

@@ -78,10 +78,7 @@ class Actions:
         return {"message": await self._evict_pods(wish.node)}
 
     async def _evict_pods(self, node: str) -> str:
-        """Try once to evict each pod that `kubectl drain --force` would evict from `node`.
-
-        Pods with emptyDir volumes are evicted too. Return a sentence about the result.
-        """
+        """Try once to evict the pods in `_evictable(node)`; return a sentence about the result."""
         evicted, refused = 0, []
         for pod in self._evictable(node):
             namespace, name = pod.metadata.namespace, pod.metadata.name
@@ -101,9 +98,10 @@ class Actions:
         return head if not refused else f"{head} Refused: {'; '.join(refused)}"
 
     def _evictable(self, node: str) -> list[Pod]:
-        """Return the pods of `node` except static pods, DaemonSet pods and terminating pods.
+        """Return the pods of `node` that a drain evicts.
 
-        Completed pods of DaemonSets are included.
+        These are all pods except static pods, terminating pods, and DaemonSet pods that have not
+        completed.
         upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go: daemonSetFilter, mirrorPodFilter
         """
         on_node = (pod for pod in self._store.list(POD) if pod["spec"].get("nodeName") == node)

@@ -47,10 +47,7 @@ class LocalDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a wrapper that also copies each record to the dashboard.
-
-        See `Dashboard.logging`.
-        """
+        """Return a wrapper that applies `logging`; see `Dashboard.logging`."""
         return self._dashboard.logging(logging)
 
     @asynccontextmanager

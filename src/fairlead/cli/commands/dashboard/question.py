@@ -57,10 +57,7 @@ class Questions:
         self._report_count = 0
 
     def report(self, number: str) -> bytes | None:
-        """Return the HTML report of what-if `number`.
-
-        Return None if it does not exist or was discarded.
-        """
+        """Return the HTML report of what-if `number`; None if there is none any more."""
         return self._reports.get(number)
 
     async def ask(self, body: Any) -> Json:

@@ -184,10 +184,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
 
 
 def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> StartTimes | None:
-    """Return the start times of all waiting pods.
-
-    Return None if no pod waits, or if the run time of no running pod is known.
-    """
+    """Return the start times of all waiting pods; None if no pod waits or no run time is known."""
     conditions = Conditions(
         seeds=request.seeds,
         releases=Releases(release, release),

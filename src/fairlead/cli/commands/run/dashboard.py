@@ -39,10 +39,7 @@ class ClusterDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a wrapper that also copies each record to the dashboard.
-
-        See `Dashboard.logging`.
-        """
+        """Return a wrapper that applies `logging`; see `Dashboard.logging`."""
         return self._dashboard.logging(logging)
 
     def observe(self, updates: Sequence[ObjectUpdate]) -> None:

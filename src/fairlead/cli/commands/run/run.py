@@ -186,8 +186,8 @@ def run_controllers(request: RunRequest) -> int:
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
     """Return the source of events about the Lease: the schedulerName of the first profile.
 
-    Without a scheduler, it is `kube-controller-manager`. upstream:
-    cmd/kube-scheduler/app/options/options.go: Config
+    Without a scheduler, it is `kube-controller-manager`.
+    upstream: cmd/kube-scheduler/app/options/options.go: Config
     """
     if SCHEDULER in controllers:
         return config.scheduler.profiles[0].scheduler_name
@@ -260,8 +260,7 @@ def print_roles(request: RunRequest) -> int:
 def run_shadow(request: RunRequest) -> int:
     """Compare placements until a signal, a failure or the end of --for; then print a summary.
 
-    Returns the exit code.
-    Raises InputError.
+    Returns the exit code. Raises InputError.
     """
     options = request.shadow
     require_distinct(
@@ -497,7 +496,7 @@ def _scheduler(
 
 
 def _require_controllers(options: NodeFlags, controllers: tuple[str, ...]) -> None:
-    """Raise InputError if the controller that a flag configures is not in `controllers`."""
+    """Raise InputError if a flag configures a controller that is not in `controllers`."""
     for flag in options.flags:
         needed = TAINT_EVICTION if flag == "enable-taint-manager" else NODE_LIFECYCLE
         if needed not in controllers:

@@ -142,10 +142,7 @@ async def _if_readable(client: RestClient, path: str) -> list[Raw]:
 
 
 async def _now(client: RestClient) -> Instant:
-    """Return the current time of a cluster of `fairlead up`.
-
-    For other clusters, this is the time of the API server, or 0 if it sent no valid time.
-    """
+    """Return the time of a cluster of `fairlead up`, else that of the API server, or 0."""
     try:
         state: dict[str, Any] = msgspec.json.decode(await client.get(CLOCK))
         return parse_timestamp(str(state["now"]))

@@ -120,8 +120,7 @@ def _remove_files() -> None:
 def _opened(suffix: str) -> Iterator[int]:
     """Yield the file descriptor of this user's state file (`.json`) or log file (`.log`).
 
-    Raises InputError if the file cannot be opened, is not a regular file, or belongs to another
-    user.
+    Raises InputError if it cannot be opened, or is not a regular file of this user.
     """
     path = _path(suffix)
     try:

@@ -96,7 +96,7 @@ class UpOptions:
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 
     def _check_files(self) -> None:
-        """Raise InputError for a file that must not be replaced, or an unusable --accept-loss."""
+        """Raise InputError if a file must not be replaced, or --accept-loss lacks --data-dir."""
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
         if self.kubeconfig is not None:

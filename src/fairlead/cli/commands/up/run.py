@@ -140,7 +140,7 @@ def _dashboard(options: UpOptions) -> Iterator[LocalDashboard | None]:
 
 @contextmanager
 def _address_file(data_dir: Path | None, address: str) -> Iterator[None]:
-    """Store the server's address in the data directory while it serves, for `fairlead backup`."""
+    """Store the server's address in `data_dir` during the `with` block, for `fairlead backup`."""
     if data_dir is None:
         yield
         return

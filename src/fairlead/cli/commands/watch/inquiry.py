@@ -155,11 +155,7 @@ class Inquiry:
         self.unreadable = lines
 
     def _write_if_changed(self, live: LiveObjects) -> bytes:
-        """Write the snapshot file if `live` differs from the last snapshot.
-
-        Return the digest of `live`. The caller runs this method in a thread, because encoding a
-        large cluster takes seconds.
-        """
+        """Write the snapshot file if `live` has changed; return the digest of `live`."""
         digest = _digest(live)
         if digest != self._digest:
             self._snapshot.write_bytes(live.encoded())

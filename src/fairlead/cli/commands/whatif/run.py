@@ -227,10 +227,7 @@ def _write_junit(
 
 
 def _print(answer: WhatIfAnswer, results: list[ConditionResult], label: str, form: str) -> None:
-    """Print the answer in the format `form`; the module of a format is imported only if needed.
-
-    `label` is the node label of --group-by.
-    """
+    """Print the answer in the format `form`; `label` is the node label of --group-by."""
     match form:
         case "json":
             print_bytes(encode_result(whatif_result(answer, results, label)))

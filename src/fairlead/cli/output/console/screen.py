@@ -1,11 +1,9 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
-Each section prints the number of rows that it is given. Lines are given to sections in the order of
-their ranks. First, each section up to Rank.ADVICE gets the smallest number of rows that makes
-sense. Then sections get more rows, the most important sections first. Sections after Rank.ADVICE
-get the remaining lines. If rows are left out, the last line of the screen names the sections
-without any row, and the option that prints everything. Sections are printed in the order of the
-answer, regardless of their rank.
+Lines are given to sections in the order of their ranks. First, each section up to Rank.ADVICE gets
+its smallest number of rows. Then each section gets more rows, as long as they fit. If rows are left
+out, the last line of the screen names the sections without any row, and the option that prints
+everything. Sections are printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 1  104 rows  14 printed: all lines that the other sections do not need
