@@ -85,8 +85,7 @@ def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
     """Yield the JSON objects in the lines of a case file, which may be gzipped.
 
     Empty lines are skipped. Raises CaseFileError if the file is not UTF-8 text, if a line is not an
-    object, or if one of the members in `fields` is not an object. Raises OSError if the file cannot
-    be read.
+    object, or if one of the members in `fields` is not an object. Raises OSError.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

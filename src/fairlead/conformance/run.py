@@ -49,10 +49,7 @@ class FileResult(Struct):
 
 
 def tally(results: Sequence[FileResult]) -> str:
-    """Return a text such as `9 cases, 7 agree, 1 differ, 1 corrected`.
-
-    The text contains the verdict of a remark, such as `corrected`, only if a case has this verdict.
-    """
+    """Return a text such as `9 cases, 7 agree, 1 differ, 1 corrected`."""
     cases = sum(result.cases for result in results)
     agree = sum(result.agreements for result in results)
     differ = sum(len(result.differences) for result in results)

@@ -130,7 +130,7 @@ def _described(note: str) -> bytes:
     """Return a body that was too large for the recording, generated from its description `note`.
 
     If the description is not of a ConfigMap, the body is a string that exceeds the largest size of
-    a request, which is 3 MiB.
+    a request.
     """
     found = _BIG.fullmatch(note)
     if found is None:

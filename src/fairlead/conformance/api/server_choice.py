@@ -109,10 +109,7 @@ class _Own(Struct, frozen=True):
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Return the tokens in the file `path` by user name.
-
-    If `path` is None, return the tokens of Fairlead's own servers.
-    """
+    """Return the tokens in the file `path` by user name; for None, those of Fairlead's servers."""
     if path is None:
         return {user: token_of(user) for user in USERS}
     rows = (line.split(",") for line in path.read_text().splitlines() if line.strip())

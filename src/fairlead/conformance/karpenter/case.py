@@ -237,7 +237,7 @@ def _offering(stated: Json) -> Offering:
 
 
 def shown_key(meta: ObjectMeta) -> str:
-    """Return the pod's name, after `namespace/` unless its namespace is `default` or empty."""
+    """Return the pod's name; prepend `namespace/` unless the namespace is `default` or empty."""
     return meta.name if meta.namespace in ("", "default") else f"{meta.namespace}/{meta.name}"
 
 

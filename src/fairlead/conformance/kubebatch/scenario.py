@@ -64,7 +64,7 @@ def _object(flat: Json, meta: tuple[str, ...]) -> Json:
 
 
 def jobs_of_tasks(scenario: Json) -> dict[str, str]:
-    """Return the recorded job by pod key: `namespace/group`, where the group may be ""."""
+    """Return the job of each recorded pod, `namespace/group`, by pod key; the group may be ""."""
     found = {}
     for pod in scenario["pods"]:
         meta = pod["metadata"]

@@ -1,8 +1,7 @@
 """The scenario of a recorded node timeline: objects, script, and scripted kubelets.
 
 A running kubelet renews its lease and posts its status periodically, each at its recorded phase
-plus multiples of its recorded period. A kubelet that posts its status writes its conditions and
-nothing else.
+plus multiples of its recorded period. A posted status contains only conditions.
 """
 
 from __future__ import annotations

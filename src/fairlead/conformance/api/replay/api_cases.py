@@ -22,10 +22,10 @@ Finding = Mismatch | Remark | None
 class ApiCases(Struct, frozen=True):
     """Lines that record exchanges; each line is replayed on the servers that `servers` returns.
 
-    A case agrees if it agrees on any of these servers; otherwise its mismatches on the first server
-    are reported. If `every` is set, all of them are reported, otherwise only the first one. `run`
-    runs the kubectl command of a line and returns the mismatches. If it is None, lines with a
-    kubectl command are refused: they depend on setup commands, whose requests were not recorded.
+    A case agrees if it agrees on any of these servers; otherwise its first mismatch on the first
+    server is reported, or all its mismatches there if `every` is set. `run` runs the kubectl
+    command of a line and returns the mismatches. If `run` is None, lines with a kubectl command are
+    refused: they depend on setup commands, whose requests were not recorded.
     """
 
     servers: Callable[[Json], Iterable[Transport]]

@@ -110,9 +110,7 @@ class KubectlSession:
     def judge(self, line: Json) -> list[Mismatch]:
         """Run the command of `line` and return the mismatches.
 
-        If the installed kubectl cannot replace the recorded version, replay the requests of the
-        command instead. The output and exit code of setup commands and of `version` are not
-        compared.
+        The output and exit code of setup commands and of `version` are not compared.
         """
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)

@@ -1,4 +1,4 @@
-"""The environment of the recorded kubectl commands: time, namespace, editors, foreign objects."""
+"""The environment of the recorded kubectl commands: time, namespace, editors, others' objects."""
 
 from __future__ import annotations
 

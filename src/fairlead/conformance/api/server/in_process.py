@@ -113,7 +113,7 @@ class InProcessWatch(Struct):
         self.is_over = True
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
-        """End the watch and return all of its events, whatever the arguments are."""
+        """End the watch and return all of its events; the arguments have no effect."""
         self.end()
         match self.answer:
             case Watch() as watch:
