@@ -57,7 +57,7 @@ class BatchScene:
     def run(self, now: Instant = 0) -> dict[str, str]:
         """Run one session at the time `now`; return the node of each pod that it binds.
 
-        The keys are `namespace/name` of the pods, the values are names of nodes.
+        The keys are `namespace/name` of the pods.
         """
         self.outcome = run_session(self._composition, self.cluster, self._tie_break, now)
         binds = (command for command in self.outcome.commands if isinstance(command, Bind))

@@ -78,11 +78,9 @@ class FinalState:
     def has_lost_nodes(self, store: Store) -> bool:
         """Return whether Cluster Autoscaler has removed Nodes of this state from `store`.
 
-        The caller has run a second process on `store`, which may remove Nodes that the first
-        process kept. Cluster Autoscaler places the pods of a node in order, starting after the node
-        where its last search ended, and first tries the places that it found before. A new process
-        starts elsewhere, so it may find room for the pods of a node although its predecessor found
-        none.
+        The caller has run a second process on `store`. This process may find room for the pods of a
+        Node that the first process kept, because a search starts after the node where the last
+        search ended, and first tries the places that were found before.
         upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
         """
@@ -317,9 +315,8 @@ class FinalState:
     def _check_budgets(self) -> None:
         """Check that budgets count the pods that are Ready and not being deleted.
 
-        The phase of a pod does not matter. For example, PodGC marks a pod of a missing node as
-        Failed, the deletion of the pod is refused, and the node returns. Then the Failed pod stays
-        and is still Ready.
+        The phase of a pod does not matter: a pod that PodGC has marked as Failed may still be Ready
+        if its node returns.
 
         upstream: pkg/controller/disruption/disruption.go: countHealthyPods
         """
@@ -435,12 +432,11 @@ def _essence(obj: Json) -> Json:
     """Return `obj` without the fields that a new process may change.
 
     When Karpenter starts, it receives a create event for every pod, and sets lastPodEventTime of
-    all NodeClaims with pods. So these NodeClaims become Consolidatable again after
-    consolidateAfter, at another time. The condition Consolidatable is then the last entry of its
-    list; the order of the list has no meaning.
+    all NodeClaims with pods. So the time of their condition Consolidatable and its position in the
+    list change.
 
-    The progress deadline of a Deployment may expire while the new process runs. So an unfinished
-    rollout before its deadline equals an unfinished rollout after its deadline.
+    The progress deadline of a Deployment may expire while the new process runs. So unfinished
+    rollouts are equal before and after their deadline.
 
     upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
     CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile
