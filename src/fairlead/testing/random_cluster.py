@@ -1,8 +1,8 @@
 """Random nodes, pods and budgets from a seed, for property tests of plugins and policies.
 
-The clusters are deliberately small and crowded (few labels, few zones, little capacity), so that
-most rules affect most pods. Tests take names from the short lists NODE_NAMES and POD_NAMES, so a
-new object often replaces an earlier object of the same name.
+The clusters are deliberately small and crowded, so that most rules affect most pods. Tests take
+names from the short lists NODE_NAMES and POD_NAMES, so a new object often replaces an earlier
+object of the same name.
 """
 
 from __future__ import annotations

@@ -175,8 +175,8 @@ class TypeSubstitution:
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
         """Return whether each of the `given` types fits the `wanted` type at its position.
 
-        If all of them fit, the type parameters in both are bound to types. Otherwise, the bindings
-        stay unchanged.
+        If all of them fit, their type parameters are bound to types. Otherwise, the bindings stay
+        unchanged.
         """
         self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):

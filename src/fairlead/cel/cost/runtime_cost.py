@@ -1,8 +1,8 @@
 """Tracks the cost of a running evaluation in upstream's units, and ends the evaluation at a limit.
 
 Reading a variable, selecting a field or calling a function on numbers costs one unit. Reading a
-text costs a tenth of a unit for each character. Worked example, for `self.name == 'web-1'`
-where the name has eleven characters:
+text costs a tenth of a unit for each character. Worked example, for `self.name == 'web-1'` where
+the name has eleven characters:
 
     self              1   a variable
     .name             1   a field
@@ -13,7 +13,7 @@ where the name has eleven characters:
 Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
 even if they contain lists, and `text.replace("", other)` costs nothing for its result. `add_work`
 counts such work separately, in steps of about 50 nanoseconds, so that no expression within its
-budget can block the server. Only hostile expressions reach the limit of this work.
+budget can block the server.
 
 upstream: cel-go's interpreter/runtimecost.go, apiserver/pkg/apis/cel/config.go
 """

@@ -1,7 +1,6 @@
 """CEL functions for resource quantities.
 
-Texts are parsed by `api.quantity`, as the quantities of API objects are. So `quantity()` accepts
-the same suffixes as the requests of containers.
+Texts are parsed by `api.quantity`, as the quantities of API objects are.
 
 upstream: apiserver/pkg/cel/library/quantity.go
 """

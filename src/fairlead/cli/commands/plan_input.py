@@ -40,8 +40,8 @@ from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 class PlanInput:
     """The snapshot of a planning command, and the values of its common options.
 
-    `model` is the cluster of the snapshot, in which the command places pods. `notes` are notes
-    about the input, to print with the answer.
+    `model` is the cluster of the snapshot, in which the command places pods. `notes` are about the
+    input, to print with the answer.
     """
 
     snapshot: Snapshot

@@ -167,10 +167,7 @@ def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tupl
 
 @contextmanager
 def _reading(name: str) -> Iterator[OnRead]:
-    """Show how many objects were read from the cluster `name`, during the `with` block.
-
-    If stderr is not a terminal, nothing is shown.
-    """
+    """Show how many objects were read from the cluster `name`, during the `with` block."""
     from fairlead.cli.output.console.progress_bar import may_be_terminal
 
     if not may_be_terminal():

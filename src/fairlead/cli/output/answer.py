@@ -206,8 +206,7 @@ def _packing(answer: WhatIfAnswer) -> Section:
 def _certainty(answer: WhatIfAnswer) -> Section:
     """Return the section about the outcomes that depend on the seed.
 
-    A row shows in how many of the seeds an outcome occurred, and the range of its amount, such as
-    the number of pods.
+    A row shows in how many of the seeds an outcome occurred, and the range of its amount.
     """
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
@@ -467,8 +466,7 @@ def _next_steps(steps: Sequence[NextStep]) -> Section:
 def _print_step(console: Console, step: NextStep) -> None:
     """Print `step` on one line, or on several lines if one line is too short.
 
-    If several lines are needed, the command is on lines of its own. All of them except the last end
-    in a backslash, so that the user can copy them into a shell.
+    If the command takes several lines, all but the last end in a backslash for the shell.
     """
     line = f"Next: {step.words}: {step.code}"
     if len(line) <= console.width:

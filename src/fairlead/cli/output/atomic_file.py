@@ -69,8 +69,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     def __init__(self, path: Path, *, is_private: bool = False) -> None:
         """Prepare to write `path`; nothing is written before the `with` block is entered.
 
-        If `is_private` is set, only the user can read the new file, even if other users could read
-        the file that it replaces.
+        If `is_private` is set, only the user can read the new file.
         """
         self._path = path.resolve()
         self._is_private = is_private

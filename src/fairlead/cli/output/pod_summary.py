@@ -63,8 +63,7 @@ def undrained(rows: Sequence[Undrained]) -> Section:
 def pending(difference: Difference) -> Section:
     """Return the section of pending pods, grouped by reason; a row names the first workload.
 
-    If all pods have the same reason, the head of the answer contains it, and the section lists the
-    pods.
+    If all pods have the same reason, the section lists the pods instead.
     """
     by_reason: dict[str, dict[str, None]] = defaultdict(dict)
     counts: Counter[str] = Counter()

@@ -127,11 +127,7 @@ def _body(bindings: PlaceholderValues, body: object) -> bytes:
 
 
 def _described(note: str) -> bytes:
-    """Return a body that was too large for the recording, generated from its description `note`.
-
-    If the description is not of a ConfigMap, the body is a string that exceeds the largest size of
-    a request.
-    """
+    """Return a body that was too large for the recording, generated from its description `note`."""
     found = _BIG.fullmatch(note)
     if found is None:
         return b'"%s"' % (b"x" * _TOO_BIG)

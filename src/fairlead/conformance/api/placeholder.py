@@ -98,8 +98,8 @@ class PlaceholderValues(Struct):
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
         Returns False if a placeholder is bound to another value than `found` has. If
-        `exact_version` is set, this also applies to placeholders for resource versions, and
-        resource versions with greater keys must be greater.
+        `exact_version` is set, this also applies to resource versions, and those with greater keys
+        must be greater.
         """
         form = _form(recorded)
         if form is None:

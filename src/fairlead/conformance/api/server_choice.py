@@ -43,16 +43,14 @@ _SHARED: Final = ("01-discovery", "03-crud")
 
 @contextmanager
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
-    """Yield an ApiCases, which replays cases at the URL `server`.
+    """Yield an ApiCases that replays cases at the URL `server` and refuses kubectl commands.
 
-    `tokens` is a file in the format of kube-apiserver's `--token-auth-file`, with the tokens for
-    the users of the recordings. If it is None, the token of each user is the user name followed by
-    `token`. `ca` is a file with the server's CA certificate; None means the CA certificates of this
-    machine.
+    `tokens` is a file in the format of kube-apiserver's `--token-auth-file`. If it is None, the
+    token of each user is the user name followed by `token`. `ca` is a file with the server's CA
+    certificate; None means the CA certificates of this machine.
 
     If `server` is "", `tokens` and `ca` are ignored: the cases are replayed on new servers in this
-    process, and all kubectl commands on one cluster. If `server` is a URL, kubectl commands are
-    refused.
+    process, and all kubectl commands on one cluster.
 
     If `only` is the name of a case and not a pattern, all mismatches of the case are reported.
     Raises OSError.

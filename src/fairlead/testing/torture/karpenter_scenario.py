@@ -1,9 +1,7 @@
 """Karpenter in a torture scenario: instance types, NodePools, and changes that make Karpenter act.
 
-A NodePool has a limit and budgets, and removes nodes that are empty or underused. Clients change
-limits and budgets, let nodes drift, protect pods with do-not-disrupt, and delete NodeClaims and
-Nodes. These objects and changes are drawn from a separate random source, so the other parts of a
-scenario do not depend on them.
+These objects and changes are drawn from a separate random source, so the other parts of a scenario
+do not depend on them.
 """
 
 from __future__ import annotations

@@ -69,10 +69,7 @@ class LocalDashboard:
                 unsubscribe()
 
     async def _answer_link(self, request: Request) -> Response:
-        """Return a response with a new link, as JSON.
-
-        Raises ApiError 405 for a method other than POST.
-        """
+        """Return a new link as JSON. Raises ApiError unless `request` is a POST."""
         if request.method != "POST":
             raise no_method()
         return Response(200, (encode({"url": self.new_link()}),))

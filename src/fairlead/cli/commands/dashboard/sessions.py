@@ -46,10 +46,7 @@ class Sessions:
         return f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_open(self, cookies: str) -> bool:
-        """Return whether a Cookie header contains the token of an open session.
-
-        The header may also contain cookies of other servers on this machine, in any format.
-        """
+        """Return whether a Cookie header contains the token of an open session."""
         pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
         return any(
             name == self._cookie and _digest(token) in self._tokens for name, _, token in pairs

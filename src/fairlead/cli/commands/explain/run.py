@@ -319,8 +319,8 @@ def _print_json(value: Json) -> None:
 def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
     """Print the evaluation of a pod on all nodes, with a row for each node if `all_nodes` is set.
 
-    Otherwise, if more than NODES_MAX nodes are feasible, only the BEST_MAX best of them are listed.
-    If more than NODES_MAX nodes are infeasible, nodes with the same reason share a row.
+    Otherwise, a long list of feasible nodes is cut. In a long list of infeasible nodes, nodes with
+    the same reason share a row.
     """
     rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
@@ -371,10 +371,7 @@ def _decision(found: Evaluation) -> str:
 
 
 def _preempts(found: PreemptionEvaluation) -> str:
-    """Return a sentence that names the preempted pods and their node.
-
-    If several nodes are equal, the sentence lists these nodes instead.
-    """
+    """Return a sentence that names the preempted pods and their node, or several equal nodes."""
     nodes = found.nominated
     if len(nodes) > 1:
         more = " ..." if len(nodes) > NAMES_MAX else ""
@@ -487,10 +484,7 @@ def _one_more_node(new: NewNode) -> str:
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
-    """Return the smallest change that makes the node feasible, as found by trial; "" if unknown.
-
-    If the node is too small for the pod, the text says so.
-    """
+    """Return the smallest change that makes the node feasible, or why none does; "" if unknown."""
     remedy = explanation.remedies.get(node)
     return explanation.too_small.get(node, "") if remedy is None else remedy.what
 

@@ -19,13 +19,13 @@ from fairlead.worlds.cluster.runner import ClusterRunner
 
 
 class ClusterDashboard:
-    """Shows the objects of a ClusterRunner's reflectors as soon as their first lists are read."""
+    """Shows a cluster as soon as the reflectors of its ClusterRunner have synced."""
 
     def __init__(self, listening: socket, name: str, arguments: Sequence[str]) -> None:
         """Serve on the socket `listening`.
 
-        `name` is the name of the cluster. `arguments` are the options with which `fairlead whatif`
-        and `fairlead explain` read the cluster and its current configuration.
+        `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
+        cluster and its current configuration.
         """
         self._dashboard = Dashboard(listening)
         self._name = name

@@ -219,7 +219,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
 def results_folder(folder: Path) -> Iterator[None]:
     """Create `folder`; if the `with` block fails or is interrupted, remove it if it is empty.
 
-    Raises InputError if the folder cannot be created.
+    Raises InputError.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:

@@ -104,8 +104,7 @@ class Reading:
 async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
     """Read the cluster, with the events and pod metrics of `namespace`, or of all namespaces if "".
 
-    Events and metrics are empty if reading them is not allowed, or if metrics are not served.
-    Raises RequestError.
+    Events and metrics that cannot be read are empty. Raises RequestError.
     """
     inside = f"/namespaces/{namespace}" if namespace else ""
     nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(

@@ -1,7 +1,7 @@
 """The audit log: one line for each request, appended to a file.
 
-If the file does not exist, a file that only the user can read is created. If a line cannot be
-written, the line is dropped, and the request still succeeds.
+Only the user can read a new file. If a line cannot be written, it is dropped, and the request still
+succeeds.
 
 upstream: apiserver/plugin/pkg/audit/log/backend.go, which logs and counts the error
 """

@@ -28,8 +28,7 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
 
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
     added. If the owner of an object is not in the snapshot, the owner reference is removed, because
-    garbage collection would delete the object. A line on stderr states how many objects lost a
-    reference.
+    garbage collection would delete the object. A line on stderr counts these objects.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}

@@ -64,7 +64,7 @@ def _zones(nodes: Iterable[Node]) -> set[str]:
 
 
 def _own_types() -> Iterator[StatedType]:
-    """Yield Fairlead's own types, on demand and as spot; for example, general-4 has 4 cores."""
+    """Yield Fairlead's own types, such as general-4 with 4 cores, on demand and as spot."""
     for family, ratio in _FAMILIES:
         for cores in _SIZES:
             capacity: dict[str, str | int | float] = {

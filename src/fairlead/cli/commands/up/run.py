@@ -316,11 +316,7 @@ def _about(cluster: LocalCluster) -> str:
 
 @contextmanager
 def _kubeconfig_path(wanted: Path | None) -> Iterator[Path]:
-    """Yield the path to which the kubeconfig is written.
-
-    If `wanted` is None, the path is in a temporary folder, which is removed when the `with` block
-    ends.
-    """
+    """Yield the path for the kubeconfig: `wanted`, or one in a temporary folder if that is None."""
     if wanted is not None:
         yield wanted.absolute()
         return

@@ -181,8 +181,8 @@ class Inquiry:
 def _digest(live: LiveObjects) -> bytes:
     """Return a digest of the objects, without the fields that heartbeats change.
 
-    The digest also depends on the names of the resources that could not be read, because answers
-    contain notes about these resources.
+    The digest includes the names of the resources that could not be read, because answers mention
+    them.
     """
     digest = hashlib.sha256(" ".join(live.unreadable_resources()).encode())
     for kind, items in live.objects:

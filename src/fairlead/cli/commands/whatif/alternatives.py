@@ -94,8 +94,7 @@ def _answer(
 ) -> WhatIfAnswer:
     """Answer the alternative `name`; the name is "" if no option --change is given.
 
-    Raises InputError. If an option of this alternative causes the error, the error names the
-    alternative.
+    Raises InputError, which names the alternative if one of its options causes the error.
     """
     try:
         return what_if(snapshot, change, conditions, progress=progress)

@@ -1,8 +1,7 @@
 """Agreement: compares a response with the recorded response, given a case's placeholder values.
 
-Details that differ between servers or runs are ignored or compared loosely. Examples are managed
-fields (unless the case tests them), the order of causes (upstream iterates maps), the messages of
-Go's JSON decoder, randomly chosen nodes, and parts that the recording omits (`$omitted`).
+Details that differ between servers or runs are ignored or compared loosely. Examples are the order
+of causes, randomly chosen nodes, and parts that the recording omits (`$omitted`).
 """
 
 from __future__ import annotations

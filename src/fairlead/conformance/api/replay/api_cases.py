@@ -83,10 +83,7 @@ class ApiCases(Struct, frozen=True):
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Return whether the recording was a second attempt, for which the namespace already existed.
-
-    Normally every case starts by creating a new namespace.
-    """
+    """Return whether the recording was a second attempt: the namespace existed already."""
     first = line["steps"][0] if line["steps"] else {}
     is_made = bool(first.get("setup")) and first["request"]["path"] == _NAMESPACES
     return is_made and first["response"]["status"] == HTTPStatus.CONFLICT

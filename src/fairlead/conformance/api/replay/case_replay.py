@@ -77,10 +77,7 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """Return the time at which to end a watch, in ms after the start of the case.
-
-    This time is _LATE_MS later than the recorded time of the last event.
-    """
+    """Return the end of a watch, in ms after the start: _LATE_MS after its last recorded event."""
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 
