@@ -76,7 +76,7 @@ UNNAMED: Final = "(unnamed)"
 
 
 class DecodeError(ValueError):
-    """Raised if a field of an object has the wrong type; the message names the field."""
+    """Raised if a field of an object has the wrong type."""
 
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
         """Store the parts of the message.
@@ -133,9 +133,9 @@ def _drop_null_elements(items: list[Any]) -> None:
 
 
 def decode_as(view: type[View], obj: Any) -> View:
-    """Decode `obj`, a JSON value without nulls, as `view`, which is a kind or a part of a kind.
+    """Decode `obj`, a JSON value without nulls, as the view type `view`.
 
-    Raises DecodeError, which names object and field, if a value has the wrong type.
+    Raises DecodeError if a value has the wrong type.
     """
     try:
         return msgspec.convert(obj, view)
@@ -152,7 +152,7 @@ def decode_as(view: type[View], obj: Any) -> View:
 def _with_key(field: str, obj: Any, problem: str) -> str:
     """Return `field` with a map key in place of `[...]`, which msgspec writes for every map key.
 
-    The key is that of the first value in the map that has the wrong type.
+    It is the key of the first value in the map that has the wrong type.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """
@@ -206,10 +206,7 @@ def _view_of(obj: Any) -> type[objects.ApiObject]:
 
 
 def as_json(view: msgspec.Struct) -> Any:
-    """Return `view`, a kind or a part of a kind, as JSON.
-
-    Fields that have their default values are left out.
-    """
+    """Return `view` as JSON, without the fields that have their default values."""
     return msgspec.json.decode(msgspec.json.encode(view))
 
 

@@ -1,7 +1,7 @@
 """data_folder: finds the data files of a package.
 
-Data files are read by their path, because importlib.resources loads zipfile, tempfile and lzma,
-which a short command does not need.
+importlib.resources is not used, because it loads zipfile, tempfile and lzma, which slows down short
+commands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Facts about single fields: enums, defaults and bounds.
 
-The tables of `apiserver.schema` do not contain these facts. The facts are rows of the text files
-in `data/facts`. There is one file per API group and one block per type:
+The facts are rows of the text files in `data/facts`, with one file per API group and one block per
+type:
 
     core.v1.ContainerPort
       protocol +enum=TCP,UDP,SCTP +default="TCP"
@@ -10,11 +10,9 @@ Defaulting, validation and the OpenAPI documents use the same rows. A `+` means 
 types have a marker of that name, so OpenAPI publishes the fact. Facts without a `+` come from
 upstream's defaults.go and validation.go.
 
-Defaults and immutable fields need no further code. All other facts have an effect only where the
-code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type, at the point
-where upstream reports the errors of the type. If the call lists fields, only the facts of these
-fields are checked. The code of some groups reads an enum with `values_of` instead of calling
-`check_fields`.
+Defaults and immutable fields need no further code. All other facts are checked only if the code of
+the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or reads an enum with
+`values_of`.
 
     +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
                          for validation

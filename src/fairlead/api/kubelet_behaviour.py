@@ -10,8 +10,8 @@
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-The value may list several conditions, and one of the other modes, separated by commas: `slow
-45s,disk-pressure`. All code that writes or reads the annotation uses this module.
+The value may combine one mode with several conditions, separated by commas: `slow
+45s,disk-pressure`.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def _positive(text: str) -> int:
 def _seconds(text: str) -> int:
     """Parse a duration of at least one second; return it in ns.
 
-    Raises ValueError if the duration is invalid, or if it is shorter than a second, which would
-    cause too many simulated changes.
+    Raises ValueError if the duration is invalid or shorter than a second; shorter ones would cause
+    too many simulated changes.
     """
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:

@@ -1,9 +1,8 @@
 """LateDict: a dictionary that can make its values when they are first read.
 
-When a dump is loaded, some indexes get an entry for each of its pods, for example 100,000. A
-simulation reads a few hundred of these entries. At first, each entry is a *row*: a group of similar
-objects and a position in the group. All indexes share the rows of a group, so one call of `load`
-adds the entries of a whole group to an index.
+Some indexes have an entry for each pod of a dump, for example 100,000, and a simulation reads a few
+hundred of these entries. At first, each entry is a *row*: a group of similar objects and a position
+in the group.
 
     rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
     d["a/web-2"]          make(group, 1) is called, and its result replaces the row
@@ -25,8 +24,8 @@ _set = dict.__setitem__
 class LateDict(dict[str, Value]):
     """A dictionary with str keys. Its entries are values, and rows that become values when read.
 
-    A value must not be a tuple, because rows are tuples. A LateDict behaves like a dictionary that
-    contains all values. Only the methods below the comment `rows` distinguish rows from values.
+    A value must not be a tuple, because rows are tuples. Except for the methods below the comment
+    `rows`, a LateDict behaves like a dictionary that contains all values.
     """
 
     __slots__ = ("make",)
@@ -72,7 +71,7 @@ class LateDict(dict[str, Value]):
     def samples(self) -> Iterator[Value]:
         """Yield a value for each entry, in order; for a row, the value at index 0 of its group.
 
-        Use this to read fields that all values of a group share; it does not make every value.
+        Use this to read fields that all values of a group share.
         """
         group: Any = None
         sample: Any = None

@@ -1,9 +1,9 @@
 """Computes when a Lease was last renewed; simulated kubelets need no write for each renewal.
 
-A real kubelet rewrites its Lease every ten seconds. The annotation `fairlead.dev/renewed-every`
-replaces these writes. A Lease with this annotation counts as renewed at spec.renewTime and at the
-given interval after that. So a healthy simulated node causes no writes. To end the renewals, the
-simulated kubelet removes the annotation and sets spec.renewTime to the time of the last renewal.
+A real kubelet rewrites its Lease every ten seconds. A Lease with the annotation
+`fairlead.dev/renewed-every` counts as renewed at spec.renewTime and at the given interval after
+that. To end the renewals, the simulated kubelet removes the annotation and sets spec.renewTime to
+the time of the last renewal.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Node selectors of pods: nodeSelector, required and preferred node affinity.
 
 Terms are ORed, and the requirements within a term are ANDed. A term without requirements matches
-nothing. The API server accepts some terms that the scheduler cannot parse, such as Gt `-5`. Such a
-term never matches if it is required. If it is preferred, it fails the scheduling attempt, so its
-error text is part of the behaviour.
+nothing. The API server accepts some terms that the scheduler cannot parse, such as Gt `-5`. A
+required term of this kind never matches. A preferred term of this kind fails the scheduling attempt
+with upstream's error text.
 
 upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
 """
@@ -83,8 +83,8 @@ def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
     """Return the only node names that can match, sorted; None if the names are not restricted.
 
     Names are restricted only if every required term has a `metadata.name In` requirement. An empty
-    result means that the requirements of each term contradict each other, so that no node can
-    match.
+    result means that no node can match, because the requirements of each term contradict each
+    other.
     """
     # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
     required = _required(spec)

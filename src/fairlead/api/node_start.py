@@ -1,8 +1,8 @@
 """The start of a new node: it registers, and becomes Ready a moment later.
 
 In between, only pods that tolerate the taint `node.kubernetes.io/not-ready` can be placed on the
-node. Pods of most DaemonSets tolerate it, so they are placed before other pending pods. A real
-node needs some seconds to become Ready. `READY_AFTER` is much shorter: it only ensures this order.
+node. Pods of most DaemonSets tolerate it, so they are placed before other pending pods. A real node
+needs some seconds to become Ready. `READY_AFTER` is much shorter and only ensures this order.
 
 upstream: pkg/kubelet/nodestatus/setters.go: ReadyCondition; pkg/kubelet/runtime.go: runtimeErrors
 """

@@ -78,7 +78,7 @@ class LabelSelectorRequirement(_View, frozen=True):
 
 
 class LabelSelector(_View, frozen=True):
-    """metav1.LabelSelector; no selector (None) and an empty selector have different meanings."""
+    """metav1.LabelSelector; an empty selector matches everything, no selector (None) nothing."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
@@ -271,7 +271,7 @@ class AzureDiskSource(_View, frozen=True):
 
 
 class VolumeIdSource(_View, frozen=True):
-    """The fields cinder and portworxVolume of a volume or PersistentVolume."""
+    """The field cinder or portworxVolume of a volume or PersistentVolume."""
 
     volume_id: str = msgspec.field(name="volumeID", default="")
 
@@ -426,14 +426,14 @@ class ContainerStatus(_View, frozen=True):
 
 
 class PodResourceClaimStatus(_View, frozen=True):
-    """An entry of status.resourceClaimStatuses: the claim created from a template, "" if none."""
+    """An entry of status.resourceClaimStatuses; the claim name is "" if no claim was created."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
 class ContainerExtendedResourceRequest(_View, frozen=True):
-    """An entry of requestMappings: a container's extended resource, and the request for it."""
+    """An entry of requestMappings: which device request serves a container's extended resource."""
 
     container_name: str = ""
     resource_name: str = ""
@@ -675,7 +675,7 @@ class WorkloadSpec(_View, frozen=True):
     """The spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates are kept as JSON.
 
     Only Deployments have `strategy`, `progress_deadline_seconds` and `paused`. Only StatefulSets
-    and DaemonSets have `update_strategy`. The fields after it exist only in StatefulSets.
+    and DaemonSets have `update_strategy`. Only StatefulSets have the fields below it.
     """
 
     replicas: int = 1
@@ -983,7 +983,7 @@ class PersistentVolume(_Object, frozen=True):
 
 
 class PersistentVolumeClaimSpec(_View, frozen=True):
-    """The spec of a PersistentVolumeClaim; the class "" differs from no class (None)."""
+    """The spec of a PersistentVolumeClaim; the storage class "" differs from no class (None)."""
 
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
@@ -1420,7 +1420,7 @@ class GangPolicy(_View, frozen=True):
 
 
 class SchedulingPolicy(_View, frozen=True):
-    """The field schedulingPolicy of a PodGroup: `gang`, or `basic` (each pod by itself)."""
+    """The field schedulingPolicy of a PodGroup; with `basic`, each pod is scheduled by itself."""
 
     basic: Json | None = None
     gang: GangPolicy | None = None

@@ -2,13 +2,12 @@
 
 A quantity is a signed number with a suffix of one of three families (`Format`): decimal SI (`n u m
 "" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone means exa;
-followed by digits, it is an exponent. Fractions of a nano are rounded up, away from zero, so that a
+followed by digits, it is an exponent. Fractions of a nano are rounded away from zero, so that a
 request never becomes 0. Binary quantities are limited to int64, decimal quantities are unlimited. A
 text that upstream considers canonical keeps its form, including signs, zeros and fractions (`+1`,
 `1.500`, `007`).
 
-Amounts are stored as a whole number of nanos, so sums are exact. Like the scheduler, `milli_value`
-and `whole_value` round up only at the end.
+Amounts are stored as a whole number of nanos, so sums are exact.
 
 upstream: apimachinery/pkg/api/resource/{quantity,suffix,amount}.go
 """
@@ -176,8 +175,8 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
     """Return the text of `quantity` in the suffix family `family` (None: that of `quantity`).
 
     A text that upstream considers canonical is returned as it was written. Otherwise the result is
-    the shortest form that has no fraction. The value is not changed: where the binary form cannot
-    represent it (below 1 Ki, fractions, beyond int64), the decimal form is used.
+    the shortest form that has no fraction. If the binary form cannot represent the value (below 1
+    Ki, fractions, beyond int64), the decimal form is used.
     """
     # upstream: quantity.go:CanonicalizeBytes. Upstream drops the suffix of a decimal number beyond
     # exa (E) and of a binary number beyond exbi (Ei), which changes the value. Here the number gets

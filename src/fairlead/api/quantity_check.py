@@ -1,8 +1,8 @@
 """quantity_check: finds invalid quantities in the views of objects.
 
-client-go parses quantities while it decodes an object (quantity.go: UnmarshalJSON). Views keep them
-as text, which is parsed when a decision needs the amount. But custom resources and edited dumps can
-contain any text as a quantity, so each object is checked once, when it is decoded.
+client-go parses quantities while it decodes an object (quantity.go: UnmarshalJSON). Fairlead's
+views keep quantities as text. Custom resources and edited dumps can contain any text as a quantity,
+so each object is checked once, when it is decoded.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ def _parse_of(kind: _Type) -> _Parse | None:
 
 
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
-    """Yield (dotted name, function that parses its quantities) of each member with quantities.
+    """Yield (name, function that parses its quantities) of each member with quantities.
 
-    For a member that is a struct, its own members are yielded with dotted names (`spec.capacity`),
-    because reading them with one attrgetter is faster than a call for each struct.
+    Members of inner structs have dotted names (`spec.capacity`), so that one attrgetter reads all
+    members.
     """
     for one in kind.fields:
         name = f"{prefix}{one.name}"

@@ -1,7 +1,6 @@
 """Parses and formats timestamps (RFC 3339) and durations (Go's syntax).
 
-Both are converted to whole nanoseconds as plain integers; `engine.core.instant` defines types for
-them, but `api` is a lower layer. Fractions of a nanosecond are truncated, as in Go.
+Both become integers, in nanoseconds. Fractions of a nanosecond are truncated, as in Go.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def is_terminating(pod: Pod) -> bool:
 def differs_in_status_only(before: Pod, after: Pod) -> bool:
     """Return True if two versions of a pod certainly differ only in status and resourceVersion.
 
-    Most parts are compared by identity, which is fast. So a result of False does not mean that
-    other parts differ.
+    Most parts are compared by identity, for speed, so the result can be False although these parts
+    are equal.
     """
     old, new = before.metadata, after.metadata
     return (
@@ -78,8 +78,7 @@ def container_restarts(pod: Pod) -> int:
 def workload(pod: Pod) -> str:
     """Return the workload of a pod: `Kind/namespace/name` of its controller.
 
-    A pod without a controller is its own workload, `Pod/namespace/name`. A replacement pod has the
-    same workload as the pod that it replaces.
+    A pod without a controller is its own workload, `Pod/namespace/name`.
     """
     owner = controller_of(pod.metadata)
     namespace = pod.metadata.namespace
@@ -111,11 +110,11 @@ def is_static(pod: Pod) -> bool:
 
 
 def is_guard(pod: Pod) -> bool:
-    """Return True if the pod is a guard pod of OpenShift, which stands for a static pod.
+    """Return True if the pod is a guard pod of OpenShift.
 
-    An operator of OpenShift creates a guard pod beside each static pod of etcd, the API server and
-    the other parts of the control plane, so that a budget can cover it. The guard pod has no
-    controller. Its operator creates it again on its node when the node is schedulable.
+    For disruption budgets, a guard pod stands for a static pod of the control plane on its node. It
+    has no controller. When its node is schedulable, an operator of OpenShift creates a deleted
+    guard pod again.
     """
     # upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go
     meta, node = pod.metadata, pod.spec.node_name

@@ -49,9 +49,9 @@ def _resources(spec: Json) -> Iterator[Json]:
 
 
 def _amounts(resources: Json, of: str) -> dict[str, int]:
-    """Return the amounts of cpu and memory in nanos; an amount of 0 is left out.
+    """Return the nonzero amounts of cpu and memory in nanos.
 
-    `of` is the field of `resources` to read: requests or limits.
+    `of` is the field of `resources` to read: `requests` or `limits`.
     """
     amounts = resources.get(of) or {}
     found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}

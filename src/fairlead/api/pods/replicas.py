@@ -1,8 +1,7 @@
 """Replicas: pods that are equal in everything but the parts that identify or locate a pod.
 
 In a dump, the pods of a workload usually follow each other. Their equal parts are examined once for
-all of them. Indexes of pods get their entries from the columns of `Replicas`: `names`, `keys`,
-`uids`, `nodes`, `rows`.
+all of them.
 """
 
 from __future__ import annotations
@@ -46,12 +45,12 @@ _own_condition: Final = _parts_except(PodCondition, "last_transition_time")
 class Replicas:
     """One or more pods that are equal in everything but the parts that identify or locate a pod.
 
-    They may differ in name, uid, resourceVersion, affinity, the names of their volumes, nodes,
-    addresses and times. Either all of them have a node or none has one; the same holds for the
-    start time. The affinity may differ because the node affinity of a DaemonSet's pod contains the
-    name of its node.
+    They may differ in name, uid, resourceVersion, node, addresses, times, volume names and
+    affinity. Either all of them have a node or none has one; the same holds for the start time. The
+    affinity may differ because the node affinity of a DaemonSet's pod contains the name of its
+    node.
 
-    The columns have one entry for each pod. A column is computed when it is first read.
+    The properties that are sequences have one entry for each pod.
     """
 
     def __init__(self, pods: Sequence[Pod]) -> None:
@@ -72,7 +71,7 @@ class Replicas:
         return self._pods[index]
 
     def __iter__(self) -> Iterator[Pod]:
-        """Return an iterator over the pods. It is faster than the default iterator of Sequence."""
+        """Return an iterator over the pods, faster than the default iterator of Sequence."""
         return iter(self._pods)
 
     def __eq__(self, other: object) -> bool:
@@ -190,9 +189,9 @@ class LoadedObjects(Sequence[ApiObject]):
 def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
-    `templates` is empty or has an entry for each pod. Neighbouring pods with the same object (not
-    None) as entry are replicas if all or none of them have a node, and all or none of them have a
-    start time. Other pods are compared part by part.
+    `templates` is empty or has an entry for each pod. Neighbouring pods whose entries are the same
+    object (not None) are replicas if all or none of them have a node, and all or none of them have
+    a start time. Other pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

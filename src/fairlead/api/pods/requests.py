@@ -44,8 +44,7 @@ def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
     """Return the pod's effective requests: cpu in millicores, other resources in whole units.
 
     Amounts are rounded up. If `existing` is True (for bound pods), the status of an in-place resize
-    is taken into account. A resource that is requested as 0 is included; a resource without a
-    request is left out.
+    is taken into account. A request of 0 is included.
     """
     return _rounded(_effective(pod, _NO_DEFAULTS, existing=existing, pod_level=True))
 

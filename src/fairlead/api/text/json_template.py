@@ -9,8 +9,8 @@ strings are replaced.
     template   {"name": "▯", "image": "web:1", "nodeName": "▯"}        strings  "web-b7q", "n3"
 
 The parts between the placeholders are compared as bytes, which takes a tenth of the time of
-decoding. To find the strings' places in the decoded value, the template is decoded once with a
-marker in each placeholder; the positions of these markers are the `places` of the strings.
+decoding. To find the places of the strings in the decoded value, the template is decoded once with
+a marker in each placeholder.
 
 The method `strings` does not accept a string with a backslash or an unprintable character, because
 its text in JSON differs from its value. The method `extended` accepts differences only in
@@ -231,8 +231,8 @@ def places_in(value: object) -> Places | None:
 def substitution(value: Value, places: Places | None) -> Callable[[Sequence[str]], Value]:
     """Return a function that receives strings, and returns a copy of `value` with them at `places`.
 
-    If `places` is None, it returns `value` itself. The copy shares all other parts with `value`.
-    The work that does not depend on the strings is done once, before the function is returned.
+    If `places` is None, the function returns `value` itself. The copy shares all other parts with
+    `value`.
     """
     return (lambda _: value) if places is None else _substitution(value, places)
 

@@ -1,8 +1,7 @@
 """Regular expressions from users, matched by RE2.
 
 For every pattern, RE2 takes time linear in the length of the text. Python's `re` takes a minute for
-`(a+)+$` and a text of thirty letters. Go's regexp has the same syntax as RE2, so Fairlead accepts
-the same patterns as upstream.
+`(a+)+$` and a text of thirty letters.
 
 upstream: Go's regexp, which has RE2's syntax
 """

@@ -1,7 +1,7 @@
 """text_cache: an `lru_cache` for functions whose arguments are text from users.
 
-Results for long texts are not cached. Otherwise a cache of a thousand entries, which is small for
-texts of ordinary length, could hold a thousand texts of three megabytes and fill the memory.
+Results for long texts are not cached. Otherwise a cache of a thousand texts of three megabytes each
+could fill the memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _of_one(
 ) -> Callable[[Hashable], Answer]:
     """Return the cached version of a function that has one parameter.
 
-    This case has its own code, because such functions are called for several fields of every pod.
+    It is faster than the general version, because it needs no `*args`.
     """
 
     @wraps(function)

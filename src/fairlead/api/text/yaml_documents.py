@@ -1,14 +1,13 @@
 """Converts YAML text to JSON values, as Kubernetes reads YAML.
 
-PyYAML's C parser delivers events, from which this module builds plain values. PyYAML's own
-constructors are not used, because Kubernetes objects need different rules:
+This module builds plain values from the events of PyYAML's C parser. PyYAML's own constructors
+would take twice the time, and Kubernetes objects need other rules:
 - timestamps and texts that look like sexagesimal numbers stay strings
 - keys are always strings, and duplicate keys are refused or reported
 - NaN and infinity are refused, because JSON has neither
 - the expansion of aliases is limited
 - nesting is limited; deep nesting would overflow the stack of PyYAML's constructor
-This module takes only half the time of PyYAML's constructors. YAML 1.1's yes/no/on/off are
-booleans, as in kubectl.
+YAML 1.1's yes/no/on/off are booleans, as in kubectl.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@
 kubectl writes one key or element per line, so each line is one token. Most lines of a dump occur
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-The general parser reads everything else: texts over several lines, flow collections, anchors, tags,
-comments, escapes. It reads the whole item that contains such a line, or the whole text if the List
-has another layout. So the result is the same as that of `yaml_documents`; a property test checks
-this.
+`yaml_documents`, the general parser, reads everything else: texts over several lines, flow
+collections, anchors, tags, comments, escapes. It reads the whole item that contains such a line, or
+the whole text if the List has another layout. A property test checks that the results are the same
+as those of the general parser.
 """
 
 from __future__ import annotations
@@ -213,8 +213,6 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
     `is_waiting` is True after a key without a value on its line. The next line begins that value if
     it is in a deeper column, or if it is an element in the same column. `is_first` is True if the
     next member needs no comma before it.
-
-    The function is a single loop without calls, because it processes millions of lines.
     """
     keys: set[str] | None = set()
     at, opened, pieces = 2, [(2, keys)], ["{"]
