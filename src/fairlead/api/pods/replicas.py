@@ -236,7 +236,7 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
 def _are_equal(
     some: Sequence[object], others: Sequence[object], parts: attrgetter[tuple[object, ...]]
 ) -> bool:
-    """Return whether `parts` returns the same for each item of `some` and its item of `others`."""
+    """Return whether items of `some` and `others` at the same index have the same `parts`."""
     if len(some) != len(others):
         return False
     for one, other in zip(some, others, strict=True):

@@ -1,4 +1,4 @@
-"""Makes gangs of a trace's pods: each gang has members from one row and arrives in a queue.
+"""Makes gangs of the pods of a trace, and gives each gang to a queue.
 
     jobs:
       queues:
@@ -8,8 +8,8 @@
       runtimes: [20m, 40m]
 
 `jobs` is the number of gangs of a queue. All members of a gang are made from one row of the pod
-table. The gangs of a queue take the rows in a random order. In this order, each row occurs as often
-as its count column says. After the last row, the order begins again. The number of members and the
+table. The gangs of a queue take the rows in a random order, in which each row occurs as often as
+its count column says. After the last row, the order begins again. The number of members and the
 runtime of the pods are chosen at random from the lists.
 """
 
@@ -82,7 +82,7 @@ def queue_objects(jobs: TraceJobs, start: Instant) -> list[Json]:
 class PodSource(Struct, frozen=True, kw_only=True):
     """The rows of the pod table; `make_pod(row, name)` creates a pod from a row.
 
-    `arrivals` is the time in which all gangs of a queue arrive by default.
+    `arrivals` is the default duration within which all gangs of a queue arrive.
     """
 
     rows: Sequence[Row]

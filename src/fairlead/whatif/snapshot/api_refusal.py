@@ -10,9 +10,9 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 
 def as_input_error(source: str, manifests: Sequence[Manifest], refused: ApiError) -> InputError:
-    """Return an InputError for `refused` that names the manifest that the API server refused.
+    """Return an InputError that names the one of `manifests` that the API server refused.
 
-    If `refused` is about none of `manifests`, the InputError names only `source`.
+    If `refused` is about none of them, the InputError names only `source`.
     """
     if refused.kind is not None:
         identity = (refused.kind.resource, refused.namespace, refused.name)

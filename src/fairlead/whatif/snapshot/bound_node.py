@@ -1,8 +1,7 @@
 """Checks that applied pods, and templates of pods, are bound to nodes that exist.
 
 The API server accepts every `spec.nodeName`. Pod garbage collection deletes a pod that is bound to
-a missing node, and the controller of the pod creates it again. Such a pod never runs, so a missing
-node is reported before the run.
+a missing node, and the controller of the pod creates it again.
 
 upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
 """

@@ -3,8 +3,8 @@
 A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
 its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
 if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
-and quotas. If the dump lacks them, a note mentions them only if the dump also lacks other kinds
-that matter, or if it has neither Leases nor budgets.
+and quotas, so a note mentions them only if the dump also lacks other kinds that matter, or has
+neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -428,7 +428,7 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
 
 
 def _kubelet_version(node: Manifest) -> Any:
-    """Return the version of a node's kubelet as in the file; None if there is none."""
+    """Return the kubelet version in the status of `node`; None if there is none."""
     content = node.content
     if not isinstance(content, dict):
         with suppress(msgspec.ValidationError):  # a field has an unexpected type

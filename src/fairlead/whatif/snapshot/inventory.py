@@ -111,9 +111,8 @@ class Inventory:
                 yield pod
 
     def pods_of(self, owner: Manifest) -> Iterator[Pod]:
-        """Yield the pods that `owner` controls. Uids are not compared, as in `is_controlled_by`.
+        """Yield the pods that `owner` controls, without comparing uids.
 
-        Only one pod of neighbouring replicas is compared, because replicas have the same owner.
         Raises InputError for a pod that is not valid.
         """
         filed = self._by_resource.get(POD.resource, {}).values()
@@ -145,10 +144,10 @@ class Inventory:
     ) -> Manifest:
         """Return the object that `text` (`kind/name` or `kind/namespace/name`) names.
 
-        If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds
-        to suggest if the kind is unknown. `source` is the option or file that error messages name.
-        Raises InputError for an unknown kind, a missing object, an ambiguous name, or the namespace
-        of an object that is in none.
+        If `namespace` is not empty, `kind/name` is searched only there. `expected` are the kinds to
+        suggest if the kind is unknown. `source` is the option or file that error messages name.
+        Raises InputError for an unknown kind, a missing object, an ambiguous name, or a namespace
+        in the name of a cluster-scoped object.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
@@ -209,9 +208,8 @@ class Inventory:
     def nodes(self, source: str, text: str) -> list[str]:
         """Return the names of the nodes that match `text`, which is a name or a selector.
 
-        A selector matches only nodes that exist before the change.
-
-        Raises InputError, with `source` in its message, if no node matches or `text` is malformed.
+        A selector matches only nodes that exist before the change. Raises InputError, with `source`
+        in its message, if no node matches or `text` is malformed.
         """
         nodes = self._objects(NODE)
         if not _SELECTOR_SIGNS & set(text):
@@ -302,8 +300,8 @@ class Inventory:
     def _similar(self, kind: Kind, name: str, others: Sequence[str] = ()) -> str:
         """Return a hint with the most similar names, and with all names if they are few.
 
-        `others` are objects of other kinds that have exactly this name. If there are any, the hint
-        contains only them.
+        If there are objects of other kinds with exactly this name (`others`), the hint contains
+        only them.
         """
         if (kind.resource, name) in self._deleted:
             return "; it is deleted first"

@@ -1,10 +1,9 @@
 """Live snapshots: the objects of a running cluster that an answer needs, read once.
 
 Objects are either kept as JSON text until the snapshot is parsed, or decoded page by page as they
-arrive, so that no page is kept. Some resources are left out: those that the user may not read, and
-those that the server serves only in versions that Fairlead does not read. Every answer describes
-the consequences. The number of bytes and the time are limited, because a server can send an endless
-response.
+arrive. Two groups of resources are left out, and every answer describes the consequences: those
+that the user may not read, and those that the server serves only in versions that Fairlead does not
+read. The number of bytes and the time are limited, because a server can send an endless response.
 """
 
 from __future__ import annotations
@@ -58,9 +57,8 @@ class LiveObjects(Struct, frozen=True):
     def __repr__(self) -> str:
         """Return a text without the objects.
 
-        `asyncio.run` causes a call of this method: at its end, it calls `signal.signal`, which
-        makes a repr of the replaced signal handler. This handler refers to the finished task, and
-        so to the result of the task.
+        `asyncio.run` ends with a call of `signal.signal`, which makes a repr of the replaced signal
+        handler. This handler refers to the finished task and its result.
         """
         return f"<LiveObjects of {self.name}>"
 
@@ -151,9 +149,9 @@ async def _list(
 ) -> Sequence[LiveObject] | None:
     """Return the objects of one resource; None if they cannot be read.
 
-    They cannot be read if the user may not read them, or if the server serves only other versions
-    of the resource. Return () if the server does not serve the resource at all. Raises
-    RequestError for other errors, and for any error about a required resource.
+    The result is None if the user may not read them, or if the server serves only other versions of
+    the resource, and () if the server does not serve the resource at all. Raises RequestError for
+    other errors, and for any error about a required resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))

@@ -158,10 +158,10 @@ class Manifest(Struct, frozen=True):
         )
 
     def is_replica_of(self, other: Manifest) -> bool:
-        """Return whether this object and `other` are known to be replicas of each other.
+        """Return True if this object and `other` are certainly replicas of each other.
 
-        Replicas are pods of one workload that differ only in name, uid, version, node, the node to
-        which they are pinned, the names of volumes, addresses and times.
+        Replicas are pods of one workload that differ only in name, uid, version, node, pinned node,
+        addresses, times and volume names.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):
@@ -236,10 +236,7 @@ class Manifest(Struct, frozen=True):
             raise InputError.of_decode(self.source, cause) from None
 
     def require_right_types(self) -> None:
-        """Raise InputError for a field with the wrong type, also in a pod template.
-
-        A pod template with an invalid amount of a resource is also an error.
-        """
+        """Raise InputError for a field of the wrong type, or a bad amount in a pod template."""
         try:
             if self.view is None:
                 decode(self.value)
@@ -291,8 +288,8 @@ class ReplicaManifests(Struct, frozen=True):
 class Manifests(Sequence[Manifest]):
     """The objects of a cluster in order, as a sequence that behaves like a tuple.
 
-    Neighbouring replicas are stored as one ReplicaManifests; `entries_of` returns the entries
-    without making all replicas.
+    Neighbouring replicas are stored as one ReplicaManifests, which `entries_of` returns as one
+    entry.
     """
 
     def __init__(self, entries: Iterable[Manifest | ReplicaManifests]) -> None:
@@ -453,8 +450,8 @@ def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
 def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
     """Raise InputError if two objects of one kind have the same uid, such as copied objects.
 
-    An owner reference with this uid would refer to both objects. Objects without a uid are
-    allowed; they get a uid later.
+    An owner reference with this uid would refer to both objects. Objects without a uid get one
+    later.
     """
     if _have_own_uids(manifests):
         return
@@ -619,7 +616,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _item_defaults(value: Json) -> Json:
-    """Return apiVersion and kind for items of a typed list (PodList), which may omit them."""
+    """Return apiVersion and kind for the items of a typed list (PodList); items may omit them."""
     kind = str(value["kind"]).removesuffix("List").removesuffix(SNAPSHOT)
     return {"apiVersion": value.get("apiVersion"), "kind": kind} if kind else {}
 

@@ -1,8 +1,7 @@
 """Checks that the namespaces of applied objects exist.
 
 Simulated admission accepts objects in missing namespaces, because many dumps have no Namespaces. If
-a dump has Namespaces, an applied object in another namespace is refused before the run, as kubectl
-apply would be.
+a dump has Namespaces, an applied object in another namespace is refused before the run.
 
 upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: Admit
 """

@@ -64,10 +64,9 @@ def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return those keys of a node's `labels` whose value is the zone of the node.
 
-    Drivers of volumes repeat the zone in a label of their own, such as
-    topology.disk.csi.azure.com/zone and topology.gke.io/zone. On an Azure node that is in no zone,
-    the label of Azure's driver is empty, but the zone of the node is a fault domain, which
-    cloud-provider-azure sets.
+    Volume drivers repeat the zone in a label of their own, such as topology.gke.io/zone. On an
+    Azure node that is in no zone, the label topology.disk.csi.azure.com/zone is empty, but
+    cloud-provider-azure sets a fault domain as the zone of the node.
     """
     zone = labels.get(ZONE, "")
     return tuple(
@@ -108,7 +107,7 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 
 
 def is_lasting_taint(key: str) -> bool:
-    """Return whether new nodes of the same pool have a taint with this key, too."""
+    """Return whether new nodes of a pool have a taint with this key if old nodes have it."""
     return key not in _TRANSIENT_TAINTS and "ClusterAutoscaler" not in key
 
 

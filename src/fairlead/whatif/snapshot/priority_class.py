@@ -1,9 +1,7 @@
 """Checks that the PriorityClasses of new objects exist.
 
 Pods of a dump and their replacements keep their priority, whether or not the dump contains their
-class. Admission resolves the classes of new pods. A missing class is reported here, before the run.
-The classes of pod templates are checked too, because pods with a missing class could never be
-created.
+class. Admission needs the classes of new pods, so a missing class is reported here, before the run.
 """
 
 from __future__ import annotations

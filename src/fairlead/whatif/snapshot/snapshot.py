@@ -104,8 +104,8 @@ def read_dump(
 def without_collection() -> Iterator[None]:
     """Disable garbage collection within the `with` block, because the objects are kept anyway.
 
-    At the end of the `with` block, all objects are moved to the collector's oldest generation.
-    Otherwise the next collection of young objects would traverse the whole snapshot.
+    At the end of the block, all objects are moved to the collector's oldest generation, so that
+    collections of young objects do not traverse the snapshot.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -193,8 +193,8 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read.
 
-    A pod that replaced another pod in a simulation loses the annotation with the other pod's name.
-    So answers about the snapshot call each pod by its own name.
+    A pod that replaced another pod in a simulation loses the annotation with the other pod's name,
+    so that answers about the snapshot call it by its own name.
     """
     metadata = {"annotations": snapshot_annotations(taken_at)}
     items = [_with_own_name(one) for one in objects]

@@ -1,14 +1,13 @@
-"""The start of a node: what kubelet, Karpenter and controllers change until its end.
+"""The changes that kubelet, Karpenter and controllers make while a node starts.
 
     kubelet       posts Ready=True, and the resources of device plugins
     Karpenter     registers the Node: it gets the labels, taints and providerID of its NodeClaim
     controllers   remove startup taints, and set the condition NetworkUnavailable to False
     drivers       repeat the zone of the node in a label of their own
 
-A resource that the kubelet has not posted yet has the amount that the NodeClaim promises, unless
-Karpenter has initialized the node. On a node without a NodeClaim, it has the amount of a started
-node with the same pool and instance type. Karpenter and Cluster Autoscaler count the resources of
-starting nodes in this way.
+A resource that the kubelet has not posted yet gets the amount that the NodeClaim promises, unless
+Karpenter has initialized the node. Without a NodeClaim, it gets the amount of a started node with
+the same pool and instance type.
 
 upstream: karpenter pkg/controllers/state/statenode.go: Allocatable; cluster-autoscaler
 processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources

@@ -3,11 +3,10 @@
 The scheduler counts a volume towards the limit of a node if a pod on the node uses the volume, or
 if a VolumeAttachment exists. In a cluster, the attach-detach controller deletes the attachment
 after the last pod that uses the volume has left the node. No component of a simulation does this,
-so the attachment would take the node's room for ever. While the pod is on the node, the count is
-the same without the attachment. An attachment that no pod uses stays: its cause is unknown.
+so the attachment would count for ever. While the pod is on the node, the count is the same without
+the attachment. An attachment that no pod uses stays, because its cause is unknown.
 
-Only preemption differs: without the attachment, the dry run assumes that the removal of a pod also
-detaches its volume.
+Without the attachment, preemption assumes that the removal of a pod also detaches its volume.
 
 upstream: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go: Filter,
 getNodeVolumeAttachmentInfo; pkg/controller/volume/attachdetach/reconciler/reconciler.go: reconcile
@@ -53,7 +52,7 @@ def _place(attachment: Manifest) -> tuple[str, str]:
 
 
 def _view(kind: type[View], manifest: Manifest) -> View:
-    """Return the object as `kind`; an empty one if it is invalid, which the store reports."""
+    """Return the object as `kind`; an empty object if it is invalid (the store reports this)."""
     try:
         return decode_as(kind, manifest.value)
     except DecodeError:
@@ -61,7 +60,7 @@ def _view(kind: type[View], manifest: Manifest) -> View:
 
 
 def _used(manifests: Sequence[Manifest]) -> Iterator[tuple[str, str]]:
-    """Yield each node and CSI volume of which a pod of the node uses the volume."""
+    """Yield (node, volume) for each CSI volume that a pod on the node uses."""
     volumes: set[str] = set()
     claims: dict[tuple[str, str], str] = {}
     for one in entries_of(manifests):

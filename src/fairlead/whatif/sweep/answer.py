@@ -60,7 +60,7 @@ def sweep_answer(
 
 
 def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note for `rank_by` and for each measure of a condition, if some results lack it."""
+    """Yield a note for each measure in `rank_by` and `conditions` that some results lack."""
     total = counted(len(rows), "case")
     missing = {name: sum(row[name] is None for row in rows) for name in BY_NAME}
     for text, measure in conditions.items():

@@ -1,7 +1,4 @@
-"""Runs the cases of a sweep, in this process or in another process that has the scenario's files.
-
-A result depends only on the scenario and its files, so it is the same wherever a case runs.
-"""
+"""Runs the cases of a sweep, in this process or in any process that has the scenario's files."""
 
 from __future__ import annotations
 
@@ -123,8 +120,7 @@ def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
 def file_fields(form: type[msgspec.Struct]) -> list[tuple[str, ...]]:
     """Return the paths of the fields of `form` that are a FileName; * is each item of a list.
 
-    Example: ("cluster", "files", "*"). Other texts of a form never name a file: a namespace may
-    have the name of a folder, and a volume may be mounted at /.
+    Example: ("cluster", "files", "*").
     """
 
     def paths(at: inspect.Type, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -77,10 +77,8 @@ class FieldVariation(Struct, frozen=True):
 class LossVariation(Struct, frozen=True):
     """A variation in which each node or zone in `values` fails at the time `at`.
 
-    For the value None, nothing fails.
-
-    `event` is the field of a scenario's event that names what fails. `parts_of` returns the names
-    of the nodes or zones of a scenario.
+    For the value None, nothing fails. `event` is the field of a scenario's event that names the
+    node or zone. `parts_of` returns the names of the nodes or zones of a scenario.
     """
 
     name: str

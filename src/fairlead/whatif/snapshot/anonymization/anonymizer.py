@@ -1,9 +1,9 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
 Every text is replaced by its pseudonym, unless a rule in this module keeps the text because
-Fairlead's decisions depend on it. Fields that no question needs are removed. Objects of kinds that
-no command reads are removed, too, because any key of their maps may be a name. `PUBLISHED`
-describes the kept texts and the removed fields for users.
+Fairlead's decisions depend on it. Fields that no question needs are removed, and so are objects of
+kinds that no command reads, because any key of their maps may be a name. `PUBLISHED` describes the
+kept texts and the removed fields for users.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ def anonymised(objects: Iterable[Json]) -> AnonymousObjects:
 
 
 def _is_read(obj: Json) -> bool:
-    """Return whether objects of the kind of `obj` are kept, because commands read this kind."""
+    """Return whether commands read the kind of `obj`, so that its objects are kept."""
     kind, group = obj.get("kind"), str(obj.get("apiVersion")).rpartition("/")[0]
     if group == _OLD_GROUP:
         return kind in _READ_NAMES
@@ -282,10 +282,7 @@ def _claims(pod: Json, name: str) -> Iterator[str]:
 
 
 def _with_ordinals(replace: Replace, ordinals: Mapping[str, str]) -> Replace:
-    """Return a function like `replace` that keeps the ordinal of each name in `ordinals`.
-
-    Controllers read the ordinals.
-    """
+    """Return a function like `replace` that keeps the ordinal of each name in `ordinals`."""
 
     def replaced(name: str) -> str:
         ordinal = ordinals.get(name)

@@ -1,4 +1,4 @@
-"""Pseudonyms: replaces names by others with the same structure and sort order, reversibly.
+"""Replaces names with pseudonyms that have the same structure and sort order, reversibly.
 
 A name is split into segments at `-`, `.` and `/`. For example, a snapshot with three names:
 
@@ -139,7 +139,7 @@ KEY_KIND: Final = "PseudonymKey"
 def ordinal_of(name: str, owner: str) -> str:
     """Return the ordinal in `name`, the name of a pod of the StatefulSet `owner`.
 
-    Return "" if `name` is not `owner` followed by `-` and an ordinal.
+    Returns "" if `name` is not `owner` followed by `-` and an ordinal.
     """
     found = _ORDINAL.fullmatch(name)
     return found["ordinal"] if found is not None and found["name"] == owner else ""
@@ -155,8 +155,8 @@ def _split(name: str) -> list[str]:
 def _code(segment: str) -> str:
     """Return the letter code of `segment`, which shows its position among the segments of KEPT.
 
-    Segments that begin with a digit, or with another character that sorts before `a`, have codes of
-    their own.
+    Segments that begin with a character that sorts before `a`, such as a digit, have codes of their
+    own.
     """
     first = segment[:1]
     if first.isascii() and first.isdigit():

@@ -1,12 +1,11 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
-Building, checking and converting JSON values would take ten times as long. Direct decoding works
-for the common kinds if the object is in stored form (`StoredForm`); other objects are decoded as
-JSON.
+This takes a tenth of the time of building, checking and converting JSON values. It works for the
+common kinds if the object is in stored form (`StoredForm`); other objects are decoded as JSON. Most
+pods are not decoded at all, because they match the template of another pod's text (`PodTexts`).
 
 The views lack the timestamps of the status, so the status is decoded a second time to get these
-timestamps. Most pods are not decoded at all, because they match the template of another pod's text
-(`PodTexts`).
+timestamps.
 """
 
 from __future__ import annotations
@@ -154,9 +153,8 @@ class DumpDecoder:
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
         """Return (pods, their newest timestamp) for the `texts` of pods that match one template.
 
-        This saves a call of `decode` for each of `texts`: the columns of strings are checked, not
-        the view of each pod. Returns None for a single pod, or if a check fails; the caller must
-        then decode each text. Raises msgspec.DecodeError for a text that is not JSON.
+        Returns None for a single pod, or if a check of the columns fails; the caller must then
+        decode each text. Raises msgspec.DecodeError for a text that is not JSON.
         """
         if len(texts) == 1:
             return None
@@ -172,9 +170,7 @@ class DumpDecoder:
     def _learned(self, texts: TemplateRows) -> PodTemplate | None:
         """Learn the template of `texts`, and return it.
 
-        Return None if the template is not usable, or if the first pod is not in stored form. The
-        first pod is made from the template, because decoding its text as well would double the
-        time.
+        Returns None if the template is not usable, or if the first pod is not in stored form.
         """
         template = self._pods.learn_stated(texts.template)
         if template is None:
@@ -187,10 +183,7 @@ class DumpDecoder:
         return None
 
     def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
-        """Return (object, its newest timestamp) if `text` matches the template of another pod.
-
-        Otherwise return None.
-        """
+        """Return (object, its newest timestamp); None if `text` matches no other pod's template."""
         template: PodTemplate | None
         strings: Sequence[str]
         if isinstance(text, TemplateText):

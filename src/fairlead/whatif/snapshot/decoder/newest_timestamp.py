@@ -1,8 +1,7 @@
 """The newest timestamp in an object: the latest known time of a change of the object.
 
 deletionTimestamp is left out, because it lies in the future until the grace period is over. An
-object is searched as JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`);
-both methods return the same result.
+object is searched as JSON or, for kinds with typed statuses, in typed form (`NewestTimestamp`).
 """
 
 from __future__ import annotations

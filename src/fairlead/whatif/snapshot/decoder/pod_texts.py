@@ -86,8 +86,8 @@ Item = TypeVar("Item")
 class PodTemplate:
     """The common parts of all pods whose texts match one template.
 
-    `makes_replicas` means that these pods differ only in name, uid, version, node, the node to
-    which they are pinned, the names of their volumes, addresses and times.
+    `makes_replicas` is True if these pods differ only in name, uid, version, node, pinned node,
+    addresses, times and volume names.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
@@ -124,9 +124,8 @@ class PodTemplate:
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
         """Return whether the pods are replicas, and none is pinned to a node other than its own.
 
-        `strings` are the strings of one pod in the placeholders, or columns of strings. The nodes
-        to which pods are pinned must be checked here, because `StoredForm` later checks only the
-        names in spec.nodeName.
+        `strings` are the strings of one pod in the placeholders, or columns of strings.
+        `StoredForm` does not check the nodes to which pods are pinned.
         """
         if not self.makes_replicas or not self._pins:
             return self.makes_replicas
@@ -215,7 +214,7 @@ class PodTexts:
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
         """Return (template that the pod `text` matches, the pod's strings in the placeholders).
 
-        Return None if `text` matches no template; then it must be decoded. Pods of one template
+        Returns None if `text` matches no template; then it must be decoded. Pods of one template
         share parts of their views, so the views must not be mutated.
         """
         workload = self._workloads.get(_workload_name(text)) if self._workloads else None
@@ -274,7 +273,7 @@ class PodTexts:
         workload.latest = text
 
     def learn_stated(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the template of pods with `texts`, a template that the snapshot contains.
+        """Return the template of pods with `texts`, which the snapshot file contains as a template.
 
         Returns None if the template is not usable. Raises msgspec.DecodeError if `texts` are not
         JSON.
@@ -356,8 +355,7 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
 def _workload_name(text: bytes) -> bytes:
     """Return the generateName in the text of a pod, else the uid of its owner, else b"".
 
-    The name only selects the pods to compare. So it does no harm if the key is found in another
-    place of the text.
+    The name only selects the pods to compare, so a key in another place of the text does no harm.
     """
     found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
     if found >= 0:
