@@ -72,7 +72,7 @@ class BatchMetrics:
         return True
 
     def see_queue(self, record: QueueAllocation) -> None:
-        """Set the gauges of the queue in `record`: its amounts, its share and its weight."""
+        """Set the gauges of the queue in `record`."""
         amounts = (
             ("allocated", record.allocated),
             ("request", record.request),

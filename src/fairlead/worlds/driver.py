@@ -10,11 +10,10 @@ the next event happens. Among events of the same time, the world's events come b
 The number of steps at one instant is bounded. Without the bound, time would stop in a world that
 never settles, or with an engine that always has work due.
 
-A run can be paused and continued, so that a server can answer requests during the pause. If time
-passed during the pause, other controllers may have work due behind a long list of unfinished work.
-Before a paused run continues, three things happen: the controllers learn what has happened so far,
-each controller with due work does one unit of it, and the commands of different controllers are
-performed in turn.
+A run can be paused, so that a server can answer requests. During the pause, work of several
+controllers may become due, while a long list of commands of one controller is unfinished. So before
+a paused run continues, the controllers learn what has happened, each controller does one unit of
+its due work, and the commands of the controllers are put into the queue in turn.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class CommandSource(Protocol):
 
 
 class World(Protocol):
-    """Performs the engine's commands, and reports changes and outcomes as stimuli."""
+    """Performs the engine's commands, and reports changes and outcomes to it as stimuli."""
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command.
@@ -174,9 +173,9 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """Return the next time at which the world or the engine has something due.
+        """Return the next time at which the world or the engine has something due; None if never.
 
-        Returns None if there is none. If a pause interrupted work, this is the current time.
+        If a pause interrupted work, this is the current time.
         """
         return self.now if self._commands or self._stimuli else self._next_due()
 
@@ -189,10 +188,7 @@ class Driver:
         return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Handle all stimuli and perform all commands.
-
-        Return False if `pause_when` stopped this early.
-        """
+        """Handle all stimuli and perform all commands; return False if `pause_when` ended this."""
         commands, stimuli = self._commands, self._stimuli
         handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll
         now = self.now

@@ -1,10 +1,9 @@
 """Metrics of the schedulers and the node controllers, under upstream's names.
 
-Dashboards for upstream's components work with these metrics. The engine's reports update counters
-and histograms; gauges and plugin times are read on each scrape. Durations are in seconds of the
-world's clock, plugin durations in real seconds. In a running cluster, the real time of the current
-unit of work is added, because the world's clock stands still during a unit. Durations of controller
-passes are left out.
+The engine's reports update counters and histograms; gauges and plugin times are read on each
+scrape. Durations are in seconds of the world's clock, plugin durations in real seconds. In a
+running cluster, the real time of the current unit of work is added, because the world's clock
+stands still during a unit. Durations of controller passes are left out.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go

@@ -62,10 +62,7 @@ def _grace_period_s(store: Store, namespace: str) -> int:
 
 
 def finalize_namespace(store: Store, name: str) -> None:
-    """Remove `kubernetes` from spec.finalizers.
-
-    Delete the namespace if this was the last finalizer.
-    """
+    """Remove `kubernetes` from spec.finalizers; delete the namespace if no finalizer is left."""
     namespace = store.find(NAMESPACE, "", name)
     if namespace is None or not namespace.get("spec", {}).get("finalizers"):
         return

@@ -1,8 +1,7 @@
 """Looks up whether the owners in an object's owner references exist.
 
-An owner exists if an object has both its name and its uid. An owner that cannot be looked up
-counts as existing. An owner cannot be looked up if its kind is not served, or if it is namespaced
-but the object is cluster-scoped.
+An owner exists if an object has both its name and its uid. An owner also counts as existing if its
+kind is not served, or if it is namespaced but the object is cluster-scoped.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go:isDangling
 """
@@ -26,7 +25,7 @@ _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
 def look_up_owners(store: Store, command: LookUpOwners) -> OwnersLookedUp:
     """Return the uids of those owners of `command.target` that do not exist.
 
-    The result has no uids if the target itself is gone or terminating.
+    The result is empty if the target itself is gone or terminating.
     """
     target = command.target
     obj = _find(store, target)

@@ -31,10 +31,8 @@ class Election:
     ) -> None:
         """Send the requests that `state` returns; `clock` returns the time in ns.
 
-        `on_change` is called after each attempt, and when leadership ends.
-
-        `log` receives one line when another replica holds the Lease, and when two attempts in a row
-        failed.
+        `on_change` is called after each attempt, and when leadership ends. `log` receives one line
+        when another replica holds the Lease, and when two attempts in a row failed.
         """
         self.state = state
         self._client = client
@@ -91,9 +89,10 @@ class Election:
             self._fail("written", answer)
 
     def _fail(self, verb: str, answer: ApiAnswer) -> None:
-        """Record that an attempt failed; log the reason if the previous attempt failed, too.
+        """Record that an attempt failed.
 
-        A single failure may be a conflict with another replica.
+        The reason is logged only if the previous attempt failed too, because a single failure may
+        be a conflict with another replica.
         """
         self.state.failed()
         before, self._problem = self._problem, f"{self._name} cannot be {verb}: {answer.message}"
@@ -106,7 +105,7 @@ class Election:
         self._logged.clear()
 
     def _wait_for_holder(self) -> None:
-        """Log which replica leads, once."""
+        """Log the name of the replica that leads, once."""
         holder = self.state.holder
         if not holder:
             self._fail("read", ApiAnswer(200, message="the answer is not a Lease"))

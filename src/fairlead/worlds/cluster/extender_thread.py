@@ -54,7 +54,7 @@ class ExtenderThread:
     async def _objects(self, call: CallExtender, client: RestClient) -> dict[ObjectRef, Json]:
         """Return the pods and nodes for the body of `call`, read from the API server.
 
-        The result lacks a pod that cannot be read, or that has another uid than in `call`.
+        Pods that cannot be read, or whose uid is not that in `call`, are left out.
         """
         if call.verb is ExtenderVerb.BIND:
             return {}

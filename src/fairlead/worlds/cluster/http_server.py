@@ -4,7 +4,6 @@
 and the other single checks, GET /fairlead/explain, POST /fairlead/dashboard) need a bearer token
 whose user has the permission for the method and path. The API server decides this (TokenReview,
 then SubjectAccessReview). If it does not decide, the answer is 503, and the reason is logged.
-Without a given certificate, a self-signed one is created at the start, as kube-scheduler does.
 
 upstream: cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
 """
@@ -73,7 +72,7 @@ class _ReviewError(Exception):
 class HttpOptions(Struct, frozen=True):
     """The listening socket, and the files of a certificate and its key.
 
-    If `certificate_file` is empty, a self-signed certificate is created.
+    If `certificate_file` is empty, a self-signed certificate is created, as kube-scheduler does.
     """
 
     listening: socket
@@ -116,11 +115,9 @@ class HttpServer:
     ) -> None:
         """`client` sends token and access reviews to the API server.
 
-        `exposition` returns the metrics.
-
-        `new_link` returns a URL that opens the dashboard once; it is None if there is no dashboard.
-
-        The attribute `log` is called with one line when tokens cannot be reviewed.
+        `exposition` returns the metrics. `new_link` returns a URL that opens the dashboard once; it
+        is None if there is no dashboard. The attribute `log` is called with one line when tokens
+        cannot be reviewed.
         """
         self._client = client
         self._clock = clock

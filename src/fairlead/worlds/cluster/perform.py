@@ -8,8 +8,8 @@
     StopIteration.value               # the Performed
 
 The server may have performed a request to which it did not respond. Such a request is sent again
-until the server responds. This is safe, because a binding, patch or deletion has the same effect if
-it is performed twice. Until then, the pod of a binding stays assumed on its node.
+until the server responds, because a binding, patch or deletion has the same effect if it is
+performed twice. Until then, the pod of a binding stays assumed on its node.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -106,7 +106,7 @@ class _PodSpec(Struct):
 
 
 class _Found(Struct):
-    """The fields that are read from the object in a response."""
+    """The fields of the object in a response that are read."""
 
     metadata: _Meta = field(default_factory=_Meta)
     spec: _PodSpec = field(default_factory=_PodSpec)
@@ -338,8 +338,8 @@ def _with_identity(patch: Mapping[str, Any], uid: str, version: str) -> dict[str
 def _condition(wanted: Condition, before: str | None, stamp: str) -> dict[str, Any]:
     """Return the condition `wanted` as JSON for a patch.
 
-    `before` is the present status of the condition, None if it is unknown. If `wanted` has another
-    status, the result has the transition time `stamp`.
+    `before` is the present status of the condition, None if it is unknown. If the status of
+    `wanted` differs, the result has the transition time `stamp`.
     """
     condition: dict[str, Any] = {
         "type": wanted.type,

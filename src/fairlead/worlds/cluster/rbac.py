@@ -1,8 +1,7 @@
 """The minimal RBAC permissions of a running replica.
 
-Read permissions follow from the watches of the controllers. Write permissions follow from the
-requests of `perform`, from events, from the leader election, and from the token and access reviews
-of the HTTP server.
+A replica reads what its controllers watch. It writes the requests of `perform`, events, the Lease
+of the leader election, and the token and access reviews of the HTTP server.
 """
 
 from __future__ import annotations
@@ -115,14 +114,7 @@ def cluster_rules(
     has_events: bool = True,
     has_server: bool = True,
 ) -> list[Rule]:
-    """Return the rules of the ClusterRole.
-
-    If `only_reads` is True, return only the rules that `fairlead run --shadow` needs.
-
-    `gated` are the resources that the scheduler reads only because feature gates are on. If
-    `has_events` is True, the rules permit writing events. If `has_server` is True, they permit
-    reviewing tokens, as the HTTP server does.
-    """
+    """Return the rules of the ClusterRole. The parameters are those of `rbac_manifest`."""
     verbs: dict[tuple[str, str], dict[str, None]] = {}
     for resource in watched_resources(controllers, gated):
         if not resource.only_namespace:

@@ -4,9 +4,8 @@
     13 resources can be read again
 
 The same is logged if the server cannot be reached or sends invalid responses. While an API server
-starts, it refuses every watch until it has read the roles. The watches are refused within seconds
-of each other. So a line is logged after QUIET_S seconds without a change, or WAIT_S_MAX seconds
-after the first change.
+starts, it refuses all watches within a few seconds, until it has read the roles. So a line is
+logged after QUIET_S seconds without a change, or WAIT_S_MAX seconds after the first change.
 """
 
 from __future__ import annotations

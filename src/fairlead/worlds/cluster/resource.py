@@ -64,8 +64,7 @@ _READ: Final = {
 def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
     """Return the resources that the scheduler reads only because feature gates are on.
 
-    `version` contains the feature gates. The result contains names of resources, such as
-    `podgroups.scheduling.k8s.io`.
+    `version` contains the feature gates. A result is, for example, `podgroups.scheduling.k8s.io`.
     """
     return (
         *((DEVICE_TAINT_RULE.resource,) if version.device_taint_rules else ()),
@@ -90,7 +89,7 @@ def watched_resources(
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
     """Return `resources`, each under two keys: `Queue.example.com` (kind and group), and `Queue`.
 
-    If several groups have the kind, the key without a group leads to the resource that `find_kind`
+    If several groups have the kind, the key without a group has the resource that `find_kind`
     returns.
     """
     named: dict[str, ApiResource] = {}

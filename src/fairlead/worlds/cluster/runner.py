@@ -6,9 +6,8 @@
     3. build the engine; run it after each update and each outcome, and at each deadline
     4. stop on a signal (release the Lease, exit 0) or when leadership is lost (exit 1)
 
-The runner reads the machine's clock once, at the start, and adds the elapsed time. So a later
-change of the machine's clock does not make nodes look unresponsive. The clock of the leader
-election also counts the time during which the machine was suspended.
+The runner reads the machine's clock once, at the start, and adds the elapsed time, so that a change
+of the machine's clock does not make nodes look unresponsive.
 """
 
 from __future__ import annotations
@@ -90,10 +89,10 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     events; if it is empty, no events are written. `component` is the source of events about the
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
     for the log of slow cycles. `tracer` makes spans of the engine's units of work and of requests,
-    except watches and the lists of nodes for extenders. When resources become unreadable or
-    readable again, this is logged after `quiet_seconds` without a further such change. `on_start`
-    is called with the new engine. `on_updates` is called with the differences of every list and
-    watch, even before this replica leads.
+    except watches and the lists of nodes for extenders. Refused and permitted reads of resources
+    are logged after `quiet_seconds` without a further change. `on_start` is called with the new
+    engine. `on_updates` is called with the differences of every list and watch, even before this
+    replica leads.
     """
 
     config: ConnectionConfig
@@ -162,7 +161,7 @@ class ClusterRunner:
 
     @property
     def has_synced(self) -> bool:
-        """Whether each resource has been listed, is not served, or is forbidden."""
+        """Whether each resource has been listed, or is not served or forbidden."""
         return all(one.has_synced for one in self.reflectors)
 
     @property
@@ -291,10 +290,7 @@ class ClusterRunner:
         log(f"no permission to read {name}, so decisions do not take them into account")
 
     def _name_undecodable(self, reflector: Reflector) -> None:
-        """Log objects that cannot be decoded, each once, at most UNDECODABLE_NAMED per resource.
-
-        For example, a custom resource can have any content.
-        """
+        """Log objects that cannot be decoded, each once, at most UNDECODABLE_NAMED per resource."""
         name, log = reflector.resource.name, self._options.log.problem
         named = self._named_objects.setdefault(name, set())
         for key, problem in reflector.undecodable.items():
@@ -424,8 +420,7 @@ class ClusterRunner:
         """Report each overcommitted node on which a pod has just been bound or changed.
 
         A node can become overcommitted if two schedulers bind pods to it at the same moment, or if
-        a binding was in flight when leadership was lost. A resource that the node does not list is
-        not counted if the devices of a DeviceClass provide it.
+        a binding was in flight when leadership was lost.
         """
         assert self.engine is not None
         assert self._world is not None

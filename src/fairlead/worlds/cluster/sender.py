@@ -1,12 +1,11 @@
 """Sender: sends requests to the API server, while this replica may act.
 
 Commands about one object are performed one after another. Of the queued requests, bindings,
-deletions and evictions are sent first, then patches, then events. The sender calls `may_send`
-before each request. If `may_send` returns False, this replica may no longer act, and the command is
-dropped without an outcome, because the process is about to end.
+deletions and evictions are sent first, then patches, then events. The requests of a command come
+from a generator (see `perform`), which each response resumes.
 
-The requests of a command come from a generator (see `perform`), which each response resumes. Only
-requests that cannot be written to an idle connection need an asyncio task.
+The sender calls `may_send` before each request. If `may_send` returns False, the command is dropped
+without an outcome, because the process is about to end.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ _ENDING_NAMESPACE: Final = b'"NamespaceTerminating"'
 class SenderOptions(Struct, frozen=True, kw_only=True):
     """Options of a Sender.
 
-    `may_send` is called before each request. `recorder` makes event requests; if it is None, no
-    events are written. `request_seconds` is the timeout of a request. `log` is called with a line
-    for each reason for which the API server refuses requests.
+    `recorder` makes event requests; if it is None, no events are written. `request_seconds` is the
+    timeout of a request. `log` is called with a line for each reason for which the API server
+    refuses requests.
     """
 
     limits: RequestLimits
@@ -206,10 +205,7 @@ class Sender:
             return None
 
     def _name_refusal(self, answer: ApiAnswer) -> None:
-        """Log why a request was refused, each reason once, for at most REFUSALS_NAMED reasons.
-
-        The outcomes of deletions, patches and events appear nowhere else.
-        """
+        """Log why a request was refused, each reason once, for at most REFUSALS_NAMED reasons."""
         if answer.status in _USUAL_REFUSALS or _ENDING_NAMESPACE in answer.body:
             return
         reasons = (answer.message.partition(one)[2] for one in _SEPARATORS)
@@ -261,8 +257,7 @@ class Sender:
     def _event_steps(self, event: EventRequest) -> _Steps:
         """Write an event in at most EVENT_TRIES_MAX tries; drop it if the server refuses it.
 
-        The recorder forgets a dropped event, so that the next equal event is created instead of
-        patched.
+        The next event that equals a dropped one is created instead of patched.
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):

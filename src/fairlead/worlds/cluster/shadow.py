@@ -4,9 +4,9 @@
     a pod is nominated      check whether the pod fits a node without the update, apply the update
     any other update        apply the update
 
-A shadow replaces an engine and issues no commands. It evaluates a pod on the state before the
-update. This state can differ from the state in which the other scheduler decided, because two
-bindings may be observed in a different order. Such pods count as differences.
+A shadow replaces an engine and issues no commands. The state before the update can differ from the
+state in which the other scheduler decided, because two bindings may be observed in a different
+order. Pods for which this matters count as differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). The
 pod's node can be the best node of a sample if at least n feasible nodes, including the node itself,
@@ -68,10 +68,10 @@ class ShadowDecision(Struct, frozen=True):
     """The decision of one configuration about a pod that was placed on, or nominated to, `node`.
 
     `choices` contains at most CHOICES_MAX of the best nodes; `equals` is the number of best nodes,
-    `feasible` the number of feasible nodes. `score` is the total score of `node` and `best_score`
-    that of the best nodes; both are None unless `agreement` is LOWER or SAMPLED. `reason` is the
-    reason why the node or the pod is rejected, or the error of a plugin. `victims` are the pods
-    that the configuration would have preempted.
+    `feasible` the number of feasible nodes. `score` is the total score of `node`, and `best_score`
+    is that of the best nodes; both are None unless `agreement` is LOWER or SAMPLED. `reason` says
+    why the node or the pod is rejected, or is the error of a plugin. `victims` are the pods that
+    the configuration would have preempted.
     """
 
     at: Instant

@@ -94,9 +94,9 @@ class SlowCycles:
 
 
 def _unit(taken: DurationNs, issued: Sequence[Issued], *, is_cycle: bool) -> str:
-    """Return the text that names a unit of work, which took `taken`, and its pods.
+    """Return a text with the duration `taken` and the pods of a unit of work.
 
-    A unit with several pods, such as the cycle of a PodGroup, has no trace in upstream.
+    A cycle with one pod is named as in upstream's trace.
     """
     pods = _pods(issued)
     if len(pods) == 1 and is_cycle:

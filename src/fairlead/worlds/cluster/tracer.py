@@ -60,9 +60,8 @@ class SpanEvent(Struct, frozen=True):
 class Span(Struct, frozen=True, kw_only=True):
     """A period of work.
 
-    `began` and `ended` are ns since 1970; `problem` is "" if the work succeeded.
-
-    `is_request` marks a request to a server. `events` happened during the span.
+    `began` and `ended` are ns since 1970; `problem` is "" if the work succeeded. `is_request` marks
+    a request to a server.
     """
 
     name: str

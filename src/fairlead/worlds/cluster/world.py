@@ -4,9 +4,9 @@
                                         ▲                                             │
                                         └── outcomes ◀── held until seen ◀── finish ◀─┘
 
-The engine starts once every resource has been listed; its first stimulus contains all objects. As
-in every world, the engine receives the effect of a command before the outcome. So an outcome is
-held back until a watch has shown the effect, for at most HOLD_MAX.
+The first stimulus contains all objects. As in every world, the engine receives the effect of a
+command before the outcome. So an outcome is held back until a watch has shown the effect, for at
+most HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class ClusterWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the queued stimuli, and remove them from the queue.
 
-        They include held-back outcomes whose deadline is `now` or earlier.
+        Outcomes that are held back until `now` or earlier are included.
         """
         while self._deadlines and self._deadlines[0][0] <= now:
             self._give_up(self._deadlines.popleft()[1], now)
@@ -131,9 +131,9 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the first deadline (ns) of a held-back outcome; None if there is no deadline.
+        """Return the first instant until which an outcome was held back; None if there is none.
 
-        The outcome may already have been reported, because its effect was seen before the deadline.
+        The outcome may already have been reported, because its effect was seen earlier.
         """
         return self._deadlines[0][0] if self._deadlines else None
 

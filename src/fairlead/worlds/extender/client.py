@@ -105,8 +105,8 @@ class HttpExtenders:
     async def _connections(self) -> aiohttp.ClientSession:
         """Return the client session, without connections that the extender has closed.
 
-        The event loop does not run between calls, so it first runs a few iterations to notice
-        closed connections.
+        The event loop does not run between calls. So this method runs a few of its iterations, in
+        which closed connections are noticed.
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=_JSON)

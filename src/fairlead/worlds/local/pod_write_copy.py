@@ -14,13 +14,11 @@ store the same result, except that each result contains the strings of its own p
 
 Markers number the strings of each kind in ascending order, so two texts are equal only if equal
 strings are at the same places and their order is the same. A string is replaced only if it is a
-whole JSON string, or the key of an address in managed fields. In any other place it stays in the
-text, so the text differs from the texts of other pods.
+whole JSON string, or the key of an address in managed fields.
 
 A kubelet's status write is also described by the inputs of its details (`ReportInputs`), so that
 the details of later writes need not be made. In this text, each set of managed fields is replaced
-by a number and the IP addresses in the set. This is possible because most pods share the Python
-objects of these sets.
+by a number and the IP addresses in the set.
 """
 
 from __future__ import annotations

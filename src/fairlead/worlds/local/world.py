@@ -216,10 +216,7 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """Return `outcome` with `command`, the command as the engine issued it.
-
-    The world performs a more detailed command, which `outcome` contains.
-    """
+    """Return `outcome` with `command` in place of the more detailed command that was performed."""
     match outcome:
         case CommandFailed(_, reason, message):
             return CommandFailed(command, reason, message)

@@ -1,7 +1,6 @@
 """The objects that a batch scheduler installs: CRDs of PodGroups and Queues, and the default Queue.
 
-The batch scheduler is built in, so users need not install kube-batch or Volcano. The schemas allow
-all fields; the batch scheduler reads only the fields that it supports.
+The schemas allow all fields; the batch scheduler reads only the fields that it supports.
 """
 
 from __future__ import annotations

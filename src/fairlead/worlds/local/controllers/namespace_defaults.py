@@ -52,8 +52,8 @@ class NamespaceDefaults(ReactiveController):
     def react(self, changed: Iterator[tuple[ApiObject, bool]], now: Instant) -> list[Command]:
         """Create the missing default objects of the namespaces that changed.
 
-        A deleted object or a changed ResourceQuota counts as a change of its namespace, because
-        the quota may have prevented the creation.
+        A deleted default object counts as a change of its namespace, and so does a changed
+        ResourceQuota, which may have prevented the creation.
         """
         names: dict[str, None] = {}
         for one, is_deleted in changed:

@@ -1,7 +1,7 @@
 """ReactiveController: base class of controllers that react to changes and repeat refused writes.
 
-These controllers belong to a served cluster. They read the objects that they need directly from the
-storage, and write by commands like any other controller.
+These controllers read objects directly from the storage, and write by commands like any other
+controller.
 """
 
 from __future__ import annotations

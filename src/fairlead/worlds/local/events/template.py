@@ -1,13 +1,11 @@
 """EventTemplates: stores an event as a copy of an earlier one, without the full create pipeline.
 
-Events are numerous, and most of them differ only in a few strings. The result of the pipeline
-(decoding, defaults, managed fields), and whether the pipeline accepts the event, depend only on the
-event's form. The form consists of the strings that a stage of the pipeline reads, and states which
-of the other strings are empty. So the first event of each form goes through the full pipeline. The
-JSON text of the stored event, with places for the other strings, becomes a template. Later events
-of the form are stored as this text with their own strings, and are not decoded before they are
-read. Two conditions can change between two events, and are checked each time: the namespace is not
-terminating, and the name is free.
+Most events differ only in a few strings. The result of the pipeline depends only on the form of the
+event: the strings that a stage of the pipeline reads, and which of the other strings are empty. The
+first event of each form goes through the full pipeline. The JSON text of the stored event, with
+places for the other strings, becomes a template. Later events of the form are stored as this text
+with their own strings. Two conditions can change between two events, and are checked each time: the
+namespace is not terminating, and the name is free.
 """
 
 from __future__ import annotations
@@ -57,8 +55,8 @@ class EventStrings(Struct, frozen=True):
 class _Template(Struct, frozen=True):
     """The text of an event with `%b` in place of each string that differs between events.
 
-    `order` puts these strings into the order of their places. It takes a list of JSON texts: of
-    `EventStrings.own`, then of the uid, the time and the version.
+    `order` puts these strings into the order of their places. It takes a list of JSON texts: those
+    of `EventStrings.own`, then those of the uid, the time and the version.
     """
 
     text: bytes

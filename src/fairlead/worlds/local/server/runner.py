@@ -2,9 +2,8 @@
 
 The engine runs after a request has changed objects, and when work is due. Its work is split into
 slices, so that requests are answered between slices. The loop runs several iterations before each
-slice, because a request needs several (reading, handling, answering, watch events); otherwise a
-request would have to wait for several slices.
-While the disk is full, the control plane is paused.
+slice, because a request needs several (reading, handling, answering, watch events). While the disk
+is full, the control plane is paused.
 """
 
 from __future__ import annotations

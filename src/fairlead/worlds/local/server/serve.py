@@ -126,8 +126,6 @@ async def served(cluster: LocalCluster, options: ServeOptions) -> AsyncIterator[
 def map_large_blocks() -> None:
     """Make glibc allocate memory blocks of MAPPED_BLOCK_BYTES_MIN bytes or more with mmap.
 
-    Other C libraries are left as they are.
-
     The system provides the pages of a mapped block when they are first written to, and gets them
     back when the block is freed. By default, glibc raises its limit for mapped blocks to the size
     of each freed block, so that the buffers of many connections would stay in memory.
