@@ -1,8 +1,7 @@
 """Request and Response, which are independent of the transport.
 
-An HTTP server builds a `Request` and sends a `Response`; tests use them without HTTP. Both are
-msgspec structs, because they are created for each request and creating a frozen dataclass takes six
-times as long.
+Both are msgspec structs, because creating a frozen dataclass for each request would take six times
+as long.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ class Response(Struct, frozen=True):
     """One response. Each of `warnings` is sent as a Warning header.
 
     The changes that a response shows must be durable before the response is sent. If the response
-    shows only one object, `version` is its resourceVersion. If `version` is None, the response may
-    show any change made so far, as a list does.
+    shows only one object, `version` is the resourceVersion of this object. If `version` is None,
+    the response may show any change made so far.
     """
 
     status: int

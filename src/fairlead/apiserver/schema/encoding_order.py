@@ -1,9 +1,9 @@
 """Sorts members in the order in which upstream encodes them.
 
 Go encodes the fields of structs in declaration order and the keys of maps by name. The members of
-objects without a Go type (custom resources) are sorted by name at every depth. Values are shared,
-never mutated: a value that is already in order is returned unchanged. A new version of an object
-shares most members with the previous version, which is in order, so these members are not examined.
+objects without a Go type (custom resources) are sorted by name at every depth. Values are never
+mutated. A value that is already in order is returned unchanged, and members that a new version
+shares with the previous version are not examined.
 
 upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
 """

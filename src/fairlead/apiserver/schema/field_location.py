@@ -1,7 +1,7 @@
 """Locations of fields in a JSON value, and notes about unknown and duplicate fields.
 
-A key may be as long as the whole request. So paths are built only when a note or an error needs
-them, and only the first notes are kept.
+Paths are built only when a note or an error needs them, and only the first notes are kept, because
+a key may be as long as the whole request.
 """
 
 from __future__ import annotations

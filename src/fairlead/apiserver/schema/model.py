@@ -68,7 +68,7 @@ class Zero(StrEnum):
     """The encoding of an empty field.
 
     DROP omits the field. KEEP writes the field if the client sent it. EMIT always writes the zero
-    value of the field's type, and NULL always writes null.
+    value of the field's type. NULL always writes null.
     """
 
     DROP = ""
@@ -120,7 +120,7 @@ class Schema:
     def long_name(self) -> str:
         """The group, version and name of the type, such as `core.v1.Event`.
 
-        Types of two groups can have the same `short_name`.
+        Unlike the `short_name`, this name is unique.
         """
         return ".".join(self.definition.split(".")[-3:])
 

@@ -4,8 +4,8 @@ Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document as an 
 it (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas` is read. The
 file adds the types that the generated tables do not have.
 
-Published documents sort fields by name, and omit the protobuf numbers and the encoding of empty
-fields, although clients can observe them. The files contain these facts as follows:
+Published documents sort fields by name, and omit their protobuf numbers and the encoding of empty
+fields. The files contain these facts as follows:
 
     order of the fields        the order in which objects are encoded, as the Go type declares it
     x-protobuf-number          the field's number in protobuf; by default, the number of the
@@ -15,8 +15,6 @@ fields, although clients can observe them. The files contain these facts as foll
                                with a `default` are always written. Optional numbers, booleans and
                                structs are kept if the client sent them. All other empty fields are
                                dropped
-
-`tools/schema_table.py` reads the same kind of schemas for the generated tables.
 
 upstream: kube-openapi/pkg/builder3/openapi.go
 """

@@ -35,7 +35,7 @@ BYTE: Final = Schema(Type.BYTES)  # a byte in a list of bytes
 class TypeMismatchError(ValueError):
     """Raised for a value that does not fit the type of its field; the message is upstream's.
 
-    `restoring` is the message to use instead if the value is in the result of a patch.
+    `restoring` is upstream's message for a value in the result of a patch.
     """
 
     def __init__(self, text: str, restoring: str = "") -> None:

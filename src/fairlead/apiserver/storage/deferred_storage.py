@@ -113,8 +113,7 @@ class DeferredStorage(Storage):
         `successor` has the next version. Listeners are not called, so the caller must inform the
         listeners that need the change.
 
-        Return False and change nothing if the value is needed immediately, because this storage
-        logs changes or indexes pods, or if the storage is full.
+        Returns False and changes nothing if this storage logs changes, indexes pods or is full.
         """
         if self._log.maxlen or self._pods_by_node is not None or self.is_full:
             return False

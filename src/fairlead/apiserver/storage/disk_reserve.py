@@ -40,10 +40,7 @@ class DiskReserve:
                 self._path.unlink()
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size.
-
-        It gets its size in the last step of `allocate`.
-        """
+        """Return whether the file has its full size, which it gets at the end of `allocate`."""
         try:
             return self._path.lstat().st_size >= RESERVE_BYTES
         except OSError:

@@ -5,8 +5,7 @@ after a restart. With `synchronous=FULL`, the file survives a power failure; oth
 only a crash of the process.
 
 The text of a change is written once, to the table `log`. When a later change supersedes a row of
-this table, the row stays while watches may resume from it, and is then deleted. So the table `log`
-contains all recent changes, and those earlier changes that no later change has superseded:
+this table, the row stays while watches may resume from it, and is then deleted:
 
     current    the objects at the version `base`, without those that have changed since
     log        the changes after `base`; up to the version `compacted`, only the newest change of
@@ -188,7 +187,7 @@ class SqliteLog:
     def continues(self, mark: Mark) -> bool:
         """Return whether the logged changes lead from `mark`'s checksum to the newest checksum.
 
-        Also returns True if the log no longer reaches back to `mark`. Raises SqliteLogError.
+        If the log no longer reaches back to `mark`, this returns True. Raises SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._watched():
@@ -340,8 +339,8 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        They start after the last change whose previous version is not in the log, because each
-        returned change must contain its previous version.
+        Each returned change contains its previous version, so the result starts after the last
+        change whose previous version is not in the log.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -364,7 +363,7 @@ class SqliteLog:
     def _first_logged(self) -> int:
         """Return the version of the first logged change to load.
 
-        All changes since this version are logged, and have at most LOG_BYTES_MAX bytes together.
+        All changes since this version are logged; together, they have at most LOG_BYTES_MAX bytes.
         """
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(

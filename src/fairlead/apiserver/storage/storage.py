@@ -7,8 +7,7 @@ and call the listeners, in this order, before they return. The rules about objec
 check. Deletions are still accepted, because disk space is reserved for them.
 
 An object is a JSON value that is never mutated; a change makes a new value that shares the
-unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). The
-log's size is computed from this text, and the write-ahead log, responses and watches use it too.
+unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`).
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
-    event. `key` is the object's namespace and name. Entries are never changed, but the class is not
-    frozen: each write creates an entry, and a frozen entry would take three times as long.
+    event. `key` is the object's namespace and name. The class is not frozen, because creating a
+    frozen entry takes three times as long.
     """
 
     type: ChangeType
@@ -291,8 +290,7 @@ class Storage:
     def list_keys(self, kind: Kind, namespace: str) -> Sequence[str]:
         """Return the keys (see `list_key`) of the objects of `kind`, in the order of a list.
 
-        The keys are stored until objects are added or removed, so that they are not sorted again
-        for the next page of a list or the next eviction. `namespace` "" means all namespaces.
+        The keys are cached until objects are added or removed. `namespace` "" means all namespaces.
         """
         known = self._list_keys.get(kind.resource)
         keys = None if known is None else known.get(namespace)
@@ -315,7 +313,6 @@ class Storage:
         """Store `obj` under the next version; return the stored object.
 
         `is_arranged` means that its fields are already in order, as in a copy of a stored object.
-
         Raises ApiError 500 if there is no disk space, or if the object is too large.
         """
         meta = obj["metadata"]
@@ -444,10 +441,7 @@ class Storage:
         return objects
 
     def _require_space(self, change: StoredChange) -> None:
-        """Refuse a change that is too large to store; this class accepts every size.
-
-        Raises ApiError 500 in subclasses.
-        """
+        """Raise ApiError 500 if a change is too large to store; this class accepts every size."""
 
     def _record(self, change: StoredChange) -> None:
         if not self._log.maxlen:

@@ -4,15 +4,14 @@
 
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
-fsync. A transaction begins when a caller waits for its changes, and otherwise after COLLECT_S.
-`wait_until_durable` returns when all previously recorded changes are on disk. A server that
-acknowledges writes only after this wait never loses an acknowledged write. A response with one
-object waits only for the version of this object, so reads do not wait for unrelated writes.
+fsync. A transaction begins when a caller waits for its changes, and otherwise after COLLECT_S. A
+server that acknowledges writes only after `wait_until_durable` never loses an acknowledged write. A
+response with one object waits only for the version of this object, so reads do not wait for
+unrelated writes.
 
-A failed write is retried until it succeeds. The writer thread also watches the free disk space:
-`has_room` returns False before the disk is full, so that all accepted changes can still be written.
-Reads are always possible. Deletions are accepted longer, because disk space is reserved for them
-(`disk_reserve`), and they free the space of the deleted objects:
+A failed write is retried until it succeeds. `has_room` returns False before the disk is full, so
+that all accepted changes can still be written. Deletions are accepted longer, because disk space is
+reserved for them (`disk_reserve`), and they free the space of the deleted objects:
 
     free disk space      changes    deletions
     32 MiB and more      yes        yes

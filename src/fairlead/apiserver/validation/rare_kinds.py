@@ -1,7 +1,7 @@
 """Validates, for simulations, the kinds that few simulations contain or change.
 
-`simulation` imports this module only when it validates such a kind, because the rules import many
-other modules.
+`simulation` imports this module only when it validates one of these kinds, because the rules import
+many other modules.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The part of validation that simulations use: the rules that affect decisions.
 
 A simulated cluster stores objects as scenario authors write them. Such an object often lacks fields
-that neither controllers nor schedulers read, so the rules about these fields are left out. Each
-function applies a part of the rules of a kind.
+that neither controllers nor schedulers read, so the rules about these fields are left out.
 """
 
 from __future__ import annotations
@@ -128,11 +127,10 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules of `check_stored`, and the facts about the fields that decisions read.
+    """Check the rules of `check_stored` and the facts about fields; yield the errors.
 
-    An API server checks these facts when an object is created, so it need not repeat the checks for
-    the stored object. A simulation must repeat them, because a dump may have been edited. Yield the
-    errors.
+    These are the facts about the fields that decisions read. Even stored objects are checked
+    against them, because a dump may have been edited.
     """
     is_valid = True
     for cause in check_stored(obj, view):
@@ -191,9 +189,8 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
     """Yield errors if an update changes an immutable field of a workload.
 
-    A field is compared only if it is in `_FIXED_FIELDS` and the old object has it. The objects of a
-    simulation have only some of the defaults. So if other immutable fields differ, such as
-    volumeClaimTemplates, the reason may be a missing default.
+    A field is compared only if it is in `_FIXED_FIELDS` and the old object has it. Other immutable
+    fields, such as volumeClaimTemplates, may differ because a default is missing.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

@@ -163,7 +163,7 @@ class ApiValidator:
 class SimulationValidator:
     """Applies the rules that affect decisions. Objects contain no nulls.
 
-    Containers may lack names and images, as in some dumps and scenarios.
+    Containers may lack names and images.
     """
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
@@ -227,8 +227,7 @@ def defaulted(kind: Kind, obj: Json) -> Json:
 def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
     """Return the snapshot object `obj` with the defaults that simulations need.
 
-    `obj` must be JSON without nulls. An API server has already accepted the object, so this refuses
-    only objects that controllers cannot process. Raises ApiError.
+    `obj` must be JSON without nulls. Raises ApiError for an object that controllers cannot process.
     """
     obj, view = _defaulted(kind, obj)
     _refuse(kind, obj, stored_problems(rules, obj, view))

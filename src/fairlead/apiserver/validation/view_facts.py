@@ -1,16 +1,13 @@
 """view_facts: finds unknown enum values, numbers out of bounds and malformed times in views.
 
-A view contains the fields that decisions read. If one of these fields had a value that no rule
-knows, a rule would silently treat the value as another one: a StatefulSet with the misspelled
-`podManagementPolicy: parallel` would be processed in order. The values and bounds of a field are
-facts (`api/facts.py`), found through the schema of the kind. The schema also says which texts are
-times; an API server refuses malformed times when it decodes an object.
+Without this check, a rule would silently treat an unknown value as another one: a StatefulSet with
+the misspelled `podManagementPolicy: parallel` would be processed in order. The values and bounds of
+a field are facts (`api/facts.py`), found through the schema of the kind. The schema also says which
+texts are times.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
-status, only times are checked. Numbers are not checked there, because controllers compute them
-again, and the rules that read them handle all numbers. Enum values are not checked there either,
-because a newer Kubernetes release may report a value that is unknown here. The rules treat such a
-value as none of the known values.
+status, only times are checked: controllers compute numbers again, and a newer Kubernetes release
+may report an enum value that is unknown here.
 """
 
 from __future__ import annotations

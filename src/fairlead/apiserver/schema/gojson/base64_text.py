@@ -55,7 +55,7 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Return the offset of the error, which is in the padding or after it.
+    """Return the offset of the error in the padding or after it.
 
     `at` is the offset after the first padding character; `missing` more padding characters must
     follow.

@@ -133,10 +133,7 @@ def check_new_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_selector(workload: Replicated) -> Causes:
-    """Yield the errors of the selector. It must be valid, not empty, and match the template.
-
-    Upstream has four copies of this rule, and each copy lacks a different part.
-    """
+    """Yield the errors of the selector. It must be valid, not empty, and match the template."""
     selector = workload.spec.selector
     if selector is None and not isinstance(workload, DaemonSet):
         yield required("spec.selector")
@@ -235,8 +232,7 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
-    Without this rule, the controller would not find the pods that it creates, so it would create
-    more and more pods.
+    Otherwise the controller would not find the pods that it creates, and create more and more.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):

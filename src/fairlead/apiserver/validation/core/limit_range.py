@@ -132,7 +132,7 @@ def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
     """Yield an error if the resource `name` has different values of `default` and `defaultRequest`.
 
     `bounds` contains both values. For resources that can be over-committed, such as cpu, the values
-    may differ, so there is no error.
+    may differ.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

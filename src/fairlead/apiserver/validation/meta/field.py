@@ -22,7 +22,7 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 def bounded(causes: Causes) -> Iterator[Cause]:
     """Yield `causes` until their total length exceeds CHARACTERS_MAX.
 
-    Each cause repeats the path of its field, so the complete text could grow with the square of the
+    Each cause repeats the path of its field, so the length could grow with the square of the
     request's size.
     """
     characters = 0
@@ -66,10 +66,7 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """Return the index of each item that equals an earlier item; the items are JSON values.
-
-    This takes linear time.
-    """
+    """Return the index of each item (a JSON value) that equals an earlier item, in linear time."""
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

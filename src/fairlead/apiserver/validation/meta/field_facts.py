@@ -1,6 +1,5 @@
 """Checks single fields against the facts in `api/data/facts`, with upstream's error texts.
 
-A fact states, for example, that a field is required, which values it allows, or how long it may be.
 The code of a group calls these checks in upstream's order, because kubectl prints the errors in
 that order.
 

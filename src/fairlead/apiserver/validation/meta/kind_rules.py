@@ -1,7 +1,6 @@
 """KindRules: the validation rules of one kind, which are part of the kind's strategy.
 
-There are rules for new objects, for the results of updates, for the difference between the old and
-the new object, and for updates through subresources. `validator` applies the rules.
+`validator` applies the rules.
 
 upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*/strategy.go
 """

@@ -1,10 +1,9 @@
 """Validates the specs of pods and pod templates.
 
-`check_pod_spec` applies every rule for a new spec, in upstream's order. The other functions apply
-parts of the rules, for simulations and for updates of pods. `check_scheduled_spec` applies the
-rules that affect placement, to new and stored pods. `check_new_scheduled_spec` applies the
-placement rules that concern only new pods. `check_runnable_spec` applies the rules about fields
-that a kubelet needs, such as images, which a scheduling scenario may leave out.
+`check_pod_spec` applies every rule for a new spec, in upstream's order. `check_scheduled_spec`
+applies the rules that affect placement, to new and stored pods. `check_new_scheduled_spec` applies
+the placement rules that concern only new pods. `check_runnable_spec` applies the rules about fields
+that only a kubelet needs, such as images.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """

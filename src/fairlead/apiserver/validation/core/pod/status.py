@@ -1,7 +1,6 @@
 """Validates updates of a pod's status.
 
-A simulation writes thousands of statuses per second, so only the written fields are validated. A
-write that changes only `CHECKED_FIELDS` needs no typed view of the pod.
+A simulation writes thousands of statuses per second, so only the written fields are validated.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodStatusUpdate
 """

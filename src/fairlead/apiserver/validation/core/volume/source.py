@@ -1,7 +1,7 @@
 """Validates the volume sources of pods and PersistentVolumes.
 
-Pods and PersistentVolumes support mostly the same sources. `check_inline` is for pods.
-`check_persistent` is for PersistentVolumes; references to Secrets in these have a namespace.
+`check_inline` is for pods, and `check_persistent` is for PersistentVolumes, whose references to
+Secrets have a namespace.
 
 upstream: pkg/apis/core/validation/validation.go:validateVolumeSource, ValidatePersistentVolumeSpec
 """

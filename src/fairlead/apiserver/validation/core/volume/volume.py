@@ -70,8 +70,7 @@ def mountable(volumes: list[Json]) -> dict[str, Json]:
 def _is_sound(volume: Json) -> bool:
     """Return whether the volume's source is known to be valid.
 
-    The result is cached, because similar pods have equal sources. It is False for sources longer
-    than SOURCE_BYTES_MAX, so the caller must check these.
+    The result is cached, and is always False for sources longer than SOURCE_BYTES_MAX.
     """
     text = _encode({key: value for key, value in volume.items() if key != "name"})
     return len(text) <= SOURCE_BYTES_MAX and _is_known_sound(text)
