@@ -152,7 +152,7 @@ def _malformed(body: bytes, cause: Exception) -> str:
 def _renamed(value: Any, form: Any) -> Any:
     """Return `value` without nulls and with the spelling of `form` for its field names.
 
-    `form` is the expected type. A field of `value` matches a field of `form` regardless of case.
+    A field of `value` matches a field of `form` regardless of case.
     """
     form = _without_none(form)
     origin = typing.get_origin(form)

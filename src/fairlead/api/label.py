@@ -69,10 +69,7 @@ def label_key_problems(key: str) -> tuple[str, ...]:
 
 @text_cache(maxsize=CACHE_SIZE)
 def subdomain_problems(name: str) -> tuple[str, ...]:
-    """Return the errors of `name` as a DNS subdomain (RFC 1123); () if it is valid.
-
-    The names of most objects must be DNS subdomains.
-    """
+    """Return the errors of `name` as a DNS subdomain (RFC 1123); () if it is valid."""
     problems = _length_problems(name, SUBDOMAIN_BYTES_MAX)
     return problems if _SUBDOMAIN.fullmatch(name) else (*problems, _SUBDOMAIN_RULE)
 

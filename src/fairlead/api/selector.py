@@ -121,10 +121,7 @@ _OPERATORS: Final = {
 
 
 class _Parser:
-    """Parses the tokens of a selector; error messages are in upstream's words.
-
-    The token list ends with an empty token.
-    """
+    """Parses the tokens of a selector; error messages are in upstream's words."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), _END]
@@ -180,7 +177,7 @@ class _Parser:
     def _more_values(self, values: dict[str, None]) -> bool:
         """Parse one value into `values`; return True if more values follow.
 
-        At a comma, the missing value before or after it is parsed as the empty value.
+        A missing value before or after a comma is parsed as the empty value.
         """
         # upstream: labels/selector.go:parseIdentifiersList
         found = self._next()

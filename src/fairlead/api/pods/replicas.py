@@ -1,7 +1,6 @@
 """Replicas: pods that are equal in everything but the parts that identify or locate a pod.
 
-In a dump, the pods of a workload usually follow each other. Their equal parts are examined once for
-all of them.
+In a dump, the pods of a workload usually follow each other, so their equal parts are examined once.
 """
 
 from __future__ import annotations

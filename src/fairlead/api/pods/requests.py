@@ -78,11 +78,9 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
 
 
 def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults: Nanos) -> Nanos:
-    """Return the requests of the pod's containers and init containers together.
+    """Return the requests of containers and init containers, by the rule in the module docstring.
 
-    For each resource, this is the larger of two amounts: the sum over the containers and sidecars,
-    and the maximum over the init containers, each with the sidecars that started before it.
-    `requests_of` returns the requests of a container; `defaults` are used where it has none.
+    `requests_of` returns the requests of a container; `defaults` replace missing requests.
     """
     running: Nanos = {}
     for container in pod.spec.containers:

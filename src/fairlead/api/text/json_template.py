@@ -13,8 +13,7 @@ decoding. To find the places of the strings in the decoded value, the template i
 a marker in each placeholder.
 
 The method `strings` does not accept a string with a backslash or an unprintable character, because
-its text in JSON differs from its value. The method `extended` accepts differences only in
-values that are strings: texts that differ in keys or numbers need different templates.
+its text in JSON differs from its value.
 """
 
 from __future__ import annotations

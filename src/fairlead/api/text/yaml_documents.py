@@ -7,6 +7,7 @@ would take twice the time, and Kubernetes objects need other rules:
 - NaN and infinity are refused, because JSON has neither
 - the expansion of aliases is limited
 - nesting is limited; deep nesting would overflow the stack of PyYAML's constructor
+
 YAML 1.1's yes/no/on/off are booleans, as in kubectl.
 """
 

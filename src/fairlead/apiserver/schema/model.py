@@ -120,7 +120,7 @@ class Schema:
     def long_name(self) -> str:
         """The group, version and name of the type, such as `core.v1.Event`.
 
-        Unlike the `short_name`, this name is unique.
+        Types of two groups can have the same `short_name`.
         """
         return ".".join(self.definition.split(".")[-3:])
 
