@@ -719,7 +719,7 @@ def _check_device_selector(source: str, value: Json) -> None:
 def _current_autoscaler(value: Json) -> Json:
     """Return `value`, a HorizontalPodAutoscaler, in version v2 if it is of v1 or v2beta2.
 
-    Return it unchanged if it has another version, or if a part of it is not a map.
+    Returns `value` if it has another version, or if a part of it is not a map.
     """
     if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # v2beta2 has the fields of v2
         return {**value, "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}

@@ -127,8 +127,8 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
 def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
     """Return a template for each zone of `nodes` other than the zone of the first node.
 
-    The templates have the properties of the first node, with the zone labels of a node in the
-    template's zone.
+    The templates have the properties of the first node, but the zone labels of a node in their
+    zone.
     """
     model = node_template(nodes[0])
     kept = _without_zone(model["metadata"]["labels"])

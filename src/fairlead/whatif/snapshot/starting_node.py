@@ -6,8 +6,8 @@ A node is starting if it is younger than STARTING_MAX, and its Ready condition
     is True, but its startup taints are not removed yet, or its devices are not reported yet
     is absent, and the node has startup taints
 
-Such nodes are rewritten once, after the dump is read (`started_node`). A node that was Ready
-before, or whose Ready condition is Unknown, has failed. It stays as it is.
+Starting nodes are rewritten once, after the dump is read (`started_node`). A node that was Ready
+before, or whose Ready condition is Unknown, has failed and stays as it is.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ _REGISTRATION_MAX: Final[DurationNs] = seconds(10)
 def starting_nodes(manifests: Iterable[Manifest], taken_at: Instant) -> dict[str, Node]:
     """Return the nodes in `manifests` that may be starting at `taken_at`, by name.
 
-    A node whose Ready condition is not False is starting only if one of its taints is a startup
-    taint, or if its NodeClaim or a node of its pool shows that it lacks a device; this is not
-    checked here.
+    Some of them may have started already: their startup taints and devices are checked later, by
+    `with_started_nodes`.
     """
     young = (one for one in nodes_of(manifests) if _is_young(one, taken_at))
     found = [one for one in filter(None, map(valid_node, young)) if _may_be_starting(one)]

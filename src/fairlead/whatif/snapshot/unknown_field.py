@@ -42,7 +42,7 @@ class _UnknownFields(Notes):
 def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
     """Return (path, nearest known name or "") of each unknown field, in the order of the object.
 
-    Return [] for a kind without a schema, such as a custom resource.
+    Returns [] for a kind without a schema, such as a custom resource.
     """
     value = manifest.value
     schema = schema_of(value["apiVersion"], manifest.kind.kind)

@@ -4,8 +4,7 @@ This takes a tenth of the time of building, checking and converting JSON values.
 common kinds if the object is in stored form (`StoredForm`); other objects are decoded as JSON. Most
 pods are not decoded at all, because they match the template of another pod's text (`PodTexts`).
 
-The views lack the timestamps of the status, so the status is decoded a second time to get these
-timestamps.
+The views lack the timestamps of the status, so the status is decoded a second time.
 """
 
 from __future__ import annotations
@@ -238,7 +237,7 @@ class DumpDecoder:
 def _has_unstored_field(text: bytes) -> bool:
     """Return whether the workload `text` has an empty field that the API server leaves out.
 
-    Such a workload is decoded as JSON, which is slower but leaves out exactly the same fields.
+    Such a workload must be decoded as JSON.
     """
     # Few fields are empty, so a search for the values first is quicker than one for the names.
     for value in _EMPTY_VALUE.finditer(text):
