@@ -88,11 +88,7 @@ def _node(issued: Issued, old: Object | None) -> str:
 
 
 def _account(issued: Issued, old: Object | None) -> str:
-    """Return the service account of the controller that issued the command.
-
-    The kind of the command's target, or of the target's owner, selects the account. `old` is the
-    stored object that the command changes, None if there is none.
-    """
+    """Return the service account of the controller that issued the command; see `user_of`."""
     command = issued.command
     subject = command.manifest if isinstance(command, CreateObject) else old or {}
     references = subject.get("metadata", {}).get("ownerReferences") or ()

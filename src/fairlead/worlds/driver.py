@@ -55,10 +55,7 @@ class World(Protocol):
     """Performs the engine's commands, and reports changes and outcomes to it as stimuli."""
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command.
-
-        Return its outcome, or None if `poll` will return the outcome later.
-        """
+        """Perform a command; return its outcome, or None if `poll` will return it later."""
         ...
 
     def poll(self, now: Instant) -> list[Stimulus]:

@@ -45,7 +45,7 @@ CACHE_SIZE: Final = 1 << 7
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     """Return (`value` in stored form, notes about unknown and duplicate fields).
 
-    Raises TypeMismatchError for a value of a wrong type, as the module's docstring describes.
+    Raises TypeMismatchError for a value of a wrong type; see the module docstring.
     """
     notes = Notes()
     return read(schema, value, FieldLocation(), notes), notes.texts
@@ -101,7 +101,6 @@ class _Walk:
         """Return `value` in stored form.
 
         `before` is the value of an earlier occurrence of the same field; None if there is none.
-
         Raises TypeMismatchError for a failure that ends the decoding.
         """
         match schema.type:
@@ -224,10 +223,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Return whether a null leaves the value of the Go field unchanged.
-
-    It does for scalars and structs, but not for pointers, lists and maps.
-    """
+    """Return whether a null leaves the value of the Go field, a scalar or struct, unchanged."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

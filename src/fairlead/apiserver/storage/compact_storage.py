@@ -94,10 +94,7 @@ class CompactStorage(Storage):
         return text
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind`, sorted by namespace and name.
-
-        `namespace` None means all namespaces.
-        """
+        """Yield the objects of `kind`, sorted by namespace and name; see `Storage.items`."""
         return map(value_of, super().items(kind, namespace))
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
@@ -241,8 +238,5 @@ def _key(meta: Json) -> Key:
 
 
 def _counted(text: bytes | None) -> int:
-    """Return the size of an object with the JSON text `text`, including OVERHEAD_BYTES.
-
-    Return 0 if the text is not known.
-    """
+    """Return the size of an object with the JSON text `text`; 0 if the text is not known."""
     return len(text) + OVERHEAD_BYTES if text else 0

@@ -46,10 +46,7 @@ class DeferredStorage(Storage):
         return self.find(kind, namespace, name)
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
-        """Yield the objects of `kind`, sorted by namespace and name.
-
-        `namespace` None means all namespaces.
-        """
+        """Yield the objects of `kind`, sorted by namespace and name; see `Storage.items`."""
         self._build_values(kind, namespace)
         return super().items(kind, namespace)
 

@@ -115,10 +115,7 @@ def _check_collisions(old: Json, new: Json) -> Causes:
 
 
 def check_service_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a Service's status.
-
-    Only a Service of the type LoadBalancer may have ingress addresses.
-    """
+    """Yield the errors of a Service's status."""
     ingress = (new["status"].get("loadBalancer") or {}).get("ingress") or ()
     if ingress and new["spec"].get("type") != "LoadBalancer":
         why = "may only be used when `spec.type` is 'LoadBalancer'"
@@ -145,10 +142,7 @@ def _check_addresses(field: str, addresses: Iterable[Json]) -> Causes:
 
 
 def check_namespace_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of a Namespace's phase.
-
-    The phase must be `Terminating` if the Namespace has a deletionTimestamp, otherwise `Active`.
-    """
+    """Yield an error if a Namespace's phase does not match its deletionTimestamp."""
     phase = new["status"].get("phase") or ""
     is_ending = new["metadata"].get("deletionTimestamp") is not None
     only, when = ("Terminating", "not empty") if is_ending else ("Active", "empty")
@@ -214,10 +208,7 @@ def _check_condition(at: str, condition: Json) -> Causes:
 
 
 def check_flow_status(_: Json, new: Json) -> Causes:
-    """Yield the errors of the conditions of a FlowSchema or PriorityLevelConfiguration.
-
-    The types of the conditions must be unique.
-    """
+    """Yield the errors of the conditions of a FlowSchema or PriorityLevelConfiguration."""
     # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
     seen: set[str] = set()
     for index, condition in enumerate(new["status"].get("conditions") or ()):

@@ -129,10 +129,10 @@ def perform(
 ) -> Steps:
     """Yield the requests that perform `command`, and return its outcome.
 
-    `resources` are keyed by the kinds that commands name. `known` contains the present conditions
-    of the target, a pod or a node: it maps the type of each condition to the status. The transition
-    time of a condition is kept if its status does not change. `jitter` returns random numbers in
-    [0, 1) for pauses. A command that cannot be performed here fails as INVALID.
+    `resources` are keyed by the kinds that commands name. `known` maps the types of the target's
+    present conditions to their status; the transition time of a condition is kept if its status
+    does not change. `jitter` returns random numbers in [0, 1) for pauses. A command that cannot be
+    performed here fails as INVALID.
     """
     match command:
         case Bind():

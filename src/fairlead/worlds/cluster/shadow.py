@@ -6,7 +6,7 @@
 
 A shadow replaces an engine and issues no commands. The state before the update can differ from the
 state in which the other scheduler decided, because two bindings may be observed in a different
-order. Pods for which this matters count as differences.
+order; this can cause reported differences.
 
 The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). The
 pod's node can be the best node of a sample if at least n feasible nodes, including the node itself,

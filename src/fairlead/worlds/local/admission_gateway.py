@@ -1,8 +1,8 @@
 """AdmissionGateway: passes controllers' writes through webhooks and policies, like clients' writes.
 
 The event loop that runs the cluster calls the webhooks over HTTP. A command is pending until its
-webhooks have answered. Without an event loop, webhooks cannot be called: a command that would call
-one skips all webhooks and policies. Events, evictions and the finalization of namespaces skip
+webhooks have answered. Without an event loop (`calls_webhooks` is False), a command that would call
+a webhook skips all webhooks and policies. Events, evictions and the finalization of namespaces skip
 admission.
 """
 
@@ -51,11 +51,7 @@ class AdmissionGateway:
     """Performs commands on `store` through admission, as the user of the issuing component."""
 
     def __init__(self, store: Store, field_managers: FieldManagers) -> None:
-        """Write to `store`.
-
-        While `calls_webhooks` is False, as at the start, a command that would call a webhook is
-        performed without webhooks and policies.
-        """
+        """Write to `store`; `calls_webhooks` is False at first."""
         self.calls_webhooks = False
         self.pending: deque[PendingCommand] = deque()
         self._store = store

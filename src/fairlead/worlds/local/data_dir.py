@@ -143,10 +143,7 @@ def missing_objects(directory: Path) -> str:
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
-    """Return the existing and the new users, keyed by token.
-
-    New groups of existing users are applied.
-    """
+    """Return the existing users, with their new groups, and the new users, keyed by token."""
     by_name = {user.name: user for user in named.values()}
     known = {user.name for user in found.values()}
     regrouped = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}

@@ -86,8 +86,8 @@ def parse_json(text: bytes | str) -> Any:
 def parse_plain(text: bytes) -> Any:
     """Return the value of a compact JSON text; NOT_PLAIN if `text` is not compact.
 
-    Most clients send compact texts. A text is compact if encoding its value gives the same text
-    again, except for line feeds at its end.
+    A text is compact if encoding its value gives the same text again, except for line feeds at its
+    end.
     """
     if _SPACED in text[:_SAMPLE_BYTES]:
         return NOT_PLAIN

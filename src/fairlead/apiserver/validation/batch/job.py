@@ -390,11 +390,7 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether the resources and scheduling directives of the Job's template can change.
-
-    They can if the Job is suspended, has no active pods, and either has no startTime or has the
-    condition `Suspended`.
-    """
+    """Return whether the resources and scheduling directives of the Job's template can change."""
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs
     status = job.get("status") or {}

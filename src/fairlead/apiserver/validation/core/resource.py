@@ -150,7 +150,7 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
 def check_within_limits(field: str, requirements: ResourceRequirements) -> Causes:
     """Yield an error for each request that is higher than its limit.
 
-    For resources that cannot be over-committed, the limit is required and must equal the request.
+    For resources that cannot be over-committed, a limit is required, and it must equal the request.
     """
     for name, text in requirements.requests.items():
         limit_text = requirements.limits.get(name)

@@ -62,10 +62,7 @@ class ServeOptions(Struct, frozen=True, kw_only=True):
 def serve_cluster(
     cluster: LocalCluster, options: ServeOptions, on_ready: Callable[[], None]
 ) -> None:
-    """Serve `cluster` until one of the signals in ENDING.
-
-    Call `on_ready` once connections are accepted.
-    """
+    """Serve `cluster` until a signal in ENDING; call `on_ready` once connections are accepted."""
     collect_briefly()
     map_large_blocks()
     # uvloop warns of every write to a connection that a client has closed.

@@ -100,10 +100,7 @@ def check_init_containers(
     pod: PodContext,
     names: dict[str, None],
 ) -> Causes:
-    """Yield all errors of init containers, and add their names to `names`.
-
-    An init container with `restartPolicy: Always` is a sidecar.
-    """
+    """Yield all errors of init containers, and add their names to `names`."""
     for index, (container, view) in enumerate(zip(containers, views, strict=True)):
         where = f"{field}[{index}]"
         yield from _check_name_and_image(where, view)
@@ -246,7 +243,7 @@ def check_scheduled_containers(
 ) -> Causes:
     """Yield the errors of the containers' ports, resources and restart policies.
 
-    The scheduler reads these fields. `host_network` is the hostNetwork of the pod.
+    `host_network` is the hostNetwork of the pod.
     """
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"

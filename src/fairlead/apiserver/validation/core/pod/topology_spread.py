@@ -27,10 +27,7 @@ POSITIVE: Final = "must be greater than zero"
 
 
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
-    """Yield the errors of all constraints.
-
-    Two constraints must not have both the same topologyKey and the same whenUnsatisfiable.
-    """
+    """Yield the errors of all constraints, and of pairs with equal key and whenUnsatisfiable."""
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}
     for index, constraint in enumerate(constraints):
