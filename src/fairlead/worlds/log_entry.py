@@ -4,8 +4,7 @@
     W0101 00:01:01.000000 fairlead] no permission to read nodes
 
 A line with key-value pairs is structured: its message is quoted. A line without pairs is prose. In
-JSON, the keys `ts` (milliseconds since 1970), `level`, `v`, `logger` and `msg` come first. `ts`,
-`v`, `logger` and `msg` are Kubernetes' keys.
+JSON, the keys `ts` (milliseconds since 1970), `level`, `v`, `logger` and `msg` come first.
 
 upstream: klog/v2/klog.go, component-base/logs/json/json.go: NewJSONLogger
 """

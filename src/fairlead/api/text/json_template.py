@@ -198,7 +198,7 @@ def pieces_of(text: bytes) -> list[bytes]:
 
 
 def has_marks(text: bytes) -> bool:
-    """Return whether `text` contains the first character of markers, so it gets no template."""
+    """Return whether `text` contains the first character of markers; then it gets no template."""
     if _MARK.encode() in text:
         return True
     return _ESCAPE in text and _ESCAPED_MARK.search(text) is not None

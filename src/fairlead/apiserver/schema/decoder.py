@@ -223,7 +223,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Return whether a null leaves the value of the Go field, a scalar or struct, unchanged."""
+    """Return whether the Go field is a scalar or struct, whose value a null leaves unchanged."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

@@ -58,10 +58,7 @@ class DeferredStorage(Storage):
     def stored_items(
         self, kind: Kind, namespace: str | None = None
     ) -> Iterator[tuple[Key, StoredObject]]:
-        """Yield (key, object) for the objects of `kind`, in any order.
-
-        `namespace` None means all namespaces.
-        """
+        """Yield (key, object) for the objects of `kind`, unordered; see `Storage.stored_items`."""
         self._build_values(kind, namespace)
         return super().stored_items(kind, namespace)
 

@@ -1,7 +1,7 @@
 """The minimal RBAC permissions of a running replica.
 
-A replica reads what its controllers watch. It writes the requests of `perform`, events, the Lease
-of the leader election, and the token and access reviews of the HTTP server.
+A replica reads what its controllers watch. Its writes are the requests of `perform`, events, the
+Lease of the leader election, and the token and access reviews of the HTTP server.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class ExtenderVerbs:
         return list(dict.fromkeys(names))
 
     def _know(self, value: Json) -> str:
-        """Pass a node to the backend unless the backend has this version; return its name."""
+        """Pass a node to the backend unless the backend has this version; return the node name."""
         name = _name(value)
         version = _version(value)
         if self._versions.get(name) != version:

@@ -1,6 +1,5 @@
 """The local world: the engine behind an API server for kubectl and other clients.
 
 The cluster has one process, one thread and one store. Clients and controllers change the same
-objects: controllers see the writes of clients, and clients see the results of controllers'
-commands. The clock is the machine's clock, or is controlled by a user.
+objects. The clock is the machine's clock, or is controlled by a user.
 """

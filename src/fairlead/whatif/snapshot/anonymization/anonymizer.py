@@ -258,7 +258,7 @@ def _compared_keys(value: Any) -> Iterator[str]:
 
 
 def _ordinals(objects: Iterable[Json]) -> dict[str, str]:
-    """Map the name of each pod and claim of a StatefulSet to the ordinal at its end."""
+    """Map the name of each pod and claim of a StatefulSet to the ordinal at the end of the name."""
     found: dict[str, str] = {}
     for one in objects:
         if one.get("kind") != "Pod":

@@ -10,7 +10,6 @@ placeholders are replaced.
     2. A pod whose text matches no template is decoded. If its text differs from the sample of a
        template only in the values of strings, these strings become placeholders, too.
     3. After too many attempts to make or extend a template, the workload gets no further template.
-       Then each pod that matches none of its templates is decoded.
 
 Pods of one template that are neighbours in the dump are stored as columns, one for each
 placeholder. A pod is made from its strings when it is first read (`DumpedReplicas`).
