@@ -188,20 +188,17 @@ class LateDict(dict[str, Value]):
         return copy
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` has the same keys with equal values."""
         self._make_all()
         if isinstance(other, LateDict):
             other._make_all()
         return super().__eq__(other)
 
     def __ne__(self, other: object) -> bool:
-        """Return whether `other` differs in its keys or values."""
         return not self == other
 
     __hash__ = None
 
     def __repr__(self) -> str:
-        """Return the text of a dictionary with all values."""
         self._make_all()
         return super().__repr__()
 
@@ -210,7 +207,6 @@ class LateDict(dict[str, Value]):
         return {**self, **other}
 
     def __ror__(self, other: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Return a plain dictionary with all values."""
         return {**other, **self}
 
     def __reduce__(self) -> tuple[Any, ...]:

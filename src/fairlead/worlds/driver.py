@@ -78,7 +78,6 @@ class LivelockError(RuntimeError):
     """
 
     def __init__(self, now: Instant, steps: int, history: tuple[Stimulus | None, ...]) -> None:
-        """Record the number of `steps` at `now`, and the causes of the last steps."""
         super().__init__(f"the time did not advance in {steps} steps at {now} ns")
         self.now = now
         self.steps = steps

@@ -66,7 +66,6 @@ class Replicas:
     def __getitem__(self, index: slice) -> Sequence[Pod]: ...
 
     def __getitem__(self, index: int | slice) -> Pod | Sequence[Pod]:
-        """Return a pod, or the pods of a slice."""
         return self._pods[index]
 
     def __iter__(self) -> Iterator[Pod]:
@@ -74,7 +73,6 @@ class Replicas:
         return iter(self._pods)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` has equal pods in the same order."""
         return list(self) == list(other) if isinstance(other, Replicas) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment] # as lists
@@ -171,11 +169,9 @@ class LoadedObjects(Sequence[ApiObject]):
     def __getitem__(self, index: slice) -> Sequence[ApiObject]: ...
 
     def __getitem__(self, index: int | slice) -> ApiObject | Sequence[ApiObject]:
-        """Return an object, or the objects of a slice."""
         return list(self)[index]
 
     def __iter__(self) -> Iterator[ApiObject]:
-        """Return all objects."""
         return chain(self.others, *self.replicas)
 
     @property

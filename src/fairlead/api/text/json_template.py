@@ -136,7 +136,6 @@ class TemplateText:
         self.strings = strings
 
     def __bytes__(self) -> bytes:
-        """Return the JSON text."""
         return self.template.text(self.strings)
 
 
@@ -164,7 +163,6 @@ class TemplateRows:
         return TemplateText(self.template, [column[index] for column in self.columns])
 
     def __iter__(self) -> Iterator[TemplateText]:
-        """Return the texts."""
         if not self.columns:
             return repeat(TemplateText(self.template, ()), self._count)
         return map(partial(TemplateText, self.template), zip(*self.columns, strict=True))

@@ -55,7 +55,6 @@ class CompactStorage(Storage):
         log_bytes_max: int = LOG_BYTES_MAX,
         bytes_max: int = STORE_BYTES_MAX,
     ) -> None:
-        """Start empty; the log keeps at most the newest `log_capacity` changes."""
         super().__init__(log_capacity)
         self._bytes_max = bytes_max
         self._bytes = 0  # the total size of all objects whose texts are known

@@ -28,7 +28,6 @@ class DeferredStorage(Storage):
     """Storage that keeps restored objects undecoded until they are read."""
 
     def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
-        """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
         super().__init__(log_capacity)
         self._resources: set[str] = set()  # kinds that may have deferred objects
 

@@ -69,7 +69,6 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
-    """Yield the errors of minReplicas and maxReplicas of a HorizontalPodAutoscaler."""
     yield from non_negative("spec.minReplicas", spec.min_replicas)
     if spec.max_replicas < 1:
         yield required("spec.maxReplicas", "must be set and greater than 0")

@@ -268,7 +268,6 @@ def _metadata_as_new(kind: Kind, rules: KindRules, obj: Json, view: ApiObject) -
 
 
 def _changes(kind: Kind, rules: KindRules, old: Json, new: Json) -> Iterator[Cause]:
-    """Yield the errors of changes from `old` to `new`."""
     schema = schema_of(kind.stored_as, kind.kind)
     if rules.has_immutable_fields and schema is not None:
         yield from check_immutable(schema.long_name, old, new)

@@ -63,11 +63,9 @@ class LiveObjects(Struct, frozen=True):
         return f"<LiveObjects of {self.name}>"
 
     def __len__(self) -> int:
-        """Return the number of objects."""
         return sum(len(items) for _, items in self.objects)
 
     def __iter__(self) -> Iterator[LiveObject]:
-        """Yield the objects."""
         return chain.from_iterable(items for _, items in self.objects)
 
     def texts(self) -> Iterator[bytes]:

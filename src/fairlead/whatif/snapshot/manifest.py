@@ -281,7 +281,6 @@ class ReplicaManifests(Struct, frozen=True):
         return self.at(0)
 
     def __iter__(self) -> Iterator[Manifest]:
-        """Yield all objects."""
         return map(self.at, range(len(self.replicas)))
 
 
@@ -293,7 +292,6 @@ class Manifests(Sequence[Manifest]):
     """
 
     def __init__(self, entries: Iterable[Manifest | ReplicaManifests]) -> None:
-        """`entries` are the objects in order."""
         self.entries = tuple(entries)
 
     @cached_property
@@ -320,7 +318,6 @@ class Manifests(Sequence[Manifest]):
     def __getitem__(self, index: slice) -> tuple[Manifest, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Manifest | tuple[Manifest, ...]:
-        """Return the object at `index`, or the objects of a slice."""
         return self._all[index]
 
     def __iter__(self) -> Iterator[Manifest]:
@@ -328,7 +325,6 @@ class Manifests(Sequence[Manifest]):
         return iter(self._all)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` contains equal objects in the same order."""
         return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment] # not hashable, like a list

@@ -49,7 +49,6 @@ class LibraryLogHandler(Handler):
     """Writes the log records of Python's `logging`, which libraries and users' plugins use."""
 
     def __init__(self, log: RunLog) -> None:
-        """Write to `log`."""
         super().__init__()
         self._log = log
 

@@ -118,7 +118,6 @@ class ClusterRunner:
     """Runs the controllers of one replica; `run` starts them, and `stop` ends them."""
 
     def __init__(self, options: RunnerOptions) -> None:
-        """Prepare the runner; `run` starts it."""
         self.clock = LocalClock()
         self._lease_clock = LocalClock(monotonic=_since_boot)
         self.election: Election | None = None

@@ -18,7 +18,6 @@ class RuntimeMetrics(Collector):
     """Collects the metrics of a ClusterRunner at each scrape."""
 
     def __init__(self, runner: ClusterRunner) -> None:
-        """Collect the metrics of `runner`."""
         self._runner = runner
 
     def collect(self) -> Iterable[Metric]:

@@ -40,13 +40,11 @@ class ApiBinding:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the HTTP client session; the first request connects."""
         timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
         self._session = aiohttp.ClientSession(timeout=timeout)
         return self
 
     async def __aexit__(self, *_failure: object) -> None:
-        """Close the connections."""
         if self._session is not None:
             await self._session.close()
 

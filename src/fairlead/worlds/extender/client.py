@@ -58,11 +58,9 @@ class HttpExtenders:
         self._session: aiohttp.ClientSession | None = None
 
     def __enter__(self) -> Self:
-        """Return self."""
         return self
 
     def __exit__(self, *_failure: object) -> None:
-        """Close all connections."""
         if self._session is not None:
             self._runner.run(self._session.close())
         self._runner.close()

@@ -50,7 +50,6 @@ class ExtenderVerbs:
     """
 
     def __init__(self, backend: ExtenderBackend) -> None:
-        """Answer requests with the decisions of `backend`."""
         self._backend = backend
         self._versions: dict[str, object] = {}
         self._ids = SeededIds(0)

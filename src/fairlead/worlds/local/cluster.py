@@ -290,7 +290,6 @@ class PostStartHookListener:
     """Runs the API server's post-start hooks after changes that controllers make."""
 
     def __init__(self, server: ApiServer) -> None:
-        """Run the hooks of `server`."""
         self._server = server
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:

@@ -35,7 +35,6 @@ class FieldManagers:
     """Records the field manager of each write; its caches only save time and memory."""
 
     def __init__(self) -> None:
-        """Start with empty caches."""
         self._entries: dict[bytes, list[Json]] = {}
         self._fields: dict[bytes, Json] = {}
 

@@ -105,7 +105,6 @@ class PodWriteCopies:
     """Copies status writes and bindings of pods, in a store without webhooks and policies."""
 
     def __init__(self, store: Store) -> None:
-        """Start without templates of earlier writes."""
         self._store = store
         self._templates: dict[bytes, _Template] = {}
         self._reports: dict[bytes, _Template] = {}  # by the inputs of kubelets' status writes

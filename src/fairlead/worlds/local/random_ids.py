@@ -28,7 +28,6 @@ class RandomIds:
     """
 
     def __init__(self) -> None:
-        """Start without buffered random bytes."""
         self._left = b""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:

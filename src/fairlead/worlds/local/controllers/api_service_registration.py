@@ -43,7 +43,6 @@ class ApiServiceRegistration(ReactiveController):
     )
 
     def __init__(self, storage: Storage) -> None:
-        """`storage` contains the objects that the controller reads."""
         super().__init__()
         self._storage = storage
 

@@ -75,10 +75,7 @@ class ApiServerRecords(ReactiveController):
         address: str,
         authority: str = "",
     ) -> None:
-        """`storage` contains the objects that the controller reads.
-
-        Without `authority`, the ConfigMap with the CA is not written.
-        """
+        """Without `authority`, the ConfigMap with the CA is not written."""
         super().__init__()
         self._storage = storage
         self._new_id = new_id

@@ -44,7 +44,6 @@ class CertificateSigner(ReactiveController):
     )
 
     def __init__(self, storage: Storage, authority: CertificateKeyPair) -> None:
-        """`storage` contains the CertificateSigningRequests."""
         super().__init__()
         self._storage = storage
         self._authority = authority

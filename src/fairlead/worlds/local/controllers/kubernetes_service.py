@@ -42,7 +42,6 @@ class KubernetesService(ReactiveController):
     )
 
     def __init__(self, storage: Storage, address: str) -> None:
-        """`storage` contains the objects that the controller reads."""
         super().__init__()
         host, _, port = address.rpartition(":")
         self._storage = storage

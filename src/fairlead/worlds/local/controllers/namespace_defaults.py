@@ -44,7 +44,6 @@ class NamespaceDefaults(ReactiveController):
     )
 
     def __init__(self, storage: Storage, authority: str = "") -> None:
-        """`storage` contains the objects that the controller reads."""
         super().__init__()
         self._storage = storage
         self._authority = authority

@@ -38,7 +38,6 @@ class NodeTtl(ReactiveController):
     )
 
     def __init__(self) -> None:
-        """Start without nodes."""
         super().__init__()
         self._nodes: dict[str, Node] = {}
         self._step = 0

@@ -50,7 +50,6 @@ class ReactiveController(ABC):
     """
 
     def __init__(self) -> None:
-        """Start without refused writes."""
         self._retries: TimerQueue[ObjectRef] = TimerQueue()
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

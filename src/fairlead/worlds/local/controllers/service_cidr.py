@@ -57,7 +57,6 @@ class ServiceCidrs:
     )
 
     def __init__(self, storage: Storage) -> None:
-        """`storage` contains the objects that the controller reads."""
         self._storage = storage
         self._due: TimerQueue[str] = TimerQueue()
 

@@ -45,7 +45,6 @@ class TokenSecrets(ReactiveController):
     )
 
     def __init__(self, storage: Storage, issue: IssueForSecret, authority: str = "") -> None:
-        """`storage` contains the objects that the controller reads."""
         super().__init__()
         self._storage = storage
         self._issue = issue

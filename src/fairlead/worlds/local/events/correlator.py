@@ -77,7 +77,6 @@ class EventCorrelator:
     """Aggregates similar events and limits their rate, based on earlier events."""
 
     def __init__(self) -> None:
-        """Start with empty caches of recent events."""
         self._similar: _LruCache[_Similar] = _LruCache()
         self._spam_filters: _LruCache[_SpamFilter] = _LruCache()
 

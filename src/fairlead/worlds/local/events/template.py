@@ -67,7 +67,6 @@ class EventTemplates:
     """Creates events in `store`, with managed fields from `signatures`."""
 
     def __init__(self, store: Store, signatures: FieldManagers) -> None:
-        """Start without known forms."""
         self._store = store
         self._signatures = signatures
         self._known: dict[Form, _Template] = {}

@@ -133,7 +133,6 @@ class EventWriter:
         self._written.append((now, key, namespace, name))
 
     def _manifest(self, strings: EventStrings) -> Json:
-        """Return the manifest of a new event."""
         kind, api_version, reason, type_, action, controller = strings.fixed
         name, namespace, near, subject, uid, version, part, message, stamp, node = strings.own
         reference = {

@@ -33,7 +33,6 @@ class ContainerEvents:
     """Records an event when a container of any pod starts or stops."""
 
     def __init__(self, record: Record) -> None:
-        """Write the events with `record`."""
         self._record = record
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:

@@ -57,7 +57,6 @@ class PodDetails:
     """Assigns pod IPs, completes status updates, and frees the IPs of deleted pods."""
 
     def __init__(self) -> None:
-        """Start with no assigned IPs."""
         self._taken: dict[str, str] = {}  # by the pod's uid
         self._uids: dict[str, str] = {}  # by address
         # Keyed by network: all addresses of the network below this number are taken.

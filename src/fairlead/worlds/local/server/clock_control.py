@@ -33,7 +33,6 @@ class ClockControl:
     """Controls the clock of the cluster that `runner` runs."""
 
     def __init__(self, runner: Runner) -> None:
-        """Control the clock of the cluster that `runner` runs."""
         self._runner = runner
 
     async def __call__(self, request: Request) -> Response:

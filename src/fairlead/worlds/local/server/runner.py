@@ -33,7 +33,6 @@ class Runner:
     """Runs `cluster` by the cluster's clock, in the running event loop."""
 
     def __init__(self, cluster: LocalCluster) -> None:
-        """Set up the runner for `cluster`; `start` starts it."""
         self._cluster = cluster
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
