@@ -52,7 +52,7 @@ class CommandSource(Protocol):
 
 
 class World(Protocol):
-    """Performs the engine's commands, and reports changes and outcomes to it as stimuli."""
+    """Performs the engine's commands, and reports changes and outcomes to the engine as stimuli."""
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command; return its outcome, or None if `poll` will return it later."""

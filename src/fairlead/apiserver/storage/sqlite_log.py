@@ -5,7 +5,7 @@ after a restart. With `synchronous=FULL`, the file survives a power failure; oth
 only a crash of the process.
 
 The text of a change is written once, to the table `log`. When a later change supersedes a row of
-this table, the row stays while watches may resume from it, and is then deleted:
+this table, the row stays while watches may resume from it, and is then deleted.
 
     current    the objects at the version `base`, without those that have changed since
     log        the changes after `base`; up to the version `compacted`, only the newest change of

@@ -45,7 +45,7 @@ _MESSAGE_BYTES_MAX: Final = 32 * 1024
 
 
 def _check_counts(type_name: str, new: Json) -> Causes:
-    """Yield the errors of counts in a status of type `type_name`: `apps.v1.DeploymentStatus`."""
+    """Yield the errors of the counts in a status of the type `type_name`."""
     yield from check_fields("status", type_name, new.get("status") or {})
 
 

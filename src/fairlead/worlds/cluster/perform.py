@@ -106,7 +106,7 @@ class _PodSpec(Struct):
 
 
 class _Found(Struct):
-    """The fields of the object in a response that are read."""
+    """The fields that this module reads from the object in a response."""
 
     metadata: _Meta = field(default_factory=_Meta)
     spec: _PodSpec = field(default_factory=_PodSpec)

@@ -89,8 +89,8 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     events; if it is empty, no events are written. `component` is the source of events about the
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
     for the log of slow cycles. `tracer` makes spans of the engine's units of work and of requests,
-    except watches and the lists of nodes for extenders. Refused and permitted reads of resources
-    are logged after `quiet_seconds` without a further change. `on_start` is called with the new
+    except watches and the lists of nodes for extenders. A change of the resources that can be read
+    is logged after `quiet_seconds` without a further change. `on_start` is called with the new
     engine. `on_updates` is called with the differences of every list and watch, even before this
     replica leads.
     """
@@ -160,7 +160,7 @@ class ClusterRunner:
 
     @property
     def has_synced(self) -> bool:
-        """Whether each resource has been listed, or is not served or forbidden."""
+        """Whether each resource has been listed, is not served, or is forbidden."""
         return all(one.has_synced for one in self.reflectors)
 
     @property
