@@ -57,7 +57,7 @@ _NO_SOURCES: Final = _placing_sources(Volume())
 
 
 def is_placed(volume: Volume) -> bool:
-    """Return True if the volume is claimed, exclusive or migratable. It may restrict nodes."""
+    """Return True if the volume may restrict nodes: it is claimed, exclusive or migratable."""
     return _placing_sources(volume) != _NO_SOURCES
 
 
