@@ -38,8 +38,8 @@ def cluster_autoscaler(
 ) -> ClusterAutoscaler:
     """Return a Cluster Autoscaler controller with a simulated provider.
 
-    The controller reports evictions to `reporter`. `seed` determines provision times and the
-    choice between equal options. `start` is the start of the run.
+    `seed` determines provision times and the choice between equal options. `start` is the start of
+    the run.
     """
     # Most runs have no autoscaler, and importing one takes as long as a small run.
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415

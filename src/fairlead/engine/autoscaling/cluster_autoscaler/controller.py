@@ -76,8 +76,8 @@ class ClusterAutoscaler:
     ) -> None:
         """Create the controller. Its first loop runs one scan interval after `start`.
 
-        Evictions are reported to `reporter`. `seed` decides between equal expansion options.
-        `priorities` is the text of the ConfigMap of the priority expander.
+        The controller reports evictions to `reporter`. `seed` decides between equal expansion
+        options. `priorities` is the text of the ConfigMap of the priority expander.
         """
         self._options = options
         self._provider = provider
@@ -106,10 +106,7 @@ class ClusterAutoscaler:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply a change of the cluster or the outcome of a command, and return commands.
-
-        When an eviction has succeeded or failed, the drain of the pod's node continues.
-        """
+        """Apply a change of the cluster or the outcome of a command, and return commands."""
         match stimulus:
             case ObjectsLoaded(objects):
                 for one in objects:
@@ -294,7 +291,7 @@ class ClusterAutoscaler:
     # --- provider, and inspection ----------------------------------------------------------
 
     def add_outage(self, outage: CapacityOutage) -> None:
-        """Add an outage of the provider; its times count from the start of the run."""
+        """Add an outage of the simulated provider."""
         self._provider.add_outage(outage)
 
     @property

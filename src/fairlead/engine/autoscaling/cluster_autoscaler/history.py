@@ -58,9 +58,9 @@ class NodeDeparture(Struct, frozen=True):
 class AutoscalerHistory:
     """The actions of the cluster autoscaler in a run, and its reasons for not acting.
 
-    `without_scale_up` maps each pod to the reason why no group grew for it in the last loop that
-    looked for unschedulable pods. `staying` maps each node to the reason why the last loop that
-    looked for nodes to remove kept it.
+    `without_scale_up` maps each pod to the reason why no group grew for it; the reasons are from
+    the last loop that looked for unschedulable pods. `staying` maps each node to the reason why it
+    was kept; the reasons are from the last loop that looked for nodes to remove.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
@@ -73,10 +73,7 @@ class AutoscalerHistory:
         self.staying: Mapping[str, str] = {}
 
     def node_added(self, node: Node, now: Instant, *, is_own: bool) -> None:
-        """Record the addition of `node` if it belongs to a node group.
-
-        `is_own` is set if the autoscaler requested the node.
-        """
+        """Record the addition of `node` if it belongs to a node group; see `NodeArrival`."""
         group = self._provider.node_group_for(node.spec.provider_id)
         if group is not None:
             self.arrivals.append(NodeArrival(now, node.metadata.name, group.id, is_own))

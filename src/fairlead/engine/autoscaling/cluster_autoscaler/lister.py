@@ -152,9 +152,8 @@ class Listers:
     def in_snapshot(self, pod: Pod) -> Pod | None:
         """Return `pod` as the snapshot contains it: bound to its node or its nominated node.
 
-        Returns None for a pod that is not bound and has no nominated node, for a terminal or
-        expendable pod, and for a pod of an ignored scheduler. Also returns None for a terminating
-        pod that is not bound.
+        Returns None for a terminal or expendable pod and for a pod of an ignored scheduler. Returns
+        None for an unbound pod that is terminating or has no nominated node.
         """
         if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
             return None

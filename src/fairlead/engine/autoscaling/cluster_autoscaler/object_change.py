@@ -1,7 +1,6 @@
 """The parts of objects that the autoscaler reads. Changes to other parts cannot affect a loop.
 
-Heartbeats, the scheduler's messages and the status of workloads change often. Cluster Autoscaler
-does not read heartbeats and messages, and it reads only a few fields of a status.
+For example, the autoscaler does not read the heartbeats of nodes.
 """
 
 from __future__ import annotations
@@ -85,10 +84,7 @@ def _of_pod(pod: Pod) -> tuple[object, ...]:
 
 
 def _is_load_changed(old: Pod, new: Pod) -> bool:
-    """Return whether two versions of a pod with equal specs use different amounts of resources.
-
-    The amounts can differ only if a version has resources in its status, as during a resize.
-    """
+    """Return whether two versions of a pod with equal specs use different amounts of resources."""
     if not _states_resources(old) and not _states_resources(new):
         return False
     return pod_requests(old, existing=True) != pod_requests(new, existing=True)

@@ -47,15 +47,12 @@ class NodeResources:
     """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """`provider` determines the group of a node.
-
-        The resources of each group are cached, so each loop needs a new object.
-        """
+        """`provider` determines the group of a node. Create a new object for each loop."""
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 
     def of(self, node: Node, group: str | None = None) -> Amounts:
-        """Return the whole cores, the bytes of memory and the GPUs of `node`, which is in `group`.
+        """Return the numbers of whole cores, bytes of memory and GPUs of `node`, a node of `group`.
 
         If `group` is None, the provider determines the group. Raises GpuCountError if the number of
         GPUs is unknown.

@@ -140,10 +140,7 @@ class StaticAutoscaler:
         self.context.snapshot.put(changed)
 
     def put_unread(self, changed: ApiObject) -> None:
-        """Store an object that changed only in parts that no loop reads.
-
-        If it is a pod, the snapshot keeps its old version of the pod.
-        """
+        """Store an object that changed only in parts that no loop reads."""
         self.context.listers.put(changed)
         if not isinstance(changed, Pod):
             self.context.snapshot.put(changed)
@@ -330,8 +327,9 @@ class StaticAutoscaler:
     ) -> bool:
         """Add the new nodes of a scale-up to the snapshot, and place the `helped` pods on them.
 
-        `helped` are in the order in which the estimation packed them. Returns False at the first
-        pod that fits no new node; this happens if limits have reduced the number of new nodes.
+        `helped` are in the order in which the estimation packed them. Stops and returns False at
+        the first pod that fits no new node; this can happen if limits have reduced the number of
+        new nodes.
         upstream: static_autoscaler.go: addLatestScaleUpResultsToClusterSnapshot
         """
         snapshot = self.context.snapshot

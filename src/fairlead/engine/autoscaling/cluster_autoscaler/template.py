@@ -95,10 +95,9 @@ class Template(Struct, frozen=True):
 
 
 class TemplateProvider:
-    """Builds the template of each node group, from the first source that exists.
+    """Builds the template of each node group, from the first of the module's sources that exists.
 
-    The module's docstring lists the sources. Templates built from good nodes are kept for later
-    loops, in which the group may have no good node.
+    Templates built from good nodes are kept for later loops.
     """
 
     def __init__(

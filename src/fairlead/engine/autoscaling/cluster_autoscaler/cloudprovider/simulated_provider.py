@@ -3,13 +3,12 @@
     increase ──▶ Creating ──▶ Node is created ──▶ Node is Ready, at the end of the provision time
     delete   ──▶ the machine is removed immediately, and its Node after the deletion time
 
-The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The exact
-time depends on the seed, the group, and the machine's number in the group. While a group is out of
+The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The seed, the
+group and the machine's number in the group determine the exact time. While a group is out of
 capacity, or a CapacityOutage affects its nodes, its new machines fail.
 
-A group of several zones keeps its zones balanced, as Auto Scaling groups of AWS and scale sets of
-Azure do: a new machine is created in the zone with the fewest machines of the group. Zones without
-capacity are left out.
+As in Auto Scaling groups of AWS and scale sets of Azure, a new machine is created in the zone that
+has capacity and the fewest machines of the group.
 """
 
 from __future__ import annotations
@@ -70,9 +69,9 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
 
     A Node belongs to the group if it has all `labels` and all `annotations`. At least one label or
     annotation must be given. `template` is a Node as JSON, None if nothing is known about the
-    group's nodes. If the group has several zones, `other_zones` contains a Node for each further
-    zone. `price` is the price of one node per hour. `out_of_capacity` contains the periods in which
-    the provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
+    group's nodes. `other_zones` contains such a Node for each zone of the group except the first.
+    `price` is the hourly price of one node. `out_of_capacity` contains the periods in which the
+    provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
     `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
     the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
     name of the group; "" if it is `id`.
@@ -192,7 +191,7 @@ class SimulatedNodeGroup:
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines and lower the target size; unknown `provider_ids` are ignored.
+        """Delete the machines `provider_ids` and lower the target size; ignore unknown ids.
 
         Raises ProviderError if the group would fall below its minimum size, unless `force` is set.
         """
@@ -265,10 +264,7 @@ class SimulatedProvider:
         return None if found is None else found.price
 
     def pod_price(self, pod: Pod) -> float:
-        """Return an hourly price for the CPU and memory that `pod` requests.
-
-        Decisions depend only on the ratio between the prices of pods.
-        """
+        """Return an hourly price, without a currency, for the requests of `pod`."""
         wanted = pod_requests(pod)
         memory = wanted.get("memory", 0) / (1 << 30)
         return wanted.get("cpu", 0) / 1000.0 * _CORE_PRICE + memory * _GIB_PRICE
@@ -346,10 +342,7 @@ class SimulatedProvider:
             self._timers.add(due, register)
 
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
-        """Return (Node name, providerID) for a new machine. No other Node or machine has this name.
-
-        Names that an earlier process gave to Nodes are not used again.
-        """
+        """Return an unused (Node name, providerID) for a new machine."""
         stem = _NOT_IN_NAME.sub("-", group.id.lower()).strip("-.")
         while True:
             group.created += 1
@@ -361,7 +354,7 @@ class SimulatedProvider:
     def _available(self, spec: NodeGroupSpec, elapsed: DurationNs) -> list[Json]:
         """Return the templates of the zones in which the provider has capacity for the group.
 
-        If the group has no template, an empty template stands for its only zone.
+        If the group has no template, it counts as one zone with an empty template.
         """
         if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
             return []
@@ -388,8 +381,7 @@ class SimulatedProvider:
         """Create the Node of a machine, unless the machine was deleted in the meantime.
 
         If the group has no template, no Node is created. If an outage stops the machine, the Node
-        is created at the end of the outage. The node's kubelet makes the Node Ready at the end of
-        the provision time (`api.node_start`).
+        is created at the end of the outage.
         """
         if provider_id not in group.machines or group.spec.template is None:
             return
@@ -436,10 +428,9 @@ class SimulatedProvider:
             self.commands.append(DeleteObject(ObjectRef("Node", "", name), why=_WHY_DELETED))
 
     def refused(self, command: CreateObject | DeleteObject, now: Instant) -> None:
-        """Repeat `command`, which has failed, after 10 s.
+        """Repeat the failed `command` after 10 s if it creates or deletes a machine's Node.
 
-        The command is not repeated if it does not create or delete a machine's Node, or if it is
-        no longer needed.
+        A command that is no longer needed is not repeated.
         """
         if self._is_wanted(command):
             self._timers.add(now + _RETRY_AFTER, partial(self._repeat, command))

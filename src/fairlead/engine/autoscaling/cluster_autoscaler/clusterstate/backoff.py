@@ -35,8 +35,7 @@ class ExponentialBackoff:
         """Record a failure of `group`; return the end of its backoff.
 
         A failure during a backoff starts the backoff again with the same duration. A failure after
-        the end of a backoff starts a backoff of twice the duration, up to the maximum. The method
-        `error` returns `code` and `message` of the last failure.
+        the end of a backoff starts a backoff of twice the duration, up to the maximum.
         """
         known = self._failures.get(group)
         duration = self._initial

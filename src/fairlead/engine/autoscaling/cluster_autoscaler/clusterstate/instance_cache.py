@@ -18,11 +18,7 @@ REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
 
 
 class InstanceCache:
-    """A cache of the provider's instances, by node group.
-
-    The instances of all groups are read again every 2 minutes. The instances of a single group are
-    read again after `invalidate`.
-    """
+    """A cache of the provider's instances, by node group."""
 
     def __init__(self, provider: CloudProvider) -> None:
         self._provider = provider

@@ -53,7 +53,6 @@ def node_readiness(node: Node) -> NodeReadiness:
 
     A node is ready if its condition Ready exists and is not False or Unknown, its conditions
     DiskPressure and NetworkUnavailable are not True, and it has no taint in _NOT_READY_TAINTS.
-    Memory pressure and the unreachable taint are ignored.
     """
     known = _known.get(id(node))
     if known is not None:

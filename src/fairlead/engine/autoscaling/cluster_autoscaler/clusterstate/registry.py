@@ -95,7 +95,7 @@ class IncorrectSize(Struct, frozen=True):
 class ClusterStateRegistry:
     """Tracks the nodes, scale-up requests and health of node groups.
 
-    Call `update_nodes` once per loop; the module's docstring explains the numbers of a group.
+    Call `update_nodes` once per loop.
     """
 
     def __init__(
@@ -126,8 +126,8 @@ class ClusterStateRegistry:
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
         """Add `delta` nodes to the open request of `group`.
 
-        If `delta` is positive, the timeout of the request starts again; if no request is open, one
-        is opened. A request that falls to zero nodes is deleted.
+        If no request is open, one is opened. A positive `delta` starts the timeout of the request
+        again. A request that falls to zero nodes is deleted.
         """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
@@ -359,7 +359,7 @@ class ClusterStateRegistry:
         return self._missing(group) > 0
 
     def _missing(self, group: str) -> int:
-        """Return the number of upcoming nodes of the group, as the module's docstring defines it.
+        """Return the number of upcoming nodes of the group; see the module's docstring.
 
         The number is negative if the group has more nodes than its target size.
         """

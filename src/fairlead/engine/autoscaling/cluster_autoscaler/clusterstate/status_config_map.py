@@ -40,7 +40,7 @@ class StatusConfigMap:
     def __init__(
         self, provider: CloudProvider, registry: ClusterStateRegistry, namespace: str, name: str
     ) -> None:
-        """Write to the ConfigMap `name` in `namespace`, which is assumed not to exist yet."""
+        """Write to the ConfigMap `name` in `namespace`. Assume that it does not exist yet."""
         self._provider = provider
         self._registry = registry
         self.ref = ObjectRef("ConfigMap", namespace, name)
@@ -74,7 +74,7 @@ class StatusConfigMap:
         return [CreateObject(manifest)]
 
     def lost(self, *, exists: bool) -> None:
-        """Write again in the next loop, because a write failed.
+        """Make the next loop write the ConfigMap again, because a write failed.
 
         `exists` is set if the ConfigMap exists now.
         """

@@ -1,7 +1,7 @@
 """AddedNodes: the new nodes of an estimation, all from one template, as rows of free resources.
 
-It is used for pods that fit a new node whenever the node has enough free resources. For these
-pods, arithmetic gives the same result as a simulation.
+AddedNodes serves for pods that fit a new node whenever the node has enough free resources. For
+these pods, arithmetic gives the same result as a simulation.
 
 Example: nodes with 4 cores, ten pods of 1 core. The pods fill two nodes and half of a third node,
 which keeps 2 free cores. If pods of 2 cores follow, one of them still fits the third node.

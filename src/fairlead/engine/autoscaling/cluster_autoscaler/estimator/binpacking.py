@@ -177,9 +177,8 @@ class _Packing(Struct):
     def _on_new_node(self, pod: PodInfo) -> bool:
         """Add a node and place the pod on it; return whether the pod was placed.
 
-        If the pod was not placed, the caller skips the rest of its equivalence group. No node is
-        added while the last added node is empty. If the pod does not fit the new node, the new node
-        is not removed.
+        No node is added while the last added node is empty. If the pod does not fit the new node,
+        the new node is not removed.
         """
         if self.last and self.last not in self.helped:
             return False
@@ -226,8 +225,9 @@ def estimate(
 ) -> BinpackingEstimate:
     """Return how many nodes like `template` the pods in `groups` need, and the placed pods.
 
-    At most `limit` nodes are added (None: any number). If `fast_path` is set, the group for which
-    arithmetic saves the most steps is packed last, by arithmetic (--fastpath-binpacking-enabled).
+    At most `limit` nodes are added (None: any number). If `fast_path` is set
+    (--fastpath-binpacking-enabled), `fast_path_group` chooses a group that is packed last, by
+    arithmetic.
     """
     ordered = decreasing(groups, template.node)
     chosen = fast_path_group(ordered, template.node) if fast_path else None

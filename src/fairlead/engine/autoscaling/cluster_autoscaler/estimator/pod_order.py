@@ -43,9 +43,9 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which packing by arithmetic saves the most steps.
 
-    If several groups save the same number of steps, the last of these groups is chosen. Returns
-    None if no group can be packed by arithmetic. As in upstream, only the requests of the first
-    container of a pod are read.
+    This is the last of them if several groups save equally many steps. Returns None if no group can
+    be packed by arithmetic. As in upstream, only the requests of the first container of a pod are
+    read.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

@@ -41,9 +41,8 @@ def choose(
 ) -> Choice:
     """Filter `options` by the expanders in `names` and choose one of the remaining options.
 
-    The expanders `price` and `priority` are created anew for each choice; `filters` maps their
-    names to their filters. `pick(n)` returns the index of one of n equal options. The expander
-    `random` ends the chain.
+    `filters` contains the filters of the expanders `price` and `priority`, by name. `pick(n)`
+    returns the index of one of n equal options. The expander `random` ends the chain.
     """
     left = list(options)
     for name in names:

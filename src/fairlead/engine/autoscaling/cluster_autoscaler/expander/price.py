@@ -45,7 +45,7 @@ class Cheapest:
     """Keeps the options with the lowest score; drops options whose price is unknown."""
 
     def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
-        """Use the prices of nodes and pods that `provider` returns.
+        """Use the prices of `provider`.
 
         `cluster_nodes`, the number of nodes in the cluster, determines the preferred node size.
         """

@@ -33,10 +33,7 @@ class PriorityMapError(ValueError):
 
 
 class HighestPriority:
-    """Keeps the options whose group has the highest priority.
-
-    Keeps all options if no group has a priority, or the ConfigMap is missing or invalid.
-    """
+    """Keeps the options whose group has the highest priority."""
 
     def __init__(
         self, text: str | None, events: EventLog, names: Mapping[str, str] | None = None
@@ -44,8 +41,8 @@ class HighestPriority:
         """Use the priorities in `text`, the ConfigMap's `data.priorities`.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. `names` maps group ids to names. The patterns are matched against the name of a
-        group if it has one, otherwise against its id.
+        `events`. The patterns are matched against the name that `names` contains for a group id,
+        otherwise against the id.
         """
         self._names = names or {}
         self._text = text

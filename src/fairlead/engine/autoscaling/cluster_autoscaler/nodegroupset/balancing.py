@@ -29,11 +29,12 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     """Return the groups that grow and their new sizes, in order of execution.
 
     The `new_nodes` nodes are added one by one, each to the group that is smallest at that moment.
-    Groups do not grow beyond their maximum size.
+    No group grows beyond its maximum size.
+
+    Of two groups of equal size, the first in the list grows first.
 
     Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 3, 2 and 5 after two
-    new nodes, and 4, 3 and 5 after four new nodes. Of two groups of equal size, the group that
-    comes first in the list grows first.
+    new nodes, and 4, 3 and 5 after four new nodes.
     """
     sizes = [
         [group.target_size(), index]

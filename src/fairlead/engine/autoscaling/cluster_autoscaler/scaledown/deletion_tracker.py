@@ -68,7 +68,7 @@ class NodeDeletionTracker:
             self._results[name] = result
 
     def in_progress(self) -> DeletionsInProgress:
-        """Return the deletions that are now in progress."""
+        """Return the deletions that are in progress."""
         by_group: dict[str, int] = {}
         for group in (*self._empty.values(), *self._drained.values()):
             by_group[group] = by_group.get(group, 0) + 1

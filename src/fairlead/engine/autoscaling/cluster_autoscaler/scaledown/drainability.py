@@ -123,9 +123,8 @@ class DrainRules:
         """Return ((is empty, must wait), is lasting) for a node with `pods`.
 
         The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
-        An empty node must wait if some pods must complete first. The result is lasting if it stays
-        the same until `pods` change, because no rule that decided it compares times. Controllers
-        and budgets are not looked up.
+        An empty node must wait if some pods must complete first. The result is lasting if only a
+        change of `pods` can change it, not time. Controllers and budgets are not looked up.
         """
         context = _DrainContext(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True

@@ -38,8 +38,8 @@ class Cropped(Struct):
 class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
-    The first group that must be deleted as a whole may exceed a budget that is not used up.
-    Otherwise the deletion of other nodes could delay such a group forever.
+    The first group that must be deleted as a whole may exceed the budget, unless the budget is used
+    up. Without this rule, deletions of other nodes could delay the group forever.
     """
 
     all: int

@@ -53,8 +53,7 @@ class NodeToBeRemoved(Struct, frozen=True):
 class RemovalSimulator:
     """Simulates the removal of nodes, one after another.
 
-    Successful simulations stay in the snapshot, so that moved pods use resources of their new
-    nodes.
+    Successful simulations stay in the snapshot: moved pods use resources of their new nodes.
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
@@ -89,8 +88,8 @@ class RemovalSimulator:
     ) -> NodeToBeRemoved | Unremovable:
         """Move the pods of the node `name` to `destinations` in the snapshot, and remove the node.
 
-        Returns the removed node. If the node has to stay, the snapshot is unchanged, and the reason
-        is returned.
+        Returns the removed node. If the node has to stay, returns the reason, and the snapshot is
+        unchanged.
         """
         info = self._context.snapshot.node(name)
         assert info is not None

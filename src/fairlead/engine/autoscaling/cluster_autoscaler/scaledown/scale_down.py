@@ -45,8 +45,8 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
-    Delays that apply to the whole cluster start at `last_scale_up` and `last_deletion`. `took` is
-    the time in ns for which upstream would have slept in the last `run`.
+    `last_scale_up` and `last_deletion` are the times at which the delays of the whole cluster
+    start. `took` is the time in ns for which upstream would have slept in the last `run`.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Return `nodes`; if delays are per group, leave out groups that changed recently."""
+        """Return `nodes`; if delays are per group, without the nodes of groups in a delay."""
         context, delays = self._context, self._group_delays()
         if not context.options.scale_down_delay_type_local:
             return list(nodes)
@@ -114,7 +114,7 @@ class ScaleDown:
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
         """Return pairs ({node group: time}, the delay in ns that starts at these times).
 
-        First takes the new outcomes from the actuator and records their times.
+        Take the new outcomes from the actuator first.
         """
         options = self._context.options
         for outcome in self._actuator.outcomes:

@@ -68,9 +68,9 @@ class UnneededNodes:
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
         """Return (the nodes to delete now, the reason to keep each other node, by name).
 
-        Empty nodes come first. `left` contains the resources that may still be removed from the
-        cluster; those of the returned nodes are subtracted. `deletions` is the number of deletions
-        in progress, by group. No group falls below its minimum size.
+        Empty nodes come first. `left` counts the resources that may still be removed from the
+        cluster; the resources of the returned nodes are subtracted from it. `deletions` is the
+        number of deletions in progress, by group. No group falls below its minimum size.
         """
         sizes = {one.id: one.target_size() for one in self._context.provider.node_groups()}
         for group, count in deletions.items():

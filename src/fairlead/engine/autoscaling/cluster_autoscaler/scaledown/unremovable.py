@@ -65,10 +65,7 @@ _BY_REASON: Final = {reason: Unremovable(reason) for reason in UnremovableReason
 
 
 class UnremovableNodes:
-    """The nodes that cannot be removed, with the `reasons` found in this loop.
-
-    A failed simulation of a node's removal is not repeated for a while.
-    """
+    """The nodes that cannot be removed, with the `reasons` found in this loop."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, Unremovable] = {}
@@ -77,7 +74,7 @@ class UnremovableNodes:
     def update(self, present: Collection[str], now: Instant) -> None:
         """Start a loop: drop all reasons, and the failed simulations that have expired at `now`.
 
-        Failed simulations of nodes that are not in `present` are dropped, too.
+        Also drop the failed simulations of nodes that are not in `present`.
         """
         self.reasons = {}
         self._until = {

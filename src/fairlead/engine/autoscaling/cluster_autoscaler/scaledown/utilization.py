@@ -36,8 +36,8 @@ class Utilization(Struct, frozen=True, kw_only=True):
     """The shares of a node's allocatable resources that its pods request.
 
     `devices` is the share of the devices that are allocated to claims of the pods. `value` is the
-    share that scale-down compares with its threshold. `resource` is the name of the resource of
-    this share; for devices, it is "driver/pool".
+    share that scale-down compares with its threshold, and `resource` names the resource of this
+    share ("driver/pool" for devices).
     """
 
     cpu: float = 0.0

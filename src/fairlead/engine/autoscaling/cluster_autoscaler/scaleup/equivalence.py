@@ -40,9 +40,9 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    Each DaemonSet pod and each pod without a controller gets a group of its own. Once the pods of a
-    controller form ten groups, each further pod that equals none of their pods gets a group of its
-    own, too.
+    Each DaemonSet pod and each pod without a controller gets a group of its own. A controller has
+    at most ten groups of several pods: after ten groups, each pod that fits none of them gets a
+    group of its own.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -155,10 +155,10 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 
 
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
-    """Return how many of the `wanted` nodes --max-nodes-total allows.
+    """Return how many of the `wanted` nodes --max-nodes-total allows; None if it allows none.
 
-    If it does not allow all of them, an event is recorded. `present` is the number of nodes that
-    exist. Returns None if no new node is allowed.
+    `present` is the number of nodes that exist. If not all wanted nodes are allowed, an event is
+    recorded.
     """
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:
@@ -284,10 +284,7 @@ class _Attempt:
     # --- execution -------------------------------------------------------------------------
 
     def execute(self, best: Option) -> ScaleUpStatus:
-        """Grow the groups by the nodes of the option `best`, and return the result.
-
-        The number of nodes is capped first, and then balanced between similar groups.
-        """
+        """Grow the groups by the nodes of the option `best`, and return the result."""
         context, triggered = self._context, [pod.pod for pod in best.pods]
         nodes = _capped(context, best.nodes, len(context.snapshot.node_names))
         if nodes is None:
@@ -375,8 +372,8 @@ class _Attempt:
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
         """Return the reasons why the pods do not fit new nodes of skipped groups, by group.
 
-        Groups whose new nodes the pods fit are left out. If there is such a group, `fits_skipped`
-        of the pods is set. As in upstream, these pods then await a later scale-up
+        Groups whose new nodes the pods fit are left out. If there is such a group, sets
+        `fits_skipped`. As in upstream, these pods then await a later scale-up
         (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}

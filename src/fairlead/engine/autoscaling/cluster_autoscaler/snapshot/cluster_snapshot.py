@@ -115,8 +115,8 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        A changed ResourceClaim changes no revision, because its pod is bound later, which gives the
-        node of the pod a new revision.
+        A changed ResourceClaim changes no revision: the node of its pod gets a new revision when
+        the pod is bound.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
@@ -355,8 +355,7 @@ class ClusterSnapshot:
         """Return whether free resources alone decide which of several equal nodes `pod` fits.
 
         Equal nodes differ only in their names and pods. The result is True if no filter for the pod
-        looks beyond the node (spread, affinity, volumes), and no filter depends on the name of the
-        node or on its ports in use.
+        looks beyond the node (spread, affinity, volumes), at its name or at its ports in use.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:

@@ -20,10 +20,7 @@ _SPECS_MAX: Final = 10
 
 
 class HintingSimulator:
-    """Places pods; the hint of a pod is the name of the node that the pod fitted last time.
-
-    At the end of a loop, the hints that the loop did not make or use are dropped.
-    """
+    """Places pods; the hint of a pod is the name of the node that the pod fitted last time."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         """Place pods in `snapshot`; the caller forks it if the placements must be reverted."""

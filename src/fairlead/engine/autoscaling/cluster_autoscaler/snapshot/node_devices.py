@@ -54,8 +54,8 @@ NO_DEVICES: Final = NodeDevices()
 def node_devices(slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim]) -> NodeDevices:
     """Return the devices of a node that has `slices`, and whose DaemonSet pods use `claims`.
 
-    Claims without an allocation and claims with devices of other nodes are left out. Upstream skips
-    the loop if there is a claim with devices of other nodes.
+    Claims without an allocation are left out. Claims with devices of other nodes are left out, too;
+    upstream skips the loop if there is one.
     """
     slices = tuple(slices)
     pools = {(one.spec.driver, one.spec.pool.name) for one in slices}

@@ -15,7 +15,7 @@ def same_pods(a: Pod, b: Pod) -> bool:
     """Return whether labels and specs are equal, except for fields that differ within a workload.
 
     The excepted fields are the node name, the host name and projected volumes (such as tokens).
-    Fairlead's view of a pod has no environment variables, so these are not compared.
+    Environment variables are not compared, because Fairlead's view of a pod has none.
     """
     if a.metadata.labels != b.metadata.labels:
         return False

@@ -99,8 +99,9 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
         """Return the highest possible price of a launch; NO_PRICE if no offering is available.
 
-        Providers use reserved capacity first, then spot, then on-demand. So this is the
-        highest price among the offerings of the first of these capacity types that is available.
+        Providers use reserved capacity first, then spot, then on-demand. The first of these
+        capacity types that has an available offering counts; the result is the highest price of its
+        offerings.
         """
         # upstream: types.go:Offerings.WorstLaunchPrice
         found = [
@@ -139,9 +140,9 @@ def unmet_min_values(
     """Return how many `types`, taken from the front, are needed to meet all `minValues`.
 
     The result is (number of types needed, {}). If all types together do not suffice, it is (number
-    of types, {label: number of values found}), with the labels that have too few values. If there
-    are no `minValues` or no types, it is (0, {}). All values in the requirements of a type count,
-    even if no offering of the type has them.
+    of types, {label with too few values: number of values found}). If there are no `minValues` or
+    no types, it is (0, {}). All values in the requirements of a type count, even if no offering of
+    the type has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     with_min_values = requirements.with_min_values()

@@ -2,9 +2,7 @@
 
 A mask is a boolean array over the types. Requirements are compared once per distinct value: all
 types with `arch In [amd64]` have the same code (a small integer) in the column of the label `arch`.
-So a query over 400 types needs only a few comparisons and one array lookup. Results are cached by
-requirement and by set of requirements, because the NodeClaims of a pass have few distinct
-requirements.
+So a query over 400 types needs only a few comparisons and one array lookup.
 """
 
 from __future__ import annotations

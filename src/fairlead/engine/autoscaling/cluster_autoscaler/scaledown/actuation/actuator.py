@@ -6,15 +6,16 @@
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove the taint and the cordon
 
-A node whose annotations delay its deletion becomes ready when these annotations are gone, or after
-a timeout. If a batch interval is configured, the first ready node of a group opens a batch, which
-is deleted at the end of the interval. Otherwise each ready node is deleted immediately.
+Annotations can delay the deletion of a node. The node then becomes ready when these annotations are
+gone, or after a timeout. If a batch interval is configured, the first ready node of a group opens a
+batch. The nodes of a batch are deleted at the end of the interval. Without an interval, each ready
+node is deleted immediately.
 
 *Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
 nodes of the group are ready. If the deletion of one node fails, the deletions of the waiting nodes
 are cancelled at once. The deletion of each other node of the group is cancelled when that node
-becomes ready. As in upstream, the failure is forgotten at the next scale-down: a node that becomes
-ready later than that waits for the other nodes of its group again.
+becomes ready. As in upstream, the failure is forgotten at the next scale-down: nodes that become
+ready later wait again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -84,8 +85,7 @@ class _Deletion(Struct, frozen=True):
 class DeletionOutcome(Struct, frozen=True):
     """The result of a call to the provider that deletes nodes of `group`.
 
-    The group's scale-down delays after a deletion or a failure start at the time `at`. A deletion
-    that was abandoned before the call has no DeletionOutcome.
+    The scale-down delays of the group start at the time `at`.
     """
 
     group: str
@@ -96,7 +96,7 @@ class DeletionOutcome(Struct, frozen=True):
 class Actuator:
     """Deletes nodes in the background; `outcomes` collects the results.
 
-    The caller calls `run_due` at each time that `next_due` returns.
+    Call `run_due` at each time that `next_due` returns.
     """
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
@@ -148,7 +148,7 @@ class Actuator:
     # --- start -----------------------------------------------------------------------------
 
     def forget_failures(self) -> None:
-        """Forget which groups failed; called before each choice of nodes to delete.
+        """Forget which groups failed. Call this before each choice of nodes to delete.
 
         upstream: group_deletion_scheduler.go: ResetAndReportMetrics
         """
@@ -257,7 +257,7 @@ class Actuator:
     def _check_later(self, one: _Deletion, now: Instant, deadline: Instant) -> None:
         """Check every 5 s whether annotations still delay the deletion.
 
-        The node becomes ready when they are gone, or at `deadline`.
+        The node becomes ready when no annotation delays it any more, or at `deadline`.
         """
 
         def check(then: Instant) -> None:
@@ -277,8 +277,8 @@ class Actuator:
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
         """Delete the node, or make it wait for the other nodes of its atomic group.
 
-        As in upstream, all nodes of an atomic group are reported as drained if the node that became
-        ready last was drained, otherwise as empty (group_deletion_scheduler.go: addToBatcher).
+        As in upstream, the nodes of an atomic group are all reported as the last of them that
+        became ready: drained or empty (group_deletion_scheduler.go: addToBatcher).
         """
         if not one.batch_size:
             self._add_to_batch([one], now)
@@ -324,10 +324,7 @@ class Actuator:
             self.at(now + interval, lambda then: self._delete(self._batches.pop(group), then))
 
     def _delete(self, nodes: Sequence[_Deletion], now: Instant) -> None:
-        """Delete nodes of one group in a single call of the provider.
-
-        Success ends the deletion, even while the Node object still exists.
-        """
+        """Delete nodes of one group in a single call of the provider."""
         context, name = self._context, nodes[0].group
         try:
             group = context.groups_by_id()[name]

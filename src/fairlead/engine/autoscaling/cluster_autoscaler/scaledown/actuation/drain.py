@@ -3,9 +3,9 @@
     1. evict all pods of a priority group at the same time; retry a refused eviction every 10 s
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
-If one eviction fails, the drain fails, but only after the evictions of all other pods have ended.
-DaemonSet pods are evicted if possible. Without --drain-priority-config, the drain does not wait
-until they have left the node.
+If one eviction fails, the drain fails after the evictions of all other pods have ended. Without
+--drain-priority-config, the drain does not wait until DaemonSet pods have left the node, and
+ignores failures to evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
@@ -174,7 +174,7 @@ class NodeDrain(Struct):
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
     """Return a drain that evicts `pods` from a node, except mirror pods.
 
-    Of the DaemonSet pods, it evicts the pods that `daemon_set_pods_to_evict` selects. Without
+    `daemon_set_pods_to_evict` selects the DaemonSet pods that it evicts. Without
     --drain-priority-config, failures to evict DaemonSet pods are ignored.
     """
     options = context.options
@@ -192,8 +192,8 @@ def _priority_groups(
     """Return the groups in which pods are evicted, lowest priority first.
 
     Each range of --drain-priority-config is a group; without the flag, all pods are in one group.
-    The drain fails if it cannot evict the pods in `full`; failures to evict the pods in
-    `best_effort` are ignored.
+    The drain fails if it cannot evict a pod in `full`. Failures to evict pods in `best_effort` are
+    ignored.
     upstream: actuation/drain.go: groupByPriority, SingleRuleDrainConfig
     """
     bounds = options.drain_priority_config or ((0, options.max_graceful_termination_sec),)
@@ -214,8 +214,8 @@ def daemon_set_eviction_of(
 ) -> NodeDrain:
     """Return a drain of a node that has no pods to evict except DaemonSet pods.
 
-    It evicts the pods that `daemon_set_pods_to_evict` selects from `pods`, the pods of the node.
-    Failures to evict them are ignored.
+    It evicts the pods that `daemon_set_pods_to_evict` selects from `pods`, the pods of the node,
+    and ignores failures.
     """
     by_default = context.options.daemonset_eviction_for_empty_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)

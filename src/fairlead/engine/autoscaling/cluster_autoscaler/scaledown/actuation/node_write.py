@@ -40,7 +40,7 @@ class NodeTaintWriter:
             self._write(node, (*node.spec.taints, to_be_deleted_taint(now)), cordon=True)
 
     def clean_to_be_deleted(self, name: str) -> Node | None:
-        """Revert `mark_to_be_deleted`. Return the changed node, None if nothing changed."""
+        """Revert `mark_to_be_deleted`. Return the changed node; None if nothing changed."""
         node = self._listers.nodes.get(name)
         if node is None or not has_taint(node, TO_BE_DELETED):
             return None

@@ -1,8 +1,9 @@
 """Decides which soft taints of nodes to add and to remove, a few per loop.
 
-A loop uses the versions of nodes that it read at its start. If the loop has since tainted a node
-for deletion, the next write of this node conflicts, and upstream sleeps 0.75 s before it retries.
-Later writes of the loop are delayed, too, and no write happens after --max-bulk-soft-taint-time.
+Upstream writes the versions of nodes that the loop read at its start. If the loop has since tainted
+a node for deletion, the write of its soft taint conflicts, and upstream sleeps 0.75 s before it
+retries. This delays the later writes of the loop. No write happens after
+--max-bulk-soft-taint-time.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """
