@@ -1,7 +1,6 @@
 """KarpenterConfig: the configuration of the simulated Karpenter.
 
-NodePools and NodeClaims come from a dump or a file. The simulated provider sells the same instance
-types to every NodePool.
+The simulated provider sells the same instance types to every NodePool.
 """
 
 from __future__ import annotations
@@ -27,9 +26,8 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
     overrides it for single NodePools. The time of each node is between 3/4 and 5/4 of the usual
     time, depending on the seed. `node_info` is the status.nodeInfo of new nodes. `dependents` are
-    the CSINode and the ResourceSlices that are created with a new node; provisioning decisions do
-    not read them. If `serves_resources` is set, NodePools and NodeClaims are custom resources of
-    the API server.
+    the CSINode and the ResourceSlices that are created with a new node. If `serves_resources` is
+    set, NodePools and NodeClaims are custom resources of the API server.
     """
 
     pools: tuple[NodePool, ...]

@@ -38,11 +38,7 @@ class KarpenterContext(Struct, frozen=True):
     commands: list[Command] = field(default_factory=list)
 
     def record_event(self, about: ObjectRef, kind: str, reason: str, note: str) -> None:
-        """Record an event about the object `about`.
-
-        `kind` is the type of the event, Normal or Warning; `reason` and `note` are the event's
-        fields of these names.
-        """
+        """Record an event about the object `about`; `kind` is Normal or Warning."""
         self.commands.append(
             RecordEvent(
                 regarding=about,

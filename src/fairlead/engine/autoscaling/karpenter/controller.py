@@ -7,11 +7,7 @@
 
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
 (module served_resources). Otherwise they are in the configuration, and NodeClaims that Karpenter
-creates exist only in this controller. In both cases, users can change and delete NodePools and
-NodeClaims.
-
-If the cluster has not changed, a loop would have the same result as the last loop. Such a loop is
-skipped, so that idle hours cost nothing.
+creates exist only in this controller.
 """
 
 from __future__ import annotations
@@ -87,8 +83,8 @@ class Karpenter:
     ) -> None:
         """Create the controller. Its first disruption loop runs one period after `start`.
 
-        Evictions are reported to `reporter`. `seed` determines the names and provision times of
-        machines.
+        The controller reports evictions to `reporter`. `seed` determines the names and provision
+        times of machines.
         """
         self._evictions = EvictionReporter(reporter)
         self._options = config.options
@@ -119,14 +115,14 @@ class Karpenter:
         return self._claims.price_of(claim)
 
     def add_outage(self, outage: CapacityOutage) -> None:
-        """Add an outage of the provider; its times count from the start of the run."""
+        """Add an outage of the simulated provider."""
         self._claims.add_outage(outage)
 
     def pods_without_node(self) -> dict[str, str]:
         """Return the pods for which Karpenter creates no node, each with the reason.
 
-        The result also contains unschedulable pods of DaemonSets. Karpenter never creates a node
-        for them, and upstream publishes no event about them.
+        The result also contains unschedulable pods of DaemonSets, about which upstream publishes no
+        event.
         """
         ignored = {
             pod.key: _IGNORED
@@ -138,7 +134,7 @@ class Karpenter:
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes that Karpenter keeps, each with upstream's reason.
 
-        If a reason applies now, it replaces the reason that an earlier search found.
+        A reason that applies now replaces a reason that an earlier search found.
         """
         return self.history.unconsolidatable | self._disruption.undisruptable(now)
 
@@ -178,7 +174,7 @@ class Karpenter:
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
         """Schedule a retry of a failed command, or remove the NodeClaim for which it was sent.
 
-        A failed eviction is ignored here, because the drain retries it.
+        Failed evictions are ignored here, because the drain retries them.
         """
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
@@ -323,8 +319,8 @@ class Karpenter:
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
 
-        This is called only if `serves_resources` is not set. Then NodeClaims may not be in the
-        store, so the garbage collector cannot delete them.
+        Call this only if `serves_resources` is not set. Then the garbage collector cannot see all
+        NodeClaims.
         """
         for claim in list(self.cluster.node_claims.values()):
             if claim.node_pool == pool:
@@ -364,11 +360,7 @@ class Karpenter:
         )
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do all work that is due at `now`.
-
-        The order is: failed writes, new Nodes, provisioning, conditions, disruption commands in
-        progress, drains, the disruption loop.
-        """
+        """Do all work that is due at `now`."""
         if self._context.offerings.expire(now):
             self._change(now)
         if self._context.served is not None:

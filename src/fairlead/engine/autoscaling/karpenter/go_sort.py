@@ -241,9 +241,9 @@ class _Sort:
 def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
-    Go sorts this kind of list by insertion, which is stable, so Python's sort gives the same
-    result. `go_sorted` sorts the list instead if it is too short for Go's shortcut, or if the
-    misplaced element is one of the samples from which Go chooses the pivot.
+    Go sorts most of these lists by insertion, which is stable, so Python's sort gives the same
+    result. `go_sorted` sorts the others: lists that are too short for Go's shortcut, and lists in
+    which the misplaced element is one of the samples from which Go chooses the pivot.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

@@ -203,7 +203,7 @@ class OverlaidTypes:
 
 
 def _is_invalid(overlay: NodeOverlay, options: KarpenterOptions) -> bool:
-    """Return whether the overlay has an invalid requirement, or changes a restricted resource."""
+    """Return whether the overlay has an invalid requirement or changes a restricted resource."""
     # upstream: nodeoverlay_validation.go:RuntimeValidate
     if not _RESTRICTED_RESOURCES.isdisjoint(overlay.spec.capacity or ()):
         return True

@@ -22,8 +22,8 @@ class PodBudgets:
     ) -> None:
         """Store `budgets`. The status of each budget contains the number of allowed disruptions.
 
-        `before` is an earlier PodBudgets. If the budgets of a namespace have the same selectors as
-        in `before`, the matches cached there are used again.
+        `before` is an earlier PodBudgets. Its cached matches are used again for each namespace
+        whose budgets have the same selectors as before.
         """
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):
@@ -37,11 +37,10 @@ class PodBudgets:
     def selecting(
         self, namespace: str, budgets: Sequence[PodDisruptionBudget]
     ) -> dict[Hashable, tuple[int, ...]] | None:
-        """Return the cached matches of `namespace`.
+        """Return the cached {labels of a pod: indexes of the budgets that select the pod}.
 
-        A match maps the labels of a pod to the indexes of the budgets that select the pod.
-
-        Returns None if the selectors of `budgets` differ from the selectors of the stored budgets.
+        Returns None if the selectors of `budgets` differ from those of the stored budgets of
+        `namespace`.
         """
         mine = self._by_namespace.get(namespace, ())
         if len(mine) == len(budgets) and all(

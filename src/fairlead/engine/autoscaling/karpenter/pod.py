@@ -116,8 +116,7 @@ def tolerates_disruption(pod: Pod) -> bool:
 def must_leave(pod: Pod) -> bool:
     """Return whether the removal of the pod's node waits until the pod is gone.
 
-    The result does not depend on the time: the module `termination` leaves out pods that should
-    have ended more than a minute ago.
+    The module `termination` also leaves out pods that should have ended more than a minute ago.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
     return not (is_terminal(pod) or is_mirror(pod) or tolerates_disruption(pod))

@@ -4,11 +4,11 @@
     write   NodeClaims, with the finalizer that keeps a deleted NodeClaim until its drain ends;
             the status of NodePools: resources and conditions
 
-A failed write is retried after RETRY_NS, with Karpenter's state at that time. When the API server
-has deleted the object, retries end.
+A failed write is retried after RETRY_NS, with Karpenter's state at that time, until the API server
+has deleted the object.
 
-The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template is not the number
-that upstream computes; only the equality of two hashes has a meaning.
+The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template differs from
+upstream's; only the equality of two hashes has a meaning.
 
 upstream: pkg/controllers/nodepool/{counter,hash,readiness,validation}/controller.go,
 pkg/controllers/nodeclaim/lifecycle/controller.go
@@ -92,8 +92,7 @@ def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | No
 class ServedResources:
     """Keeps NodePools and NodeClaims in the API server equal to Karpenter's state.
 
-    Only differences from the last write are written. `commands` yields the writes that have become
-    necessary since its last call.
+    `commands` yields the writes that have become necessary since its last call.
     """
 
     def __init__(self, cluster: KarpenterCluster) -> None:
@@ -321,9 +320,8 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
-    The result contains the labels if they have changed. A NodeClaim that a user created lacks
-    Karpenter's finalizer. When such a NodeClaim has just been launched, the result contains its
-    finalizers and Karpenter's finalizer.
+    The result contains the labels if they have changed. It contains the finalizers, with
+    Karpenter's, if the NodeClaim of a user has just been launched.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

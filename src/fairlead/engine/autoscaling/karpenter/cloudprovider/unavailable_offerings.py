@@ -30,7 +30,10 @@ OfferingKey = tuple[str, str, str]
 
 
 class UnavailableOfferings:
-    """Records unavailable offerings; in `table`, these offerings are marked as unavailable."""
+    """Records unavailable offerings.
+
+    `table` contains the instance types, with these offerings marked.
+    """
 
     def __init__(self, types: Sequence[InstanceType], well_known: frozenset[str]) -> None:
         """Start with all offerings of `types` available."""
@@ -63,8 +66,8 @@ class UnavailableOfferings:
     ) -> None:
         """Mark an offering as unavailable for three minutes; `table` shows it after `publish`.
 
-        If `is_temporary` is set, the provider will be able to deliver the offering at some later
-        time, which may be after these three minutes.
+        `is_temporary` is set if the provider will be able to deliver the offering at some later
+        time.
         """
         key = _key(instance_type, offering)
         self._until[key] = now + UNAVAILABLE_NS

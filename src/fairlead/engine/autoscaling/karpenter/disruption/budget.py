@@ -29,8 +29,8 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
     Nodes without a NodeClaim, nodes that are not initialized, and nodes whose instance is
-    terminating are not counted at all. Any other node counts as disrupted if it is not ready, or
-    if it is already being removed for any reason.
+    terminating do not count. Any other node counts as disrupted if it is not ready or is being
+    removed.
     """
     nodes: dict[str, int] = {}
     disrupting: dict[str, int] = {}
@@ -51,8 +51,8 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
     """Return how many nodes of `pool` may be disrupted for `reason` under its active budgets.
 
     `nodes` is the number of nodes of the pool. Returns UNLIMITED if no active budget applies to
-    `reason`. Returns 0 if the schedule or the duration of any budget is invalid, even of a budget
-    for other reasons.
+    `reason`. Returns 0 if any budget, even one for other reasons, has an invalid schedule or
+    duration.
     """
     # upstream: nodepool.go:GetAllowedDisruptionsByReason
     found = UNLIMITED
@@ -69,10 +69,10 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
     """Return whether the budget is active at `now`.
 
-    A budget with a schedule is active for its duration after each time of the schedule. A budget is
-    always active if it has neither a schedule nor a duration, or if the date of its schedule does
-    not exist, such as 30 February. Raises ScheduleError or ValueError if the schedule or the
-    duration is invalid; a missing schedule is invalid if there is a duration.
+    A budget with a schedule is active for its duration after each time of the schedule. A budget
+    with neither is always active, and so is a budget whose schedule never occurs (30 February).
+    Raises ScheduleError or ValueError if the schedule or the duration is invalid, or if there is a
+    duration without a schedule.
     """
     # upstream: nodepool.go:Budget.IsActive; for such dates cron's Next returns the zero time
     if budget.schedule is None and budget.duration is None:

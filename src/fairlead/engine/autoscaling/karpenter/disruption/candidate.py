@@ -98,11 +98,7 @@ class Candidates:
         self._last: dict[DisruptionClass, tuple[_Inputs, _Found]] = {}
 
     def all(self, disruption_class: DisruptionClass, now: Instant) -> _Found:
-        """Return (the candidates sorted by name, {node: the reason why it is not a candidate}).
-
-        The result is cached, so that all methods of a loop share it while the cluster does not
-        change.
-        """
+        """Return (the candidates sorted by name, {node: the reason why it is not a candidate})."""
         pools = self._cluster.node_pools.values()
         inputs = (
             self._cluster.version,

@@ -16,7 +16,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.existingnode 
 
 
 class DisruptionCommand(Struct, frozen=True):
-    """The decision of a disruption method: nodes to remove, and NodeClaims that replace them.
+    """The decision of a disruption method to remove `candidates` and create `replacements`.
 
     `placed` are the existing nodes on which the simulation placed pods.
     """

@@ -241,10 +241,7 @@ class DisruptionController:
         self._queue_at: Instant | None = None
 
     def next_due(self) -> Instant | None:
-        """Return the time at which a loop starts or continues, or commands are checked.
-
-        Returns None if no work is scheduled.
-        """
+        """Return the time at which work is due next; None if no work is scheduled."""
         is_running = self._running is not None
         loops = (self._resume_at,) if is_running else (self._loop_at, self._revisit_at)
         return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
@@ -318,9 +315,9 @@ class DisruptionController:
     def _next_check(self, now: Instant) -> Instant | None:
         """Return the time of the next loop if the cluster does not change; None for no loop.
 
-        The next loop runs at the first of these times, but not earlier than one period after `now`:
-        the end of a nomination; the time scheduled by a change during the last loop; if the last
-        loop skipped a method, the time at which all methods run again.
+        The loop runs at the first of these times, but at least one period after `now`: the end of a
+        nomination; the time that a change during the last loop has scheduled; if the last loop
+        skipped a method, the time at which all methods run again.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]
@@ -347,10 +344,7 @@ class DisruptionController:
         self._queue_at = now
 
     def process_queue(self, now: Instant) -> None:
-        """If a check is due, check whether the replacements of each command in progress are ready.
-
-        Delete the candidates of the commands whose replacements are ready.
-        """
+        """If a check is due, complete the commands whose replacements are ready or have failed."""
         if self._queue_at is None or self._queue_at > now:
             return
         self._queue_at = None

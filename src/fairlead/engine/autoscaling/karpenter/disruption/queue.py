@@ -73,8 +73,8 @@ class DisruptionQueue:
     def add(self, command: DisruptionCommand, replacements: Sequence[str], now: Instant) -> None:
         """Add a command that waits for `replacements`.
 
-        Its candidates are marked for deletion, and the existing nodes that will take pods are
-        nominated.
+        Marks the candidates of the command for deletion, and nominates the existing nodes that will
+        take pods.
         """
         queued = QueuedCommand(command, tuple(replacements), now)
         self._commands.append(queued)

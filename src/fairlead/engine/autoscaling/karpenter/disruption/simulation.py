@@ -61,11 +61,11 @@ class Simulated(Struct, frozen=True):
 class _Inputs(Struct, frozen=True):
     """The inputs that all simulations of a search have in common.
 
-    `read_at` is the version of the cluster and the time at which the inputs were read, and
-    `version` the `pass_version`.
-    `staying` are the nodes that are not being removed, and `deleting` the keys of the others.
-    `pending` are the pending pods, and `excused` the pods of the nodes that are being removed.
-    `tables` are the instance types of the usable NodePools, and `daemons` the DaemonSets' pods.
+    The inputs were read at `read_at` (the version of the cluster, the time). `version` is the
+    `pass_version`. `staying` are the nodes that are not being removed, and `deleting` the keys of
+    the others. `pending` are the pending pods, and `excused` the pods of the nodes that are being
+    removed. `tables` are the instance types of the usable NodePools, and `daemons` the DaemonSets'
+    pods.
     """
 
     read_at: tuple[int, Instant]
@@ -101,8 +101,8 @@ class _Known(Struct, frozen=True):
 class Simulator:
     """Simulates passes without some nodes.
 
-    Drift and consolidation simulate the same candidates in the same loop, and successive loops
-    often see the same cluster. So results are kept until the cluster changes.
+    Results are kept until the cluster changes, because several methods simulate the same
+    candidates, and successive loops often see the same cluster.
     """
 
     def __init__(self, cluster: KarpenterCluster, provisioner: Provisioner) -> None:

@@ -22,8 +22,7 @@ from fairlead.engine.core.instant import Instant
 def next_time_change(cluster: KarpenterCluster, now: Instant) -> Instant | None:
     """Return the first time after `now` at which a budget or a do-not-disrupt protection changes.
 
-    A budget starts or ends; the protection of a pod by its annotation ends. Returns None if there
-    is no such time.
+    Returns None if there is no such time.
     """
     change = next_budget_change(cluster.node_pools.values(), now)
     times = [] if change is None else [change]

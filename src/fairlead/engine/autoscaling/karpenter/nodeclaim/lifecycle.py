@@ -102,10 +102,7 @@ class NodeClaimLifecycle:
     # --- deadlines -----------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return the time of the next Node, condition change, drain step or retry.
-
-        Returns None if there is none.
-        """
+        """Return the time at which work is due next; None if no work is scheduled."""
         draining = min(self._draining.values(), default=None)
         failed = min(self._failed_taints.values(), default=None)
         due = (self._machines.next_due(), self._conditions_at, draining, failed)
@@ -129,7 +126,7 @@ class NodeClaimLifecycle:
         self._conditions_at = now
 
     def add_outage(self, outage: CapacityOutage) -> None:
-        """Add an outage of the provider; its times count from the start of the run."""
+        """Add an outage of the simulated provider."""
         self._machines.add_outage(outage)
 
     # --- launch --------------------------------------------------------------------------------
@@ -227,7 +224,8 @@ class NodeClaimLifecycle:
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
         """Return whether an outage stops the machine of `claim`, whose Node would appear now.
 
-        The Node appears when the outage ends. If this takes too long, the NodeClaim is deleted.
+        If so, the Node appears when the outage ends, or the NodeClaim is deleted if this takes too
+        long.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:
@@ -286,7 +284,8 @@ class NodeClaimLifecycle:
     def _initialize(self, name: str, now: Instant) -> None:
         """Mark the NodeClaim of the Node `name` as initialized.
 
-        Nodes that this node replaces are drained only now, so that their pods can move to it.
+        The nodes that this Node replaces are drained from now on, because their pods can move to
+        it.
         """
         claim = self._claim_on(name)
         if claim is not None:
@@ -377,8 +376,8 @@ class NodeClaimLifecycle:
 
         If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
         machine are removed. If the creation of the Node failed for another reason, the Node is
-        created again later. A refused CSINode or ResourceSlice is not created again. If the object
-        already exists, nothing is done: Karpenter created it, because names are unique.
+        created again later. A refused CSINode or ResourceSlice is not created again. An object that
+        already exists is fine: because names are unique, Karpenter created it.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS or command.target.kind in DEPENDENT_KINDS:
@@ -433,7 +432,7 @@ class NodeClaimLifecycle:
     def update_conditions(self, now: Instant) -> None:
         """If a check is due, update conditions, delete expired NodeClaims, and plan the next check.
 
-        It checks only NodeClaims that have changed or whose time in `_checks` has come.
+        Only NodeClaims that have changed or whose time in `_checks` has come are checked.
         """
         if self._conditions_at is None or self._conditions_at > now:
             return

@@ -167,8 +167,8 @@ class Machines:
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
         """Return the time until which outages stop the machine of `claim`; None if no outage does.
 
-        Another outage may still be in effect at the returned time. The result is at most the time
-        at which Karpenter deletes a NodeClaim whose Node has not appeared.
+        The result is at most the time at which Karpenter deletes a NodeClaim whose Node has not
+        appeared. Another outage may still be in effect at that time.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
         elapsed, labels = now - self._start, claim.metadata.labels

@@ -5,9 +5,8 @@
                      trigger, or ten seconds after the first
     repetition       while a trigger is left, a pass runs 10 s after a change
 
-Upstream repeats passes every 10 s while a trigger is left. If nothing has changed, a pass would
-have the same result as the last pass, so it is skipped. The nominations that the skipped pass would
-renew are kept (`renewed`).
+Upstream repeats passes every 10 s while a trigger is left. Here, passes are skipped while nothing
+changes, and the nominations that they would renew are kept (`renewed`).
 
 upstream: pkg/controllers/provisioning/{batcher,controller}.go
 """
@@ -35,7 +34,7 @@ class Batcher:
 
     @property
     def has_triggers(self) -> bool:
-        """Whether triggers are left; upstream then repeats passes every 10 s."""
+        """Whether triggers are left."""
         return bool(self._triggers)
 
     def add(self, trigger: str, now: Instant) -> None:
@@ -79,8 +78,7 @@ class Batcher:
     def renewed(self, now: Instant) -> Instant:
         """Return the time at which upstream would last have run a pass.
 
-        Upstream repeats passes every 10 s; here, unnecessary passes are skipped. `now` is the time
-        at which the triggers or the cluster have changed.
+        `now` is the time at which the triggers or the cluster have changed.
         """
         since = now if self._last_pass is None else self._last_pass
         return now - (now - since) % _RETRIGGER_NS

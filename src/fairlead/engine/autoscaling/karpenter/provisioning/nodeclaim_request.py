@@ -41,10 +41,9 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 class NodeClaimRequest(Struct, frozen=True):
     """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
-    `requirements` are the requirements that result from the pass; `stored_requirements` adds
-    requirements that follow from the possible types. `pods` are keys, in the order of placement. A
-    request for a static NodePool has neither types nor pods, and it has the requirements of the
-    NodePool's template.
+    `requirements` result from the pass; `stored_requirements` adds those that follow from the
+    possible types. `pods` are keys, in the order of placement. A request for a static NodePool has
+    the requirements of the NodePool's template, and neither types nor pods.
     """
 
     pool: NodePool
@@ -85,9 +84,8 @@ class NodeClaimRequest(Struct, frozen=True):
     def labels(self) -> dict[str, str]:
         """The template's labels, and one value for each requirement on a custom label.
 
-        Where upstream picks an arbitrary value, this property picks the first of the listed values
-        in alphabetical order. If no values are listed, it picks the smallest allowed number; the
-        search starts at 0 if there is no lower bound.
+        Upstream picks an arbitrary value. This property picks the first listed value in
+        alphabetical order. If no values are listed, it picks an allowed integer.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)

@@ -95,7 +95,7 @@ class Provisioned(Struct):
     """The result of a provisioning pass.
 
     `requests` are NodeClaims to create, `existing` are existing nodes on which pods were placed.
-    `errors` and `ignored` map pods to upstream's texts; ignored pods with the text "" are not
+    `errors` and `ignored` map pods to upstream's texts. Ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
     them. `has_pools` is False if no NodePool is usable.
     """
@@ -122,8 +122,8 @@ class _FreeResources(Struct, frozen=True):
 class _PassStart(Struct):
     """The state with which passes start, and the inputs from which it was built.
 
-    `version` is the `pass_version` of the cluster, `keys` are the keys of the nodes, and `tables`
-    the instance types of the usable pools. `nodes` are the nodes that were compared last.
+    `version` is the `pass_version` of the cluster, and `tables` are the instance types of the
+    usable pools.
     """
 
     version: int
@@ -226,9 +226,9 @@ class Provisioner:
         """Place `pods` on `nodes` or on new nodes.
 
         Nodes whose keys are in `leaving` are ignored; passes that differ only in `leaving` and
-        `pods` share work. If all reservations that a pod could use are used up, the pod uses other
-        capacity; if `strict_reservations` is set, it gets no node. If `only_new` is set, `nodes`
-        take no pods; they count only for limits and topology.
+        `pods` share work. If all reservations that a pod could use are used up, the pod gets no
+        node if `strict_reservations` is set; otherwise it uses other capacity. If `only_new` is
+        set, `nodes` count only for limits and topology, and take no pods.
         """
         if not pods:
             return Provisioned()
@@ -282,8 +282,7 @@ class Provisioner:
     ) -> _PassStart:
         """Return the state with which a pass over `nodes` starts.
 
-        Successive calls return the same object as long as the cluster, the instance types and
-        `nodes` do not change.
+        The result is the same object until the cluster, the instance types or `nodes` change.
         """
         known, version = self._pass_start, self._cluster.pass_version
         tables = [self.types_of(pool) for pool in pools]
@@ -363,8 +362,8 @@ class Provisioner:
     def daemons(self) -> list[Pod]:
         """Return one pod for each DaemonSet.
 
-        If `ignore_dra_requests` is set, DaemonSets that use ResourceClaims are left out. Successive
-        calls return the same list object as long as its pods do not change.
+        If `ignore_dra_requests` is set, DaemonSets that use ResourceClaims are left out. The result
+        is the same list object until its pods change.
         """
         version, known = self._daemons
         if version == self._cluster.version:
@@ -393,7 +392,7 @@ class Provisioner:
     def daemons_of_pass(self) -> Sequence[Pod]:
         """Return one pod for each DaemonSet, as a pass compares it with existing nodes.
 
-        Successive calls return the same list object as long as its pods do not change.
+        The result is the same list object until its pods change.
         """
         return self._compared_daemons(self._templates(self.usable_pools(), Provisioned())).pods
 

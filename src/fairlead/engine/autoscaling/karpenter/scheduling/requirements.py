@@ -197,9 +197,8 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
     """Return the requirements of nodeSelector and of the first required node affinity term.
 
-    If `preferred` is set, the preferred term with the highest weight is added. If no node can meet
-    the result, the caller's relaxation removes this preferred term, or replaces the first required
-    term by the next one.
+    If `preferred` is set, the preferred term with the highest weight is added. Relaxation later
+    removes this term, or drops the first required term.
     """
     # upstream: requirements.go:newPodRequirements
     selector = pod.spec.node_selector

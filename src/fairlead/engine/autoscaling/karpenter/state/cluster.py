@@ -1,9 +1,8 @@
 """KarpenterCluster: the objects that Karpenter reads, and the state that it keeps about nodes.
 
-Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes. `version` counts the
-changes, so that readers can keep results until the next change. `pass_version` counts only the
-changes that can change the result of a provisioning pass: for example, not a nomination, and not a
-condition of a NodeClaim.
+Objects are put and removed one by one. `nodes()` joins NodeClaims and Nodes. `version` counts all
+changes. `pass_version` counts only the changes that can change the result of a provisioning pass; a
+nomination, for example, does not count.
 
 upstream: pkg/controllers/state/cluster.go
 """
@@ -159,8 +158,8 @@ class KarpenterCluster:
     def _changes_passes(self, obj: KarpenterObject) -> bool:
         """Return whether `obj` differs from its last version in a part that a pass reads.
 
-        Passes get the DaemonSets' pods from the Provisioner, and the pods to move from the caller,
-        who compares budgets. So budgets, and pods on Nodes that do not exist, do not count here.
+        Budgets, and pods on Nodes that do not exist, do not count: passes get the pods to move from
+        the caller, who compares budgets.
         """
         match obj:
             case Pod():
@@ -189,8 +188,8 @@ class KarpenterCluster:
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
         """Store a NodeClaim.
 
-        If the NodeClaim has a new provider id, consolidation runs again. It also runs again if the
-        deletion of the NodeClaim has begun, unless Karpenter had marked its node for deletion.
+        Consolidation runs again if the NodeClaim has a new provider id, or if its deletion has
+        begun and Karpenter had not marked its node for deletion.
         """
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim

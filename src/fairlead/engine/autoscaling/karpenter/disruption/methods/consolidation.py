@@ -68,8 +68,7 @@ _SPOT_TO_SPOT_OFF: Final = (
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
     """Return True if consolidation applies to the candidate, otherwise False or upstream's reason.
 
-    This depends on the instance type and labels of the candidate, on the settings of its NodePool,
-    and on the Consolidatable condition of its NodeClaim.
+    Does not simulate the removal of the candidate.
     """
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels
@@ -117,8 +116,7 @@ class Consolidation:
     ) -> None:
         """`method` is the disruption method's name, which is copied into its commands.
 
-        `memory` records that a search found nothing. Then no search runs until the cluster changes
-        or five minutes have passed.
+        `memory` records searches that found nothing.
         """
         self._context = context
         self._memory = memory

@@ -38,8 +38,8 @@ class Drift:
     ) -> list[DisruptionCommand]:
         """Return a command for the first node within budgets whose pods fit other or new nodes.
 
-        Returns [] if there is no such node. Empty nodes are tried first. Within the empty nodes and
-        within the other nodes, the node that drifted first is tried first.
+        Returns [] if there is no such node. Empty nodes are tried before other nodes. Within both
+        groups, the node that drifted first is tried first.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

@@ -115,10 +115,7 @@ class MultiNodeConsolidation:
     def find(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return (the command that `search` finds, whether a budget excluded a candidate).
-
-        The command is None if `search` finds none.
-        """
+        """Return (the command found or None, whether a budget excluded a candidate)."""
         batch, is_constrained = self.batch(candidates, allowed)
         return self.search(batch, now), is_constrained
 
@@ -126,7 +123,7 @@ class MultiNodeConsolidation:
 def _without_same_type(
     request: NodeClaimRequest, candidates: Sequence[DisruptionCandidate]
 ) -> NodeClaimRequest | None:
-    """Return the request without the types for which deleting nodes would save as much.
+    """Return the request without the types that save no more than the deletion of some nodes alone.
 
     If the types of some removed nodes are among the types of the request, all types that cost at
     least as much as the cheapest of these nodes are dropped. Example: replacing [large, large,

@@ -16,7 +16,7 @@ have different facts, the queue's order (age, then uid) mixes them, so they are 
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-A result depends only on the counts, and on which of the removed nodes had room. A result is stored
+A result depends only on the counts, and on which of the removed nodes had room. Results are stored
 until the cluster changes, so hundreds of candidates with equal pods share one result.
 """
 
@@ -105,9 +105,9 @@ class Placed(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
-    `left_places` contains their positions as ranges (size, first, end), without `end`. `starting`
-    contains the pods on nodes that are not initialized, as (size, first, end, node). A position is
-    an index among the pods of that size, or among all pods if the size is None.
+    `left_places` contains their positions as ranges (size, first, end) that exclude `end`.
+    `starting` contains the pods on nodes that are not initialized, as (size, first, end, node). A
+    position is an index among the pods of that size, or among all pods if the size is None.
     """
 
     left: tuple[tuple[PodFacts, int], ...]

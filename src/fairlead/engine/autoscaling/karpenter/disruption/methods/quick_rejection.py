@@ -9,9 +9,8 @@ the pass consists of two independent parts:
 
 Part 2 depends only on the sequence of specs of the pods that are left. So its result is used for
 all candidates that leave the same sequence. If a running pod would go to a node that is not
-initialized, the removal is rejected. A removal that might be accepted, or that leaves a pod
-without any node, is simulated. So a simulation would also return every rejection that is returned
-here.
+initialized, the removal is rejected. A removal that might be accepted, or that leaves a pod without
+any node, is simulated.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
@@ -84,8 +83,6 @@ class RejectionMemory(Struct):
     node to their NodeClaims, or to None if there were errors. `compared` maps that sequence, with
     the candidates' price and capacity types, to the reason against a replacement, or to None if
     there is no reason.
-    `renew` clears all results when a NodePool, the instance types or the DaemonSets' pods have
-    changed.
     """
 
     pools: list[NodePool] = field(default_factory=list)
@@ -102,10 +99,7 @@ class RejectionMemory(Struct):
     def renew(
         self, pools: list[NodePool], tables: list[InstanceTypeTable], daemons: list[PodSpec]
     ) -> None:
-        """Drop all results if pools, instance types or the DaemonSets' pods have changed.
-
-        Results are also dropped if there are too many.
-        """
+        """Drop all results if an argument has changed, or there are too many results."""
         is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
         if not is_same or self.daemons != daemons or len(self.requests) > _SEQUENCES_MAX:
             self.requests.clear()

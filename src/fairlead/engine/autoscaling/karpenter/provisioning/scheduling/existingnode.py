@@ -1,8 +1,7 @@
 """ExistingNode: an existing node, or a NodeClaim being launched, during a provisioning pass.
 
-ExistingNodes contains the nodes before a pass. Many passes start from the same nodes, because a
-search for a disruption simulates one pass for each candidate. So the passes share the nodes, and a
-pass copies only the nodes on which it places pods.
+ExistingNodes contains the nodes before a pass. A search for a disruption simulates one pass for
+each candidate. These passes share the nodes: a pass copies only the nodes on which it places pods.
 
 upstream: pkg/controllers/provisioning/scheduling/existingnode.go
 """
@@ -168,7 +167,7 @@ class ExistingNodes:
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
     """Return the free resources of a node, without what DaemonSet pods still need.
 
-    This need is the requests of `daemons` minus the requests of the DaemonSet pods that run.
+    DaemonSet pods still need the requests of `daemons` minus those of the DaemonSet pods that run.
     """
     available = _minus(state.allocatable, on_node.requests)
     missing = {

@@ -35,7 +35,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class MovedPods:
-    """The pods of a pass. `keys` are the keys of all of them."""
+    """The pods of a pass; `keys` contains their keys."""
 
     def __init__(self, cluster: KarpenterCluster, keys: Collection[str]) -> None:
         """Find the pods among `keys` that are running on nodes of `cluster`."""
@@ -56,7 +56,7 @@ class MovedPods:
 
 
 class PodTerms(Struct, frozen=True):
-    """The groups of a pod's terms, without counts; `inverse` are those of its anti-affinity."""
+    """The groups of a pod's terms, without counts; `inverse` are its inverse groups."""
 
     spec: PodSpec
     groups: tuple[TopologyGroup, ...]
@@ -64,10 +64,10 @@ class PodTerms(Struct, frozen=True):
 
 
 class _Start(Struct, frozen=True):
-    """The counts of a group if no pod is moved and no node leaves.
+    """The `counts` of a group if no pod is moved and no node leaves.
 
-    `possible` are the domains that NodePools provide, and `registered` is the number of nodes in
-    each domain.
+    `possible` are the domains that NodePools provide, `registered` is the number of nodes in each
+    domain, and `occupied` are the domains with pods.
     """
 
     possible: Mapping[str, int]
@@ -77,7 +77,10 @@ class _Start(Struct, frozen=True):
 
 
 class _Member(Struct, frozen=True):
-    """A running pod with a required anti-affinity term; `domain` is None if its node has none."""
+    """A running pod and one of its required anti-affinity terms, by `number`.
+
+    `domain` is None if the pod's node has no domain.
+    """
 
     key: str
     number: int
@@ -125,8 +128,8 @@ class InitialTopology:
     ) -> None:
         """Set the counts of a new `group` without the nodes `leaving` and the pods `moved`.
 
-        `tolerations` are those of the pod whose term forms the group: domains in NodePools with
-        other taints count only if a node has them.
+        `tolerations` are those of the pod whose term forms the group. A domain that is only in
+        NodePools with other taints does not count, unless a node has it.
         """
         # upstream: topology.go:countDomains
         start = self._start(group, tolerations)
@@ -222,7 +225,8 @@ class InitialTopology:
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:
         """Return the inverse groups of running pods by identity; pods in `moved` do not count.
 
-        The order is that of the pods' keys, and the first pod determines the possible domains.
+        The groups are in the order of their first pods' keys. The first pod determines the possible
+        domains.
         """
         found: list[tuple[str, int, TopologyGroup]] = []
         for one in self._inverse:

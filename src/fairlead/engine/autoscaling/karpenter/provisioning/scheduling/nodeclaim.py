@@ -1,8 +1,7 @@
 """InFlightNodeClaim: a NodeClaim that the pass will create.
 
 An InFlightNodeClaim starts from its NodePool's template. Each added pod narrows the requirements of
-the NodeClaim, and therefore the instance types that are still possible. `can_add` decides whether a
-type would remain; `add` adds the pod.
+the NodeClaim, and therefore the instance types that are still possible.
 
 upstream: pkg/controllers/provisioning/scheduling/nodeclaim.go
 """
@@ -246,9 +245,9 @@ class InFlightNodeClaim:
     ) -> tuple[Offering, ...] | AddRefusal:
         """Return the reserved offerings that the NodeClaim can hold.
 
-        They are compatible with `options` and `requirements`, and their reservations are not used
-        up. If `strict_reservations` is set, returns a refusal if all compatible reservations are
-        used up, or if none is compatible and the NodeClaim already holds a reservation.
+        These are compatible with `options` and `requirements`, and their reservations are not used
+        up. With `strict_reservations`, returns a refusal if all compatible reservations are used
+        up, or if none is compatible and the NodeClaim already holds a reservation.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table
@@ -299,8 +298,8 @@ class InFlightNodeClaim:
     def finalize(self, *, min_values_relaxed: bool) -> None:
         """Complete the NodeClaim at the end of the pass.
 
-        Records whether minValues was relaxed (`min_values_relaxed`). If the claim holds
-        reservations, its requirements are limited to these reservations.
+        If the claim holds reservations, its requirements are limited to these reservations.
+        `min_values_relaxed` is set if minValues was relaxed.
         """
         # upstream: nodeclaim.go:FinalizeScheduling
         self.min_values_relaxed = min_values_relaxed

@@ -1,7 +1,6 @@
 """PendingPod: a pod in a pass, with the constraints that are left after relaxation.
 
-Relaxation does not change the pod object. It replaces the object with a copy that lacks one
-preference.
+Relaxation replaces the pod object with a copy that lacks one preference.
 
 upstream: pkg/controllers/provisioning/scheduling/scheduler.go:PodData
 """

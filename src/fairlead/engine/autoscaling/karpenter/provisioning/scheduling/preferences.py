@@ -39,8 +39,8 @@ Relaxed = tuple[Pod, str]
 def relaxed(pod: Pod, *, tolerates_prefer_no_schedule: bool) -> Relaxed | None:
     """Return (the pod after the next relaxation, upstream's text); None if nothing can be relaxed.
 
-    The last step adds a toleration of PreferNoSchedule taints, if `tolerates_prefer_no_schedule` is
-    set. Callers set it if any NodePool has a PreferNoSchedule taint.
+    If `tolerates_prefer_no_schedule` is set, the last step adds a toleration of PreferNoSchedule
+    taints.
     """
     steps: tuple[Callable[[Pod], Relaxed | None], ...] = (
         without_required_node_affinity_term,

@@ -13,10 +13,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.pending_pod i
 
 
 class PendingPodQueue:
-    """The pods of a pass, in order.
-
-    A pod that was pushed back is tried again as long as other pods are still being placed.
-    """
+    """The pods of a pass, in order."""
 
     def __init__(self, pods: Iterable[PendingPod]) -> None:
         """Sort `pods` by cpu and memory (largest first), then by age (oldest first) and uid."""

@@ -3,7 +3,6 @@
 A pod is restricted by the groups of its own terms and by inverse groups. An inverse group belongs
 to a required anti-affinity term of other pods: it counts the pods that have the term, and it
 restricts the pods that the term selects. All other groups count the pods that their term selects.
-Every placement is counted.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """
@@ -98,7 +97,7 @@ class Topology:
     def update(self, pending: PendingPod) -> None:
         """Set the pod's groups to the groups of its current terms.
 
-        Before that, `pending.pod` is replaced with a copy whose `matchLabelKeys` are resolved.
+        Also resolves `matchLabelKeys` in `pending.pod`.
         """
         pod = pending.pod = self._with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
@@ -127,8 +126,7 @@ class Topology:
     def _with_match_label_keys(self, pod: Pod) -> Pod:
         """Return the pod with `matchLabelKeys` resolved in the spread constraints that form groups.
 
-        To resolve them, the pod's values of these labels are added to the selectors of the
-        constraints.
+        The selectors of the constraints get the pod's values of these labels.
         """
         # upstream: topology.go:newForTopologies
         constraints = pod.spec.topology_spread_constraints
@@ -248,7 +246,7 @@ class Topology:
     def closed_domains(self, pending: PendingPod) -> list[tuple[str, Collection[str]]]:
         """Return (label, values): a node with one of these values certainly cannot get the pod.
 
-        A search over many nodes skips such nodes, because `added_requirements` is slower.
+        For a search over many nodes: this is faster than `added_requirements`.
         """
         shape, strict = pending.labels_shape, pending.facts.strict
         return [

@@ -1,4 +1,4 @@
-"""TopologyDomains: every label value that a node of some NodePool could have.
+"""TopologyDomains: every label value that the nodes of the NodePools could have.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go:buildDomainGroups, and
 topologydomaingroup.go

@@ -36,7 +36,7 @@ class TopologyGroup:
 
     `counts` maps domains to the number of pods that the term selects; in an inverse group, to the
     number of pods that have the term. In all methods, `selects` is set if the term selects the pod
-    that is to be placed.
+    to place.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
@@ -109,8 +109,7 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return the domains in which the term allows a pod; DoesNotExist if there are none.
 
-        `pod_domains` and `node_domains` are the domains that the pod and the node allow. `selects`
-        is set if the term selects the pod itself.
+        `pod_domains` and `node_domains` are the domains that the pod and the node allow.
         """
         if self.key == HOSTNAME and len(node_domains.values) == 1:
             return self._on_host(pod_domains, next(iter(node_domains.values)), selects=selects)
@@ -129,7 +128,7 @@ class TopologyGroup:
     def closed_domains(self, pod_domains: LabelRequirement, *, selects: bool) -> Collection[str]:
         """Return the domains in `counts` that the term forbids for a pod, whatever node it gets.
 
-        For such a domain, `next_domains` returns no domain. Other domains may be forbidden, too.
+        The term may forbid other domains, too.
         """
         if self.kind == ANTI_AFFINITY:
             return self.occupied
