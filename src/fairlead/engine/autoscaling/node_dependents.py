@@ -1,9 +1,9 @@
 """NodeDependents: the CSINode and the ResourceSlices of a node that an autoscaler adds.
 
-The Node owns both kinds of objects. In a cluster, the kubelet and the drivers on the node create
-these objects. A CSINode limits the attached volumes, and ResourceSlices list devices. In a
-simulation, these objects are copied from those of an existing node. The copies are created before
-the Node, so that no pod is placed on the Node before they exist. They are deleted with the Node.
+In a cluster, the kubelet and the drivers on the node create these objects. A CSINode limits the
+attached volumes, and ResourceSlices list devices. A simulation copies the objects of an existing
+node. It creates the copies before the Node, so that no pod is placed there before they exist, and
+deletes them with the Node.
 """
 
 from __future__ import annotations
@@ -60,9 +60,8 @@ class DependentsOfTypes(Struct, frozen=True):
     def of(self, pool: str, instance_type: str) -> NodeDependents:
         """Return the objects for a new node of `instance_type` in the NodePool `pool`.
 
-        The objects are those of a node of the same type, if possible in the same NodePool. If
-        there is no such node, only the CSINode of a node of the NodePool is returned, because a
-        node of another type has other devices.
+        The objects are those of a node of the same type, if possible in the same NodePool. If there
+        is no such node, only the CSINode of a node of the NodePool is returned.
         """
         same = self.by_type.get((pool, instance_type)) or self.by_type.get(("", instance_type))
         return same or self.by_pool.get(pool, NO_DEPENDENTS).without_devices()

@@ -18,8 +18,7 @@ def provision_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
     `machine` is the sequence number of the machine.
 
     If `usual` is at least four seconds, the time is rounded down to whole seconds, the resolution
-    of timestamps in the API. Nodes that become Ready in the same second then become Ready at the
-    same instant, and the scheduler retries waiting pods only once for all of them.
+    of timestamps in the API.
     """
     share = splitmix64(seed ^ splitmix64(machine)) % _SHARES
     found = usual * 3 // 4 + usual * share // (2 * _SHARES)

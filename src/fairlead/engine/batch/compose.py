@@ -147,10 +147,7 @@ def _plugins(
 
 
 def _guarding(name: str, make: Factory, reporter: Reporter) -> Factory:
-    """Return a factory like `make` that returns guarded plugins.
-
-    An exception of `make` is raised again as a PluginFault.
-    """
+    """Return a factory like `make` that returns guarded plugins. It raises PluginFault."""
 
     def build(context: PluginContext) -> BatchPlugin:
         try:

@@ -183,8 +183,8 @@ def shipped_configuration(name: str) -> BatchConfig:
 def configuration_from(raw: object) -> BatchConfig:
     """Return the configuration in the JSON value `raw`.
 
-    `engine.batch.compose` checks the names of actions and plugins later. Raises
-    BatchConfigurationError if another part cannot be used.
+    Raises BatchConfigurationError if it cannot be used. The names of actions and plugins are not
+    checked.
     """
     top = _mapping(raw, "configuration")
     _refuse_unknown(top, _TOP, "configuration")

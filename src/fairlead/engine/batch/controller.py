@@ -2,10 +2,8 @@
 
     an object changes ──(one period after the last session)──▶ session ──▶ commands
 
-A session on an unchanged cluster would make the same decisions. So a session runs only after a
-change, or when a gang reaches a time limit. One limit is on the time that a gang waits, another on
-the time for which a running gang lacks members. Even after a change, a session runs only if a job
-has changed or a task is pending.
+After a change, a session runs if a job has changed or a task is pending. A session also runs when a
+gang has waited, or has lacked members, for too long.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second, even without changes)
 """
@@ -145,8 +143,8 @@ class Batch:
         """Return the time of the next session or preparation check.
 
         After a change, the next session is one period after the last session. Otherwise it is at
-        the time limit (`wake_at`) that the last session returned. Returns None if neither a
-        session nor a check will be necessary, or if no job exists.
+        the time limit (`wake_at`) that the last session returned. Returns None if nothing is due,
+        or no job exists.
         """
         if not self.jobs.jobs:
             return None

@@ -1,7 +1,7 @@
 """Defect: kube-batch's known bugs, each with its own name and switch.
 
 A session calls `defects.has(Defect.X)` where the behaviour with and without the bug differs.
-Differences in convention are not defects; `engine.batch.rules` contains them.
+`engine.batch.rules` contains differences in convention.
 """
 
 from __future__ import annotations

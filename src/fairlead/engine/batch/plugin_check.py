@@ -73,8 +73,8 @@ def _factory(found: type) -> Factory:
 def _check_methods(found: type) -> None:
     """Raise BatchConfigurationError for a method that the session cannot call.
 
-    Such a method has a misspelt name or wrong parameters, or only one of the two methods
-    `allocated` and `deallocated` exists.
+    Its name is misspelt, its parameters are wrong, or it is `allocated` or `deallocated` without
+    the other.
     """
     by_letters = {name.replace("_", ""): name for name in METHODS}
     for name in dir(found):

@@ -3,8 +3,7 @@
 A failure is an exception, a call of `sys.exit` or a return value of the wrong type. It is reported,
 and a safe value replaces the result. If a plugin fails when it is asked whether something is
 allowed, the answer is no. If it fails to order or score, it has no effect there. Jobs that are not
-allowed stay pending and are tried again in the next session, as a pod is retried after the failure
-of a scheduler plugin (`engine.framework.user_plugin.guard`).
+allowed stay pending until the next session.
 
 Differs from upstream: a panic in a plugin ends the process of kube-batch and Volcano.
 """

@@ -14,9 +14,9 @@ from fairlead.engine.batch.session.session import Session
 class QueueUsage(Struct, frozen=True):
     """One queue's amounts by resource: cpu in millicores, memory in bytes, others in units.
 
-    `request` is the sum of the amounts that the queue's jobs have allocated and of the requests of
-    their pending tasks. `allocated` includes the queues below this queue. `share` is the largest
-    ratio allocated ÷ deserved of any resource.
+    `request` is the allocated amounts of the queue's jobs plus the requests of their pending tasks.
+    `allocated` includes the queues below this queue. `share` is the largest ratio allocated ÷
+    deserved of any resource.
     """
 
     name: str

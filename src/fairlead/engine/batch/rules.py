@@ -1,10 +1,10 @@
 """BatchRules: the conventions of kube-batch or of current Kubernetes, by configuration.
 
-A kube-batch (or Volcano) configuration file uses kube-batch's conventions: it uses the predicates
-and priorities of Kubernetes 1.16, sums requests over containers, and compares amounts with a
-tolerance (slack). Fairlead's own configuration uses the conventions of current Kubernetes and
-compares exact amounts. Fairlead's own configuration also evicts a gang as a whole if the eviction
-of single members would break it. kube-batch's *bugs* are in `engine.batch.defect`.
+A kube-batch (or Volcano) configuration file uses kube-batch's conventions: the predicates and
+priorities of Kubernetes 1.16, requests summed over containers, and amounts compared with a
+tolerance (slack). Fairlead's own configuration uses the conventions of current Kubernetes, compares
+exact amounts, and evicts a gang as a whole if the eviction of single members would break it.
+kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """run_session: opens a session, runs the actions in order, and closes it.
 
-A gang is broken if it has lost so many members while running (a node failed, or a pod was deleted)
-that fewer than its minimum are left. A broken gang does no useful work but still occupies
-resources. Its replacement pods are scheduled like other pods. If the gang is not complete again
-after a grace period, `run_session` evicts its remaining members after the actions. Then the gang
-waits until it can start as a whole.
+A gang is broken if it has lost members while running, and fewer than its minimum are left. If the
+gang is not complete again after a grace period, `run_session` evicts its remaining members after
+the actions. Then the gang waits until it can start as a whole.
 """
 
 from __future__ import annotations
@@ -32,9 +30,8 @@ WHY: Final = "gang below its minimum"
 class SessionOutcome(Struct, frozen=True):
     """The commands of a session, and reports on the jobs that may have changed.
 
-    `wake_at` is the next time at which a gang reaches a time limit, so that a session may decide
-    differently although no object has changed. It is None if there is no such limit. `queues`
-    contains the usage of each queue after the session.
+    `wake_at` is the next time at which a gang reaches a time limit; None if there is no such time.
+    `queues` contains the usage of each queue after the session.
     """
 
     commands: list[Command]

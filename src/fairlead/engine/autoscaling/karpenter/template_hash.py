@@ -1,7 +1,7 @@
 """The hash of a NodePool's template, and its copies in the annotations of NodePools and NodeClaims.
 
-A NodeClaim drifts if its hash differs from the hash of its NodePool. Fairlead's hash is not the
-number that upstream computes; only the equality of two hashes has a meaning.
+A NodeClaim drifts if its hash differs from the hash of its NodePool. Fairlead's hash differs from
+upstream's; only the equality of two hashes has a meaning.
 
 upstream: pkg/apis/v1/nodepool.go:Hash
 """

@@ -43,8 +43,8 @@ class DrainStep(Struct, frozen=True):
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
     """Return the next step of a drain: the evictions of the first group that still has pods.
 
-    A pod of any group is deleted instead of evicted if an eviction after `now` would let it run
-    past the NodeClaim's deadline.
+    A pod of any group is deleted instead if a later eviction would let it run past the NodeClaim's
+    deadline.
     """
     # upstream: terminator.go:Drain
     waiting = [pod for pod in on_node.leaving if not _is_stuck(pod, now)]

@@ -61,8 +61,8 @@ class Allocate:
 def _waiting_jobs(session: Session) -> _WaitingJobs:
     """Return the queues and jobs that could get resources.
 
-    With kube-batch's defect `queue-dup-heap`, each queue is pushed once per job, as upstream does.
-    The duplicates affect the order of the queues.
+    With kube-batch's defect `queue-dup-heap`, each queue is pushed once per job, which affects the
+    order of the queues.
     """
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
@@ -107,8 +107,8 @@ def _place_tasks(
     """Place `tasks` in order until `job` is ready or no task is left.
 
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and the
-    result is (False, []), even if earlier tasks were placed.
+    no node is skipped. Under kube-batch's rules, the task ends the turn of the job, and the result
+    is (False, []).
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:
@@ -159,8 +159,7 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Allocate or pipeline `task` on the best node that can hold it now or later (kube-batch).
 
-    "Later" means after the releasing resources of the node have become free. Returns False if
-    there is no such node.
+    "Later" means with the releasing resources of the node. Returns False if there is no such node.
     """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:

@@ -2,8 +2,7 @@
 
 Resources are reserved for a starving gang until its expected start. A task of another job may use
 the reserved resources if the task ends before that time, but only if this makes its job ready.
-Without a reservation, backfill places only best-effort tasks, because allocate has already placed
-all other tasks that fit.
+Without a reservation, backfill places only best-effort tasks.
 
 upstream: pkg/scheduler/actions/backfill/backfill.go (best-effort tasks only)
 """

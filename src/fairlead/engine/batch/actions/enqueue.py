@@ -1,7 +1,7 @@
 """enqueue: admits Pending groups if the plugins accept their minResources.
 
-A group whose phase is Pending or empty is not scheduled. Admission sets the phase to Inqueue, after
-which the group's controller creates its pods. A group without minResources is always admitted.
+A group whose phase is Pending or empty is not scheduled. Admission sets the phase to Inqueue; then
+the group's controller creates the pods. A group without minResources is always admitted.
 `overcommit` compares minResources with the cluster, and `proportion` with the queue's capability.
 
 upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
@@ -23,7 +23,7 @@ class Enqueue:
     def execute(self, session: Session) -> None:
         """Try to admit the jobs of each queue, in queue order and job order.
 
-        A rejected job does not block the job after it.
+        A rejected job does not block later jobs.
         """
         queues: PriorityQueue[QueueInfo] = PriorityQueue(session.tiers.queue_key)
         jobs: dict[str, PriorityQueue[JobInfo]] = {}

@@ -12,13 +12,11 @@ search is the same:
     4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang
        without which the task fits on a node
 
-If a search used only step 2, its result is reverted (`commit_or_discard`), because allocate places
-jobs that need no eviction.
+If a search used only step 2, its result is reverted (`commit_or_discard`): allocate places the job.
 
-Plugins choose victims node by node and member by member. In a full cluster almost all of these
-calls find no victim. Therefore, plugins are first called once per job, to exclude whole jobs. A
-node is then searched only if the task would fit there once all members of the remaining jobs were
-gone (`VictimPool`).
+Plugins choose victims node by node and member by member. To save most of these calls, plugins first
+exclude whole jobs. A node is searched only if the task would fit there once all members of the
+remaining jobs were gone (`VictimPool`).
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -115,10 +113,9 @@ class EvictionSearch:
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
         """Pipeline `task` onto a node, after evicting victims there if that is necessary.
 
-        No victim is evicted if a node already has enough idle and releasing resources. The
-        operations are added to `steps`. Returns whether `task` was pipelined. If operations take
-        effect immediately (`steps.is_final`) and `task` fits on idle resources, nothing is done
-        and the result is False: the action `allocate` places the task.
+        The operations are added to `steps`. Returns whether `task` was pipelined. If operations
+        take effect immediately (`steps.is_final`) and `task` fits on idle resources, the result is
+        False, and nothing is done: the action `allocate` places the task.
         """
         kind = (task.info.shape.id, task.priority)
         most = self._most
@@ -145,8 +142,7 @@ class EvictionSearch:
     def _lacking(self, task: TaskInfo) -> _Lacking:
         """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
-        These are the amounts that `task` needs, minus the idle and releasing resources of the node.
-        With kube-batch's defect `evict-ignores-idle`, nothing is subtracted.
+        With kube-batch's defect `evict-ignores-idle`, this is the complete request.
         """
         floors = task.request.floors
         if self._ignores_idle:
@@ -169,8 +165,8 @@ class EvictionSearch:
     ) -> bool:
         """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
 
-        Returns whether a node had enough. With kube-batch's defect `evict-ignores-idle`, always
-        returns False.
+        Returns whether a node had enough; always False with kube-batch's defect
+        `evict-ignores-idle`.
         """
         if self._ignores_idle:
             return False
@@ -222,8 +218,7 @@ class EvictionSearch:
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
         """Return whether `task` fits on `node` once `victims` are gone.
 
-        Idle and releasing resources count too. With kube-batch's defect `evict-ignores-idle`, the
-        victims alone must free enough resources.
+        With kube-batch's defect `evict-ignores-idle`, the victims alone must free enough resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:

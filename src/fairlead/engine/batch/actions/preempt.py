@@ -83,7 +83,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
     """Make room for the pending `tasks` of `job` until `job` can start or `tasks` is empty.
 
     Handled tasks are removed from `tasks`. Returns whether `job` can start and at least one of its
-    tasks was pipelined. If so, the caller gives the job another turn.
+    tasks was pipelined.
     """
     statement, assigned = Statement(session), False
     while tasks:

@@ -118,7 +118,7 @@ def _reclaim_for_task(
 ) -> bool:
     """Pipeline `task`, after evicting victims if necessary; return whether that succeeded.
 
-    With kube-batch's defect `evict-ignores-idle`, `search` ignores idle resources. So a task that
+    With kube-batch's defect `evict-ignores-idle`, `search` ignores idle resources. Then a task that
     fits on idle resources is skipped here, except with the defect `reclaim-before-idle`.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):

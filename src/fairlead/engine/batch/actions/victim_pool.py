@@ -1,11 +1,9 @@
 """VictimPools: the jobs that may lose members to another job, and what these members occupy.
 
-Before a search examines single members, plugins exclude whole jobs. Hundreds of gangs may search
-for victims among the same thousands of jobs. If each plugin's result depends only on the job, or
-only on its queue, the results are cached. The next search calls the plugins only for jobs whose
-tasks have moved since the last search, so its cost depends on the number of changes. If the result
-of a plugin also depends on the job that needs resources, every search calls the plugins for every
-job.
+Before a search examines single members, plugins exclude whole jobs. If each plugin's result depends
+only on the job, or only on its queue, the results are cached. The next search calls the plugins
+only for jobs whose tasks have moved since the last search. If the result of a plugin also depends
+on the job that needs resources, every search calls the plugins for every job.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for
@@ -98,8 +96,8 @@ class VictimPools:
 
         By default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`,
         only the first tier that returns victims counts, so a veto in a later tier is never enough.
-        A veto in the first tier is enough only if the defect `tier-carry` is switched on, too: each
-        later tier then starts with the empty result of the first tier, so the result stays empty.
+        A veto in the first tier is enough only with the defect `tier-carry`, because then each
+        later tier starts with the empty result of the first tier.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):

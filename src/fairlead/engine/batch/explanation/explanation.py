@@ -72,16 +72,15 @@ class GroupExplanation(Struct, frozen=True):
     """The state of a group and the obstacle that keeps it, or its next member, from starting.
 
     If `has_minimum` is True, the group has its minimum number of running members, or gets it in the
-    next session. Then the obstacle concerns only its other pending members. `ready` is the number
-    of members that have a node or have succeeded. `promised` is the number of pipelined members.
+    next session, and the obstacle concerns only its other pending members. `ready` is the number of
+    members that have a node or have succeeded. `promised` is the number of pipelined members.
     `placeable` is the number of additional members that would fit now. `member` is the first member
-    that could not be placed. If no node could take this member, `summary` contains the reasons, and
-    `nodes` the reasons of up to ten nodes, beginning with the nodes that lack least. `starts_at` is
-    the estimated start, None if unknown. `is_too_large` is set if the missing members of the group
-    would not fit even if all pods ended. `victims` are the pods that the next session evicts for
-    the group, and `rule` is the action that evicts them. `remedies` are changes that would let the
-    group start. `title` is the group's namespace and name, or the name of the pods' controller if
-    the pods have no PodGroup.
+    that could not be placed. `summary` contains the reasons, and `nodes` those of up to ten nodes,
+    beginning with the nodes that lack least. `starts_at` is the estimated start, None if unknown.
+    `is_too_large` is set if the missing members of the group would not fit even if all pods ended.
+    `victims` are the pods that the next session evicts for the group, and `rule` is the action that
+    evicts them. `remedies` are changes that would let the group start. `title` is the group's
+    namespace and name, or the name of the pods' controller if the pods have no PodGroup.
     """
 
     group: str
@@ -161,7 +160,7 @@ def batch_overview(
 
 
 def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
-    """Return `found` with `start`, which takes other groups into account; `_explain` does not."""
+    """Return `found` with the start `start`, which takes other groups into account."""
     is_later = start is not None and start > now
     others_first = is_later and found.obstacle is Obstacle.NOTHING
     obstacle = Obstacle.OTHERS_FIRST if others_first else found.obstacle

@@ -37,8 +37,7 @@ def with_next_session(
 ) -> GroupExplanation:
     """Run the next session, and return `found` with its decisions. This changes the state.
 
-    If the group does not exist or its obstacle keeps it out of every session, no session runs, and
-    `found` is returned unchanged.
+    If the group cannot take part in a session, no session runs, and `found` is returned unchanged.
     """
     job = composition.jobs.jobs.get(found.group)
     if job is None or found.obstacle in _BEFORE_ANY_SESSION:

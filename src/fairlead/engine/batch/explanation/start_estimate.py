@@ -6,8 +6,7 @@
                     all
     started jobs    end after their declared run time, or never if they declare none
 
-The result is only an estimate, because it ignores that new jobs may arrive and that a starving gang
-gets a reservation.
+The estimate ignores new jobs and reservations for starving gangs.
 """
 
 from __future__ import annotations
@@ -125,8 +124,8 @@ class _Simulation:
 
         The limits are the queue's deserved amounts, and the capabilities of the queue and of its
         ancestors. With the defect `overshoot`, which is on by default, the queue may exceed its
-        deserved amounts if it holds less than the deserved amount of at least one resource before
-        the job starts.
+        deserved amounts if, before the job starts, it holds less than its deserved amount of any
+        resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

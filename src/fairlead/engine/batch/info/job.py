@@ -75,16 +75,15 @@ class JobInfo:
 
     A member has a node if its status is one of ALLOCATED_STATUSES; pipelined and releasing members
     do not count. `ready_count` is the number of members that have a node or have succeeded. `held`
-    is the sum of the requests of members that have a node or are pipelined. `pending` is the sum
-    of the requests of pending tasks. `held` and `pending` are lists by resource column. A
-    list may be shorter than the table of resources; missing columns count as 0.
+    is the sum of the requests of members that have a node or are pipelined, and `pending` the sum
+    of the requests of pending tasks. Both are lists by resource column; missing columns at the end
+    count as 0.
 
     `waiting_since` is the time at which a session first found that the job cannot start.
-    `broken_since` is the time at which a session first found that too few of its members run. Each
-    of the two is None if its condition does not hold now; `broken_since` is also None if no grace
-    period is configured. `reserved_nodes` are the nodes with resources reserved for the job. Only
-    `JobTable` and `Session` change its tasks. Sessions also set `waiting_since`, `broken_since`
-    and `reserved_nodes`.
+    `broken_since` is the time at which a session first found that too few of its members run. Both
+    are None if this is no longer so; `broken_since` is also None if no grace period is configured.
+    `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable` and
+    `Session` change the tasks of a job.
     """
 
     __slots__ = (

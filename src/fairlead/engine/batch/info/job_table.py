@@ -1,8 +1,8 @@
 """JobTable: all jobs, queues and groups, updated with each stimulus.
 
-A session changes these objects directly, and undoes its changes when it closes. So the cost of
-opening a session depends on the number of changes, not on the number of jobs. The table is changed
-only by `apply` (observed changes), by the methods for failed commands, and by the open session.
+A session changes these objects directly, and undoes its changes when it closes, so that opening a
+session does not copy all jobs. Only `apply` (observed changes), the methods for failed commands,
+and the open session change the table.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -160,8 +160,7 @@ class JobTable:
     def _choose_group(self, key: str) -> None:
         """Set the group of the job `key` (`namespace/name`) to the group with the same key.
 
-        If several APIs have a group with this key, `PREFERENCE` decides. If no API has one, the
-        job loses its group.
+        If several APIs have a group with this key, `PREFERENCE` decides.
         """
         known = self._groups.get(key, {})
         if known:
@@ -324,7 +323,7 @@ class JobTable:
         """Mark the job whose group or pending task is `target` as changed.
 
         The next session then writes the status again. Return False if `target` is neither a group
-        of this table nor a pending task. The statuses of other pods are written by kubelets.
+        of this table nor a pending task.
         """
         if target.kind == Pod.__name__:
             task = self.tasks.get(target.uid or target.key)
@@ -366,10 +365,7 @@ class JobTable:
         job.priority = named.value if named is not None else 0
 
     def validate(self) -> None:
-        """Check that all stored sums equal the sums over the tasks.
-
-        Raises AssertionError if a stored sum differs.
-        """
+        """Raise AssertionError if a stored sum differs from the sum over the tasks."""
         for job in self.jobs.values():
             fresh = JobInfo(job.id, job.group)
             for task in job.tasks.values():

@@ -39,8 +39,9 @@ class Slack(Struct, frozen=True):
     def margin(self, column: int) -> int:
         """Return the amount that kube-batch adds to a request when it lists the lacking resources.
 
-        The resource counts as lacking if less than the request plus this amount is free. If amounts
-        are compared exactly, the result is 0. upstream: resource_info.go: FitDelta
+        A resource counts as lacking if less than the sum is free. If amounts are compared exactly,
+        the result is 0.
+        upstream: resource_info.go: FitDelta
         """
         return 0 if self == NO_SLACK else self.least(column)
 
@@ -64,12 +65,11 @@ class TaskRequest:
 
     Both consist of pairs (column, amount); cpu is in millicores. `floors` are pairs (column,
     smallest free amount that a node needs to start the task). `is_best_effort` is set if all
-    amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero. An
-    amount within the tolerance of `Slack` counts as zero. `nonzero` is (millicores, memory bytes),
-    with upstream's defaults for missing requests. The node's own sums (`NodeInfo`) may count the
-    pod with other amounts than `running` and `nonzero`. `surplus` and `nonzero_surplus` are the
-    amounts in the node's sums minus `running` and `nonzero`; they are empty or zero for nearly all
-    pods.
+    amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero.
+    `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests. The
+    node's own sums (`NodeInfo`) may count the pod with other amounts. `surplus` and
+    `nonzero_surplus` are these amounts minus `running` and `nonzero`; they are empty or zero for
+    nearly all pods.
     """
 
     __slots__ = (

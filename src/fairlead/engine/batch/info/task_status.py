@@ -6,8 +6,7 @@
                                                                             RELEASING
 
 ALLOCATED and PIPELINED exist only within a session. A task that is not dispatched in the session is
-PENDING again when the session closes. A GATED task has scheduling gates, so it must not be
-scheduled.
+PENDING again when the session closes. A GATED task has scheduling gates.
 upstream: pkg/scheduler/api/types.go: TaskStatus; helpers.go: getTaskStatus
 """
 

@@ -1,8 +1,7 @@
 """AffinityOfJobs: inter-pod affinity by kube-batch's rules (the defect `affinity-foreign-pod`).
 
-Only tasks that have a node and belong to a job of this session count. The index of placed pods does
-not record the job of a pod, so every task is evaluated for every node. This is slow, but only
-happens if kube-batch's defects are reproduced.
+Only tasks that have a node and belong to a job of this session count. Every task is evaluated for
+every node, which is slow.
 
 upstream: predicates.go: InterPodAffinityMatches without metadata, at 1.16
 """

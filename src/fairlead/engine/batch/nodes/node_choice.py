@@ -5,9 +5,7 @@
                                                                 equal pod (`EqualPods`) showed that
                                                                 they have no effect
 
-A session has several instances: for tasks that need idle resources, for tasks that can wait for
-releasing resources, and so on (`NodeChoices`). The instances differ only in the filters of their
-frameworks.
+The instances of a session (`NodeChoices`) differ only in the filters of their frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
@@ -38,8 +36,7 @@ _DECIDED_MAX: Final = 1_024
 class RankedNodes(Struct, frozen=True):
     """The nodes at `rows`, each with a key in `keys`; a higher key is better, and all keys differ.
 
-    Iteration yields the rows, best node first. Usually only the first node is needed, so the other
-    nodes are sorted only on demand.
+    Iteration yields the rows, best node first.
     """
 
     rows: Rows
@@ -96,7 +93,8 @@ class NodeChoice:
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
         """Return whether the plan alone is known to determine the best node for `pod`.
 
-        True if it did so for an equal pod, and no relevant state has changed since (`EqualPods`).
+        This is so if it determined the best node for an equal pod, and nothing relevant has changed
+        since (`EqualPods`).
         """
         if not self._decided_by_plan:
             return False

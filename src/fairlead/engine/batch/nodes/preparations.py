@@ -4,13 +4,12 @@
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release
 
 The scheduler's own Reserve and PreBind plugins do the work (`engine.framework.pre_bind`). A task's
-volumes and devices are reserved as soon as a session gives it a node. So they count as taken for
-the next member of its gang.
+volumes and devices are reserved as soon as a session gives the task a node, so that the next member
+of its gang cannot take them.
 
 Tasks that are dispatched together are bound together: no task is bound before all tasks are
 prepared. If a task cannot be prepared, or is deleted and leaves too few members, the other tasks
-return to the queue. If they were bound instead, a gang could start without the member whose volume
-is missing.
+return to the queue.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ class Preparations:
     """All tasks with volumes or devices, from their allocation until they are bound."""
 
     def __init__(self, choice: NodeChoice, jobs: JobTable) -> None:
-        """Start empty; the Reserve and PreBind plugins of `choice` do the work."""
+        """Use the Reserve and PreBind plugins of `choice`."""
         self._choice = choice
         self._jobs = jobs
         self._framework = choice.framework

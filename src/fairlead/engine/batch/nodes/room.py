@@ -6,8 +6,7 @@
     PIPELINED                                                           yes
 
 `Room.idle` and `Room.releasing` are arrays of shape (resources, rows) over the nodes of the
-cluster's table. `open` computes them from the sums in the table (a few vector operations), and
-`Session.move` updates them.
+cluster's table. `open` computes them from the sums in the table, and `Session.move` updates them.
 
 upstream: pkg/scheduler/api/node_info.go
 """
@@ -36,7 +35,7 @@ class Room:
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
-    resources reserved for a starving gang. Only this gang and short tasks (backfill) use `whole`.
+    resources reserved for a starving gang; only this gang and short tasks (backfill) use it.
     `nonzero_surplus[row]` is [millicores, memory bytes]: the node's own sums with defaults for
     missing requests, minus the same sums by the configured request rule. The arrays are valid from
     `open` to the end of the session.
@@ -58,8 +57,8 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the resources of all nodes.
 
-        If `leave_out` is set, exclude the nodes whose pods request more than the node's
-        allocatable amount of any resource, by at least the tolerance in `leave_out`.
+        If `leave_out` is set, exclude the nodes whose pods request, of any resource, at least the
+        node's allocatable amount plus the tolerance in `leave_out`.
         """
         table = self.table
         table.widen()

@@ -1,7 +1,6 @@
 """Filter plugins for a session's idle and releasing resources.
 
-These filters run in the same framework as the filters of the plugin `predicates`. So their verdicts
-are also cached per shape, and recomputed only for changed nodes.
+The framework caches their verdicts per shape, and recomputes them only for changed nodes.
 """
 
 from __future__ import annotations
@@ -108,10 +107,7 @@ FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:
-    """Filter: accepts a node if a single one of the `sources` can hold the whole request.
-
-    A source is a part of the node's resources: idle, releasing, or the sum of both.
-    """
+    """Filter: accepts a node if a single one of the `sources` can hold the whole request."""
 
     name = "NodeResourcesFit"
     locality = Locality.ROW

@@ -1,4 +1,4 @@
 """The batch plugins. Batch plugins decide about order, readiness, shares, victims and nodes.
 
-Law: a plugin reads the session and returns values. It changes only its own sums.
+A plugin reads the session and returns values. It changes only its own sums.
 """

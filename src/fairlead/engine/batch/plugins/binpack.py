@@ -2,10 +2,9 @@
 
     score = weight × best × Σ (weight(r) × (used + requested) ÷ offered)  ÷  Σ weight(r)
 
-The sums are over the resources r that the task requests and that have a weight, weight(r). If the
-free amount of a resource does not suffice for the task, the resource adds 0 to the first sum.
-`weight` is the weight of the plugin, and `best` the highest score of one plugin (`BatchRules`), so
-the score is at most weight × best.
+The sums are over the resources r that the task requests and that have a weight, weight(r). A
+resource of which too little is free for the task adds 0 to the first sum. `weight` is the weight of
+the plugin, and `best` the highest score of one plugin (`BatchRules`).
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 
@@ -63,7 +62,7 @@ def _number(text: str | None) -> int:
 
 
 class PackedScore:
-    """Scores a node by its weighted usage after placing the pod, from 0 to `best`."""
+    """Scores a node by its weighted usage after placing the pod."""
 
     name = "Binpack"
     locality = Locality.ROW
@@ -75,7 +74,7 @@ class PackedScore:
         self._best = best
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the score of `node` after placing `pod` there, from 0 to `best`."""
+        """Return the score of `node`, from 0 to `best`."""
         score, weights = 0.0, 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)

@@ -49,9 +49,8 @@ class Drf:
         """Return the candidates whose eviction is fair according to dominant shares.
 
         After the eviction, the share of the candidate's job must be at least the share of the
-        preemptor's job. The share of the candidate's job is computed as if the members of this job
-        that come earlier in `candidates` were evicted, too. The share of the preemptor's job
-        includes the preemptor.
+        preemptor's job with the preemptor. Members of the candidate's job that come earlier in
+        `candidates` count as evicted, too.
         """
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)

@@ -39,10 +39,7 @@ class Gang:
         return job.is_ready
 
     def job_pipelined(self, job: JobInfo) -> bool:
-        """Return whether the ready and the pipelined members together reach the job's minimum.
-
-        A member is ready if it has a node or has succeeded.
-        """
+        """Return whether the ready and the pipelined members together reach the job's minimum."""
         return job.is_pipelined
 
     def job_valid(self, job: JobInfo) -> Unschedulable | None:
@@ -58,8 +55,8 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        Candidates that come earlier in `candidates` and are returned count as evicted. With
-        kube-batch's defect `gang-victims-not-cumulative`, they do not. With kube-batch's defect
+        Earlier candidates in the result count as evicted, unless kube-batch's defect
+        `gang-victims-not-cumulative` is switched on. With kube-batch's defect
         `gang-min-one-evictable`, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)
@@ -73,8 +70,7 @@ class Gang:
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs that have more ready members than their minimum.
 
-        A member is ready if it has a node or has succeeded. Jobs with minMember 1 are included if
-        they may lose their last member (`preemptable`).
+        Jobs with minMember 1 are included if they may lose their last member (`preemptable`).
         """
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
@@ -102,7 +98,6 @@ class Gang:
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
         """Return the condition of a job that is not ready, or None for a ready job.
 
-        A job is ready if at least its minimum number of members have a node or have succeeded.
         `fit_error` is the reason why tasks of the job were not placed.
         """
         missing = job.min_available - job.ready_count

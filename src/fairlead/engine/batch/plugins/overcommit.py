@@ -41,7 +41,7 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def on_session_open(self, session: Session) -> None:
-        """Compute the amounts of resources that groups admitted in this session may need in total.
+        """Compute the resources that groups admitted in this session may need in total.
 
         These are the cluster's capacity times the factor, minus the usage of pods and the
         outstanding minResources of admitted groups.

@@ -1,8 +1,8 @@
 """PartialPlugin: a scheduler plugin with only some of its extension points, such as Filter.
 
-`predicates` and `nodeorder` are configured separately, but many scheduler plugins both filter and
-score. The framework calls every extension point that a plugin has. So `predicates` uses a plugin
-without its scores, and `nodeorder` uses it without its filters.
+Many scheduler plugins both filter and score, and the framework calls every extension point that a
+plugin has. So `predicates` uses a plugin without its scores, and `nodeorder` uses it without its
+filters.
 """
 
 from __future__ import annotations

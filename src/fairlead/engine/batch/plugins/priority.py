@@ -33,8 +33,7 @@ class Priority:
     ) -> Sequence[TaskInfo]:
         """Return the candidates with a lower priority than the preemptor.
 
-        Tasks of other jobs are compared by the priorities of the jobs, and tasks of the preemptor's
-        own job by the priorities of the tasks.
+        For tasks of other jobs, the priorities of the jobs are compared.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 

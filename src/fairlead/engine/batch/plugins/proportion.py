@@ -8,9 +8,7 @@
     overused      allocated covers deserved in every resource: the queue gets no more resources
 
 Queues may form a tree, with guarantees, explicit spec.deserved and capabilities
-(`engine.batch.shares.queue_tree`). Resources that a queue does not request are available to other
-queues. When the queue requests them again, the other queues are above their deserved amounts, and
-reclaim evicts their tasks.
+(`engine.batch.shares.queue_tree`).
 upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
@@ -195,8 +193,8 @@ class Proportion:
     def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue can take `task` and stay within its limits.
 
-        The limits are the capabilities of the queue and its ancestors. The queue's deserved amounts
-        are a limit only if the defect `overshoot`, which is on by default, is switched off.
+        The limits are the capabilities of the queue and its ancestors, and, without the defect
+        `overshoot` (on by default), the queue's deserved amounts.
         """
         found, requested = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
@@ -225,10 +223,9 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their queue its deserved amounts.
 
-        By default this must hold for one resource that the candidate uses. With kube-batch's defect
-        `reclaim-all-dims`, it must hold for every resource. Earlier candidates that are in the
-        result count as evicted; with kube-batch's defect `proportion-reclaim-sub`, all earlier
-        candidates count as evicted.
+        The queue must keep its deserved amount of one resource that the candidate uses; with
+        kube-batch's defect `reclaim-all-dims`, of every resource. Earlier candidates in the result
+        count as evicted; with kube-batch's defect `proportion-reclaim-sub`, all earlier candidates.
         """
         left: dict[str, list[int]] = {}
         victims = []
@@ -264,9 +261,8 @@ class Proportion:
     def preemptive(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue is below its deserved amount of all resources of `task`.
 
-        If the queue had its deserved amount of one of these resources, another queue could reclaim
-        that resource. The two queues would then evict each other's tasks forever. With
-        kube-batch's defect `reclaim-all-dims`, the result is always True.
+        Without this condition, two queues could evict each other's tasks forever. With kube-batch's
+        defect `reclaim-all-dims`, the result is always True.
         """
         found = self.shares[queue.name]
         return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(

@@ -44,8 +44,8 @@ class JobReport(Struct, frozen=True):
     """The result of a session for one job.
 
     `conditions` are all conditions of the group. `condition` is the condition that this session
-    sets, None if the job is schedulable. `waiting` are the pending tasks, and the allocated tasks
-    that were not dispatched; pipelined tasks are not included.
+    sets, None if the job is schedulable. `waiting` are the tasks that are pending, or allocated but
+    not dispatched.
     """
 
     job: JobInfo

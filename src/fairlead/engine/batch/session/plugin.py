@@ -1,8 +1,7 @@
 """The Protocols that batch plugins implement.
 
-A plugin is a class with a `name` and the methods of one or more Protocols. `Tiers` checks which
-Protocols the plugin implements. Protocols and methods have the names of the functions that a
-plugin of kube-batch or Volcano registers with the session:
+A plugin is a class with a `name` and the methods of one or more Protocols. Protocols and methods
+have the names of the functions that a plugin of kube-batch or Volcano registers with the session:
 
     AddJobOrderFn          JobOrder.job_order
     AddPreemptiveFn        Preemptive.preemptive
@@ -10,8 +9,7 @@ plugin of kube-batch or Volcano registers with the session:
     AddNodePrioritizers    NodePrioritizers.node_prioritizers, scheduler plugins with weights
     AddEventHandler        EventHandler.allocated, EventHandler.deallocated
 
-An order is a sort key instead of a comparison: the item with the smallest key comes first. The
-Protocol `OnSessionOpen`, whose method gets the session, is in the module of `Session`.
+An order is a sort key instead of a comparison: the item with the smallest key comes first.
 
 upstream: pkg/scheduler/framework/session_plugins.go
 """
@@ -207,11 +205,7 @@ class JobEnqueueable(BatchPlugin, Protocol):
     """A plugin that decides whether a group is admitted (the action enqueue)."""
 
     def job_enqueueable(self, job: JobInfo) -> bool:
-        """Return whether this plugin's limit allows the admission of the job's minResources.
-
-        The plugin `overcommit` compares minResources with the cluster's capacity, and `proportion`
-        compares them with the queue's capability.
-        """
+        """Return whether this plugin's limit allows the admission of the job's minResources."""
         ...
 
 

@@ -1,9 +1,8 @@
 """PriorityQueue and FreshQueue: queues whose keys may change while items wait.
 
-`PriorityQueue` is a binary heap. It compares keys only in `push` and `pop`, so a key that changes
-in between may leave an item in the wrong place. Because that affects the order, the heap must work
-exactly like upstream's (Go's container/heap; Python's `heapq` differs). `FreshQueue` compares all
-keys in every `pop`.
+`PriorityQueue` is a binary heap. A key that changes between `push` and `pop` may leave an item in
+the wrong place, so the heap must work exactly like Go's container/heap (Python's `heapq` differs).
+`FreshQueue` compares all keys in every `pop`.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class PriorityQueue(Generic[Item]):
 
 
 class FreshQueue(Generic[Item]):
-    """A list that is searched in every `pop`; for few items whose keys change often."""
+    """A list that is searched in every `pop`, for few items whose keys change often."""
 
     def __init__(self, key: Key) -> None:
         """Order items by `key`, the smallest first; keys must be distinct."""

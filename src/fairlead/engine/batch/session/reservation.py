@@ -1,10 +1,9 @@
 """Reservation: resources on nodes that are reserved for a gang that has waited too long.
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
-become free. Of the gangs that have waited for too long, the gang with the longest wait gets the
-reservation. Queues below their share come first: while jobs of such a queue wait, a gang whose own
-queue already has its share gets no reservation, because the queue below its share would reclaim the
-reserved resources at once. The reservation is computed again in each session:
+become free. The gang that has waited longest gets the reservation. While jobs of a queue below its
+share wait, gangs of queues that have their share get none, because their reserved resources would
+be reclaimed at once. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
@@ -13,8 +12,7 @@ reserved resources at once. The reservation is computed again in each session:
        that have become free there stay reserved.
     3  Hide these resources from all other jobs.
 
-Tasks that end before the gang can start may use the resources (`backfill`), because they cannot
-delay the gang.
+Tasks that end before the gang can start may use the resources (`backfill`).
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@
     close     revert the placements that were not dispatched (`close_session` writes statuses)
 
 The session changes the cluster's state itself: a task that gets a node is assumed there, so that
-filters and scores count it. If the task is not dispatched, it is forgotten again. `commands`
-collects the commands to send. The observer receives every step in order.
+filters and scores count it. If the task is not dispatched, it is forgotten again.
 
 upstream: pkg/scheduler/framework/session.go
 """
@@ -228,10 +227,7 @@ class Session:
         )
 
     def revert_undispatched(self) -> None:
-        """Revert all placements that were not dispatched.
-
-        No job keeps resources between sessions.
-        """
+        """Revert all placements that were not dispatched."""
         for task in list(self._placed.values()):
             if task.status in _ON_NODE:
                 self.move(task, TaskStatus.PENDING, None)
@@ -240,10 +236,7 @@ class Session:
     # --- changes of tasks ------------------------------------------------------------------
 
     def move(self, task: TaskInfo, status: TaskStatus, node: NodeInfo | None) -> None:
-        """Set the status and node of `task`, and update all sums that include it.
-
-        A task that gets a node is assumed there. A task that loses its node is forgotten there.
-        """
+        """Set the status and node of `task`, and update all sums that include it."""
         before, was = task.status, task.node
         if was:
             self._count(was, task, before, -1)
@@ -451,10 +444,7 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Record the time since which each job has waited to start.
-
-        The time is None for a job that does not wait.
-        """
+        """Record the time since which each job has waited to start; None if it does not wait."""
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:
@@ -486,10 +476,7 @@ def _evict_event(group: ObjectRef, why: str, component: str) -> RecordEvent:
 
 
 def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
-    """Return the report of a placement.
-
-    A session counts no attempts, feasible nodes or equal nodes, so these numbers are 1.
-    """
+    """Return the report of a placement, with 1 for the numbers that a session does not count."""
     return PodPlaced(
         pod=task.ref,
         node=task.node,

@@ -1,13 +1,12 @@
 """JoinedNodes: NodeClaims and Nodes, joined by provider id and updated after each change.
 
-Most changes replace one NodeClaim or Node by a newer version, so only its entry is joined again:
+Most changes replace one NodeClaim or Node by a newer version. Then only its entry is joined again:
 
     an object was added or removed, or its provider id changed   -> the list is built again
     an object was replaced; a node was nominated or marked       -> its entries are joined again
     a nomination has ended                                       -> its entry is joined again
 
-Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`. An
-entry is the same object as before unless a part of it has changed.
+Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`.
 
 upstream: pkg/controllers/state/cluster.go
 """

@@ -15,7 +15,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class PoolCount(Struct, frozen=True):
-    """The numbers of NodeClaims of a pool that are active, deleting, or about to be replaced."""
+    """How many NodeClaims of a pool are active, deleting, or about to be replaced."""
 
     active: int
     deleting: int
@@ -27,8 +27,7 @@ def pool_count(
 ) -> PoolCount:
     """Count the NodeClaims of `pool`.
 
-    `pending` are the names of the NodeClaims in a disruption command, which are about to be
-    replaced.
+    `pending` are the names of the NodeClaims that a disruption command is about to replace.
     """
     going = {
         node.claim.name for node in cluster.nodes(now) if node.claim and node.marked_for_deletion

@@ -1,7 +1,6 @@
 """Computes the NodeClaims to create or delete until a static NodePool has `spec.replicas` nodes.
 
-Only conformance tests call these functions. The simulated Karpenter does not maintain the number of
-nodes of a static NodePool.
+Only conformance tests call these functions. The simulated Karpenter ignores `spec.replicas`.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """
@@ -42,10 +41,7 @@ def missing_claims(pool: NodePool, count: PoolCount) -> int:
 
 
 def requeue_s(pool: NodePool, count: PoolCount) -> int:
-    """Return the seconds until the pool's next check.
-
-    The pool is checked sooner if its limit prevents the creation of a NodeClaim.
-    """
+    """Return the seconds until the pool's next check."""
     wants_more = count.active + count.pending_disruption < (pool.spec.replicas or 0)
     return REQUEUE_AT_LIMIT_S if wants_more and not missing_claims(pool, count) else REQUEUE_S
 
@@ -55,9 +51,9 @@ def surplus_claims(
 ) -> list[NodeClaim]:
     """Return the NodeClaims to delete, because the pool has more than `spec.replicas` of them.
 
-    NodeClaims that are not launched come first, then NodeClaims with empty nodes. The other
-    NodeClaims are ordered by eviction cost, lowest first, but nodes with pods that have the
-    annotation `do-not-disrupt` come last.
+    NodeClaims that are not launched come first, then NodeClaims with empty nodes. The others are
+    ordered by eviction cost, lowest first; those with a pod that has the annotation
+    `do-not-disrupt` come last.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)
