@@ -3,11 +3,11 @@
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
 the status of a new quota, subtracts deleted objects, and corrects errors. The controller only
 decides which quotas to recount and at which time; the API server counts the objects
-(`UpdateQuotaStatus`). A refused write is repeated.
+(`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
-still exists. Upstream notices this when it recounts all quotas, every 5 minutes. Here, only the
-recounts that find such a pod are executed.
+still exists. Upstream notices this when it recounts all quotas, every 5 minutes. Here, only
+recounts that find such a pod run.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);
@@ -48,8 +48,7 @@ _KIND: Final = "ResourceQuota"
 class ResourceQuotas(Struct):
     """The quota controller. It ignores changes in namespaces without quotas.
 
-    `start` is the time at which the controller starts. The periodic recounts follow at intervals of
-    SYNC_PERIOD.
+    `start` is the time at which the controller starts. Periodic recounts follow every SYNC_PERIOD.
     """
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")

@@ -25,8 +25,8 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
 class StatusWriter(Struct):
     """The status writes in flight, by object.
 
-    A successful write is not repeated until the object changes. Otherwise the same write would be
-    sent forever if an admission policy reverts it.
+    A successful write is not repeated until the object changes, even if an admission policy
+    reverted the write.
     """
 
     _pending: dict[ObjectRef, Json] = field(default_factory=dict)
@@ -40,9 +40,8 @@ class StatusWriter(Struct):
     ) -> list[Command]:
         """Return the write that turns the status `before` of `target` into `after`.
 
-        Returns [] if the status does not change, a write is in flight, or the same write has
-        succeeded since the object changed. Call this method again after the outcome of the write in
-        flight.
+        Returns [] if the status does not change, a write is in flight (call this again after its
+        outcome), or the same write has succeeded since the object changed.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:

@@ -1,9 +1,8 @@
 """WorkQueue: keys of objects to sync, with deduplication, backoff and a burst limit.
 
-A changed object is synced once all changes of the same instant are handled. After a failed write,
-the object is synced again with exponential backoff, up to 15 times. If an object needs too many
-writes at one instant, its next sync is delayed (`BurstLimiter`). An object is not synced while its
-writes are in flight. If it changes meanwhile, it is synced after the last outcome.
+A changed object is synced after all changes of the same instant, and not while its writes are in
+flight. After a failed write, it is synced again with exponential backoff, up to 15 times. If an
+object needs too many writes at one instant, its next sync is delayed (`BurstLimiter`).
 
 Example with a first delay of 5 ms: add(a), add(b), add(a) yields [a, b]. If the write of a fails at
 0 s, a is retried at 5 ms. If the retry fails, a is retried at 5 + 10 = 15 ms. `forget(a)` resets
@@ -103,11 +102,10 @@ class WorkQueue:
         return key in self._in_flight
 
     def record_outcome(self, target: ObjectRef, refused_at: Instant | None) -> None:
-        """Handle the outcome of a write to `target`.
+        """Handle the outcome of a write to `target`; ignore writes that this queue did not record.
 
         `refused_at` is the time of the refusal, or None if the write succeeded. After the last
-        outcome, a sync with refused writes is retried and counts as one failure. Outcomes of writes
-        that this queue did not record are ignored.
+        outcome, a sync with refused writes is retried and counts as one failure.
         """
         key = self._writers.pop(target, None)
         if key is None:
@@ -163,9 +161,9 @@ class Retries(Struct):
 class BurstLimiter(Struct):
     """Counts the writes of each key at the newest instant, and limits them.
 
-    Another component may revert a write immediately, for example a mutating admission policy.
-    Without a limit, the controller and the policy would alternate forever and simulated time would
-    not advance. Upstream's controllers are limited by their client's requests per second instead.
+    Without a limit, a controller and an admission policy that reverts its writes would alternate
+    forever, and simulated time would not advance. Upstream's clients limit requests per second
+    instead.
     """
 
     _now: Instant = 0

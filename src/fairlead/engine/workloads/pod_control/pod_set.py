@@ -5,8 +5,8 @@
         └──────────▶ TERMINATING ┘
 
 Only ACTIVE pods count as replicas, as in upstream's IsPodActive. Writes in flight are
-*expectations*, as upstream calls them. A pod whose creation is expected counts as a replica, and a
-pod whose deletion is expected does not. So no pod is created or deleted twice.
+*expectations*, as in upstream. A pod whose creation is expected counts as a replica, and a pod
+whose deletion is expected does not. So no pod is created or deleted twice.
 
 Example: a ReplicaSet wants 3 pods, and 1 pod is active. Two CreateObject commands are sent, and
 `creations_expected` contains 2 names. Because 1 + 2 = 3, a second run at this instant creates no
@@ -74,8 +74,8 @@ def pod_state(pod: Pod) -> PodState:
 def ready_since(pod: Pod) -> Instant | None:
     """Return the time at which `pod` became ready, or None if it is not ready.
 
-    Returns 0 if the time is unknown. A reduced dump may lack conditions, so a running pod without
-    conditions counts as ready.
+    Returns 0 if the time is unknown. A running pod without conditions, as in a reduced dump, counts
+    as ready.
     """
     if pod.status.phase == "Running" and not pod.status.conditions:
         return 0
@@ -119,8 +119,8 @@ class EndedPod(Struct, frozen=True):
 class Replacement(Struct, frozen=True):
     """A pod that must be replaced.
 
-    `serial` orders the replacements of an owner. `original` is the name of the first pod in the
-    chain of replacements.
+    `serial` orders the replacements of an owner. `original` is the name of the pod with which the
+    chain of replacements began.
     """
 
     serial: int
@@ -139,16 +139,15 @@ class ExpectedCreation(Struct, frozen=True):
 class PodSet:
     """The pods of one owner in `namespace`, and the writes in flight, keyed by pod name.
 
-    `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including
-    this pod set. `ended` contains the pods that ended since the last run of the rule, or is None
-    if the rule does not use it. `restarts` maps each unfinished pod to the restarts of its
-    containers; it leaves out pods without restarts, and is None if the rule does not use it.
-    `ready` maps each ready active pod to the time at which it became ready. `succeeded` and
-    `failed` also count pods that no longer exist. `proven` is set after a successful
-    creation, and cleared when a backoff starts; while it is not set, only one pod is created at a
-    time (instead of upstream's slow start). `retry_at` is set while the owner is in backoff after a
-    failure. `refusal` is the error message of the last refused creation, "" after a successful
-    creation and when no pod is missing.
+    `siblings` are the pod sets of all ReplicaSets of the owner's Deployment, by key, including this
+    pod set. `ended` contains the pods that ended since the last run of the rule, or is None if the
+    rule does not use it. `restarts` maps each unfinished pod to the restarts of its containers; it
+    leaves out pods without restarts, and is None if the rule does not use it. `ready` maps each
+    ready active pod to the time at which it became ready. `succeeded` and `failed` also count pods
+    that no longer exist. `proven` is set after a successful creation and cleared when a backoff
+    starts. While it is not set, only one pod is created at a time (instead of upstream's slow
+    start). `retry_at` is set while the owner is in backoff after a failure. `refusal` is the error
+    message of the last refused creation, "" after a successful creation and when no pod is missing.
     """
 
     key: str
@@ -181,8 +180,7 @@ class PodSet:
     def by_slot(self) -> dict[str, dict[str, None]]:
         """The names of the pods in each slot.
 
-        The dict is built when it is first read after a load, because only the rules of owners
-        with slots read it.
+        The dict is built when it is first read after a load.
         """
         slots, self._slots = self._slots, None
         if slots is not None:
@@ -216,10 +214,9 @@ class PodSet:
     def refresh(self, pod: Pod) -> bool:
         """Store a new version of an active pod; return whether it was stored.
 
-        The version is not stored if more than the pod's status differs, if it is no longer active,
-        if its deletion is in flight, or if the rule uses restarts and they differ. The effect is
-        the same as that of `put`, but faster. Changes of a condition are the most frequent changes
-        of pods.
+        This has the effect of `put`, but is faster. The version is not stored if more than the
+        status differs, if the pod is no longer active, if its deletion is in flight, or if the rule
+        uses restarts and they differ.
         """
         name = pod.metadata.name
         known = self.active.get(name)
@@ -447,9 +444,6 @@ class PodSet:
         return replacement
 
     def restore_replacement(self, slot: str, replacement: Replacement) -> None:
-        """Put `replacement`, whose creation failed, back into the queue of `slot`.
-
-        The queue remains in the order of the requests (`Replacement.serial`).
-        """
+        """Put `replacement`, whose creation failed, back into the queue of `slot`."""
         waiting = (*self.replacements.get(slot, ()), replacement)
         self.replacements[slot] = deque(sorted(waiting, key=lambda one: one.serial))

@@ -1,12 +1,9 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
-A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
-`PodState` of the pod has changed, or if the pod's restarts have changed and the rule uses them.
-After a failed creation, the owner is in exponential backoff. The backoff of a Job ends at most a
-second after one of its pods has ended. After the backoff, the owner creates a single pod. The owner
-creates the other missing pods when that creation has succeeded (upstream's slow start). Other work,
-such as status writes and rollout steps, waits in `changed` until all changes of the same instant
-are handled.
+A change of a pod affects only the pod set of its owner. After a failed creation, the owner is in
+exponential backoff. Then it creates a single pod, and after a success the other missing pods
+(upstream's slow start). Other work, such as status writes and rollout steps, waits in `changed`
+until all changes of the same instant are handled.
 """
 
 from __future__ import annotations
@@ -101,9 +98,8 @@ class PodSets(Struct):
     def replace_terminating_pods(self, key: str) -> None:
         """Request replacements for pods that were terminating when the snapshot was taken.
 
-        An owner that is missing from the snapshot has already replaced such a pod, so no
-        replacement is requested. Exception: a replacement with the name of the pod cannot exist
-        yet, so it is requested.
+        The pods of unknown owners have already been replaced, unless the replacement keeps the name
+        of the pod.
         """
         pods, rule = self.sets[key], self.rules[key]
         for pod in pods.pods.values() if pods.terminating else ():
@@ -136,10 +132,10 @@ class PodSets(Struct):
                 found.load(replicas, self.rules[found.key])
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
-        """Store the newest version of `pod`; run its owner's rule if the rule needs to know.
+        """Store the newest version of `pod`; run its owner's rule if necessary.
 
-        The rule needs to know if the state of the pod has changed, or if the pod's restarts have
-        changed and the rule uses them.
+        The rule runs if the `PodState` has changed, or if the rule uses restarts and they have
+        changed.
         """
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):
@@ -292,7 +288,7 @@ class PodSets(Struct):
         """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
         `message` is the API server's error message. A pod in a slot cannot have another name, so
-        its owner waits for the backoff.
+        its owner goes into backoff.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
@@ -357,7 +353,7 @@ class PodSets(Struct):
     def _retry_soon(self, pods: PodSet, now: Instant) -> None:
         """Shorten the backoff of a Job after one of its pods has ended or was deleted.
 
-        Quotas no longer count that pod, so the Job can probably create another pod.
+        Quotas no longer count that pod, so the Job can probably create one.
         """
         # upstream: job_controller.go:updatePod, enqueueSyncJobBatched
         due = now + JOB_BATCH_PERIOD

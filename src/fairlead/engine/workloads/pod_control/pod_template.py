@@ -4,9 +4,8 @@ A manifest shares parts with its template, so a world that receives a manifest i
 modify it.
 
 Admission resolves the priority class of a replacement pod again. A dump of nodes and pods contains
-no PriorityClasses, but each pod's spec contains the resolved priority. So the class is recreated
-from the pod. If a pod has a priority but no class, a class is created for its replacement, which
-would lose the priority otherwise.
+no PriorityClasses, so they are recreated from the priorities of its pods. If a pod has a priority
+but no class, its replacement gets a generated class, so that it keeps the priority.
 
 upstream: pkg/controller/controller_utils.go:GetPodFromTemplate,
 plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/types.go
@@ -115,7 +114,7 @@ def controller_reference(owner: OwnerReference) -> Json:
 def template_of(pod: Pod) -> Json:
     """Return the template of `pod`, without fields that other components set.
 
-    Only fields that Fairlead reads are kept. Commands, probes and environments are dropped.
+    Only fields that Fairlead reads are kept: commands, for example, are dropped.
     """
     spec = msgspec.json.decode(msgspec.json.encode(pod.spec))
     for resolved in RESOLVED_FIELDS:
@@ -296,8 +295,7 @@ def class_name(spec: PodSpec) -> str:
 def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) -> list[Json]:
     """Return manifests of the classes that `loaded` pods need and `known` lacks, sorted by name.
 
-    If pods of one class have different priorities, the priority of the newest pod is used, because
-    it was admitted last.
+    If pods of one class have different priorities, the newest pod's is used.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}

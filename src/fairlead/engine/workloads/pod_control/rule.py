@@ -1,8 +1,7 @@
 """OwnerRule: decides which pods one owner creates and deletes.
 
 Each kind of owner has an implementation. A rule reads a `PodSet` and returns a `Plan`, and
-`pod_sets` executes the plan. Some owners have a *slot* for each pod, such as a node or a pod name
-(see `pod_set`).
+`pod_sets` executes the plan. The module `pod_set` explains slots.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 class DesiredPod(Struct, frozen=True):
     """A pod to create from `template`.
 
-    If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is also
-    "".
+    If `name` is "", a name is generated from `prefix`, or without a prefix from the owner's name.
     """
 
     template: Json

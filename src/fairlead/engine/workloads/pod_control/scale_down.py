@@ -27,7 +27,7 @@ _COST: Final = re.compile(r"0|[1-9][0-9]*|-[0-9]+")
 
 
 class _Candidate(Struct, frozen=True):
-    """A pod with the values that the comparison uses; an instant is None if it is not set."""
+    """A pod with the values that the comparison uses; an unknown instant is None."""
 
     pod: Pod
     standing: tuple[bool, int, bool, int, int]  # a smaller value is deleted first
@@ -134,10 +134,9 @@ def _by_time(
 ) -> int:
     """Return a negative number if `one` is deleted before `other`, otherwise a positive number.
 
-    `times` are the times of `one` and `other` that are compared: when the pods became ready, or
-    when they were created. A pod without a time comes first. Newer pods come before older pods. If
-    `now` is set, only the binary logarithms of the ages are compared, and the uid decides between
-    equal logarithms.
+    `times` are the times at which `one` and `other` became ready, or were created. A pod without a
+    time comes first, then newer pods. If `now` is set, only the binary logarithms of the ages are
+    compared, and the uid decides between equal logarithms.
     """
     first, second = times
     if first is None or second is None:

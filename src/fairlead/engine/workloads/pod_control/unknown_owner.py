@@ -1,9 +1,8 @@
 """Rules for the pods of owners that the cluster state lacks (unknown owners).
 
 A dump of nodes and pods lacks the owners of its pods. If a pod of an unknown owner is deleted, it
-gets one replacement with the same specification. If the replacement keeps the name of the pod, it
-is created when the pod is gone. Pods of unknown DaemonSets belong to their node and are not
-replaced.
+gets one replacement with the same specification. Pods of unknown DaemonSets belong to their node
+and are not replaced.
 """
 
 from __future__ import annotations
@@ -53,10 +52,7 @@ class UnknownOwnerRule(Struct, frozen=True):
         return keeps_name(self.kind, pod)
 
     def slot_of(self, pod: Pod) -> str:
-        """Return the pod's name if its replacement keeps the name, otherwise "".
-
-        A pod whose slot is "" can be replaced by a pod of any name.
-        """
+        """Return the pod's name if its replacement keeps the name, otherwise ""."""
         return pod.metadata.name if self.keeps_name(pod) else ""
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
@@ -69,9 +65,8 @@ class UnknownOwnerRule(Struct, frozen=True):
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether the owner replaces `pod`, whose state is now `after` (None: removed).
 
-        The owner replaces a pod that is deleted. An owner of a kind in REPLICA_KINDS also replaces
-        a failed pod. An owner of any kind replaces a pod that pod garbage collection marked as
-        failed, because the garbage collection deletes such a pod next.
+        Every owner replaces a deleted pod, and a pod that pod garbage collection marked as failed
+        and will delete. An owner of a kind in REPLICA_KINDS replaces every failed pod.
         """
         # upstream: pkg/controller/podgc/gc_controller.go: markFailedAndDeletePodWithCondition
         if after is not PodState.FAILED:
@@ -81,10 +76,7 @@ class UnknownOwnerRule(Struct, frozen=True):
         return is_collected or self.kind in REPLICA_KINDS
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Plan one pod for each replacement.
-
-        A pod that keeps the name of the replaced pod waits until the name is free.
-        """
+        """Plan one pod for each replacement, once its name is free."""
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 

@@ -1,8 +1,8 @@
 """ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-The rule is for ReplicaSets, ReplicationControllers, and ReplicaSets that a dump lacks but that its
-Deployments and pods imply. Terminating and finished pods do not count as replicas, so their
-replacements are created immediately.
+The rule is for ReplicationControllers and ReplicaSets, including ReplicaSets that a dump lacks but
+that its Deployments and pods imply. Terminating and finished pods do not count as replicas, so
+their replacements are created immediately.
 
 upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 """
@@ -64,8 +64,8 @@ class ReplicaSetRule(Struct, frozen=True):
 def _surplus(pods: PodSet, count: int, now: Instant) -> list[Pod]:
     """Return the `count` pods to delete, in the order of deletion.
 
-    Upstream deletes at most 500 pods in one sync. It ranks the remaining pods again for the next
-    500, because the nodes of the deleted pods have fewer pods then.
+    Upstream deletes at most 500 pods in one sync, and ranks the remaining pods again for the next
+    500.
     """
     active = list(pods.active.values())
     siblings = [pod for one in pods.siblings.values() for pod in one.active.values()]

@@ -38,9 +38,8 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
     """Return the status to write next, given the `status` with the current counts.
 
-    The first status for a new generation contains the earlier counts: upstream's controller counts
-    the pods, creates or deletes pods, and then writes the earlier counts. The status that is
-    written next contains the current counts.
+    As in upstream, the first status for a new generation contains the counts from before pods were
+    created or deleted for it.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

@@ -11,8 +11,8 @@ The steps are, in this order:
     3 update pods to the new revision, from the highest ordinal down to `partition`
 
 Example: replicas 3, pods 0 and 2 are ready, pod 1 is terminating on a failed node. OrderedReady
-stops at ordinal 1 in step 1: the name of pod 1 is taken until the pod is deleted, and pod 2 is not
-updated meanwhile. This is why a StatefulSet's pod on a failed node is not replaced.
+stops at ordinal 1 in step 1, because the name of pod 1 is taken until the pod is deleted. This is
+why a StatefulSet's pod on a failed node is not replaced.
 
 upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatefulSet, processReplica,
 processCondemned; stateful_set_utils.go
@@ -53,9 +53,8 @@ class StatefulSetRule:
     """Keeps the pods of `owner` with their ordinals and stable names.
 
     `update` is the name of the revision with the owner's template, and `history` has the templates
-    of all revisions. The volume controller creates the claims of the pods. If
-    `applies_max_unavailable` (the feature gate MaxUnavailableStatefulSet) is False, pods are
-    updated one after the other.
+    of all revisions. If `applies_max_unavailable` (the feature gate MaxUnavailableStatefulSet) is
+    False, pods are updated one after the other.
     """
 
     reads_readiness: ClassVar[bool] = True
@@ -111,10 +110,7 @@ class StatefulSetRule:
         return True
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Return the pods to create and delete next; `slot` is ignored.
-
-        All slots are planned together, because a step may depend on the pods of other ordinals.
-        """
+        """Return the pods to create and delete next; `slot` is ignored."""
         plan = self._plan(pods, now)
         again_at = pods.next_available(self.min_ready, now)
         return plan if again_at is None else replace(plan, again_at=again_at)
@@ -225,7 +221,7 @@ class StatefulSetRule:
     def _complete(self, pods: PodSet) -> None:
         """Make the update revision current once all pods have it and are ready.
 
-        The pods need not be available, and no pod may exist beyond `replicas`.
+        Exactly `replicas` pods must exist.
         """
         # upstream: stateful_set_utils.go:completeRollingUpdate
         if self.owner.spec.update_strategy.type == ON_DELETE:

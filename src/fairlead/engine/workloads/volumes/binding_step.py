@@ -51,8 +51,7 @@ class StepKind(Enum):
 class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
-    `volume` is the volume to bind. `storage_class` is the class to set or to provision from. Either
-    is None if the step does not need it.
+    `volume` is the volume to bind, and `storage_class` the class to set or to provision from.
     """
 
     kind: StepKind
@@ -87,7 +86,7 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
     """Return the step that binds `claim` to the volume in its volumeName.
 
-    Returns None if the claim is already bound or cannot be bound to this volume.
+    Returns None if the claim is already bound or cannot be bound to the volume.
     """
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):

@@ -1,11 +1,7 @@
 """Creates the claims of ephemeral volumes and StatefulSets, and claims that a dump lacks.
 
-A dump of nodes and pods contains no claims, although its pods reference claims. Each referenced
-claim is created and bound to a new volume that every node can reach. If the dump contains any
-claim, missing claims are not created. If it contains claims but no volumes, the volumes of bound
-claims are created. If it contains neither StorageClasses nor free volumes, the classes that new
-claims need are created. These classes provision volumes at once, and every node can reach these
-volumes.
+A dump of nodes and pods lacks the claims that its pods use. `missing_storage` creates such claims,
+their volumes and their classes. Every node can reach these volumes.
 
 upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
 pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
@@ -59,10 +55,7 @@ class ClaimCreator:
         self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
 
     def see(self, obj: ApiObject) -> None:
-        """Store a StatefulSet, or record that a claim now exists and needs no creation.
-
-        Other objects are ignored.
-        """
+        """Store a StatefulSet, or record that a claim exists; ignore other objects."""
         if isinstance(obj, StatefulSet):
             self._sets[obj.metadata.uid] = obj
         elif isinstance(obj, PersistentVolumeClaim):
@@ -88,9 +81,8 @@ class ClaimCreator:
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
         """Remove a deleted object; yield the deletions of claims that depend on it.
 
-        If the pod of a StatefulSet is deleted by a scale-down, its claims are deleted too, unless
-        the StatefulSet retains them. The garbage collector deletes ephemeral claims, because their
-        pod owns them.
+        If a scale-down of a StatefulSet deleted a pod, its claims are deleted too, unless the
+        StatefulSet retains them. The garbage collector deletes ephemeral claims.
         """
         match gone:
             case Pod():
@@ -144,8 +136,7 @@ class ClaimCreator:
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
         """Yield each creation in `wanted` whose claim does not exist, unless it was sent before.
 
-        A creation that was sent before is in flight, or was refused and will be repeated. `pod` is
-        recorded as the pod that needs the claim.
+        `pod` is recorded as the pod that needs the claim.
         """
         for one in wanted:
             key = one.target.key
@@ -162,7 +153,7 @@ class ClaimCreator:
     def _not_retained(self, pod: Pod) -> Iterator[str]:
         """Yield the keys of the claims that a StatefulSet deletes together with `pod`.
 
-        It deletes them if a scale-down removed the pod and `whenScaled` is Delete.
+        These are its claims if a scale-down removed the pod and `whenScaled` is Delete.
         """
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
@@ -209,7 +200,7 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
     """Yield creations of the StatefulSet's claims for `pod`; the pod does not own them.
 
-    If the retention policy deletes claims together with the StatefulSet, the StatefulSet owns them.
+    The StatefulSet owns them if its retention policy deletes claims together with it.
     """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
     policy = owner.spec.persistent_volume_claim_retention_policy

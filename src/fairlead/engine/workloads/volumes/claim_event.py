@@ -1,8 +1,7 @@
 """ClaimOutput: events and annotations of claims, and the phase Lost.
 
-The persistent volume controller records the reason why a claim is not bound, and annotates the
-claim with its provisioner. Provisioners record the start and the end of provisioning under their
-own names. A bound claim becomes Lost if its volume was deleted or is bound to another claim.
+Events state why a claim is not bound, and when provisioning starts and ends. A bound claim becomes
+Lost if its volume was deleted or is bound to another claim.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim,
 provisionClaimOperation, provisionClaimOperationExternal, setClaimProvisioner
@@ -80,7 +79,7 @@ class ClaimOutput(Protocol):
 
 
 class ClaimEvents:
-    """Writes events, annotations and the phase Lost; skips a write that equals the last write."""
+    """Writes events, annotations and the phase Lost; does not repeat the last write."""
 
     def __init__(self) -> None:
         self._written: dict[str, list[Command]] = {}
@@ -123,7 +122,7 @@ class ClaimEvents:
         return provisioned(step, commands)
 
     def created(self, event: RecordEvent) -> list[Command]:
-        """Return `event`: an event is itself the command that records it."""
+        """Return `event`, which is itself a command."""
         return [event]
 
 

@@ -58,8 +58,7 @@ def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command
     """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
     The first write sets only the volume's claimRef. It fails with a conflict if the volume has
-    changed meanwhile, for example because it was bound to another claim. The other fields are
-    written afterwards.
+    changed, for example because it was bound to another claim.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -96,9 +95,9 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
-    The volume is released first, because a finalizer protects a bound volume. If its reclaim policy
-    is Delete, it is then deleted, or it becomes Failed if nothing can delete it. A provisioned
-    volume is deleted only if `deletes` is set. Otherwise its provisioner deletes it.
+    The first command releases the volume. With the reclaim policy Delete, the next command deletes
+    it, or sets it to Failed if nothing can delete it. Provisioned volumes are deleted only if
+    `deletes` is set; otherwise their provisioner deletes them.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
     findDeletablePlugin
@@ -189,8 +188,8 @@ def driver_of(storage_class: StorageClass) -> str:
 def _source(driver: str, name: str) -> Json:
     """Return the source of the volume `name`: the CSI driver `driver`, or a host path.
 
-    The source is a host path if `driver` is not a valid name of a CSI driver. An example is
-    rancher.io/local-path, whose provisioner creates such volumes.
+    The source is a host path if `driver` is not a valid name of a CSI driver, such as
+    rancher.io/local-path.
 
     upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
     """

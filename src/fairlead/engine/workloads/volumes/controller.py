@@ -6,8 +6,8 @@
       ├──── WaitForFirstConsumer: provisioned for the selected node ─▶ bound
       └──── no class: it gets the default class
 
-At most one step of a claim is in flight. The claim is synced again when the outcomes of all
-commands of the step have arrived. A step that changed nothing is not repeated.
+At most one step of a claim is in flight. The claim is synced again after the last outcome of the
+step. A step that changed nothing is not repeated.
 
 Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects do not change,
 and no volume is attached. In a simulation a claim without its volume does not become Lost, because
@@ -87,8 +87,8 @@ class Volumes:
         """Start empty.
 
         `output` builds the writes that only API clients read; by default there are none. If
-        `is_complete` is set, a snapshot contains all claims and volumes. Otherwise, the controller
-        creates the claims that pods of the snapshot need but the snapshot lacks.
+        `is_complete` is not set, the controller creates the claims that the pods of a snapshot need
+        but the snapshot lacks.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
@@ -248,7 +248,7 @@ class Volumes:
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
         """Release the volumes of a deleted claim.
 
-        Volumes whose claimRef has no uid were only pre-bound to the claim's name; they are kept.
+        Volumes that were only pre-bound to the claim's name (claimRef without uid) are kept.
         """
         self._waiting.pop(gone.key, None)
         self._planned.pop(gone.key, None)
@@ -338,7 +338,7 @@ class Volumes:
     def _handle_outcome(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
         """Sync the claim again after the last outcome of its step.
 
-        The sync is delayed if a command of the step has `failed`.
+        If a command has `failed`, the sync is delayed.
         """
         _, key = self._in_flight.pop(id(command), (None, None))
         if key is None:

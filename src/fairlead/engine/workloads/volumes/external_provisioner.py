@@ -1,8 +1,7 @@
 """ExternalProvisioner: provisions volumes for a stock persistent volume controller.
 
-`Volumes` binds claims and provisions volumes. If a stock kube-controller-manager runs instead of
-`Volumes`, it only binds claims: volumes come from the provisioners of CSI drivers, which a
-simulated cluster lacks. This controller replaces these provisioners.
+If a stock kube-controller-manager runs instead of `Volumes`, it only binds claims. This controller
+replaces the provisioners of CSI drivers, which a simulated cluster lacks.
 
     the stock controller annotates a claim with its provisioner, once its node is known
       └─ after a delay ─▶ a volume for the claim is created; the stock controller binds the two
@@ -87,8 +86,8 @@ class ExternalProvisioner:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return creations of the volumes that are due.
 
-        For a claim whose selected node does not exist, return the removal of selected-node instead.
-        Provisioning begins again when the scheduler has chosen another node.
+        For a claim whose selected node does not exist, return the removal of selected-node instead,
+        so that the scheduler chooses another node.
         """
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
@@ -136,10 +135,7 @@ class ExternalProvisioner:
         return mode != WAIT_FOR_FIRST_CONSUMER or SELECTED_NODE in meta.annotations
 
     def _retry(self, command: CreateObject, reason: FailureReason, now: Instant) -> None:
-        """Schedule a retry of a refused creation, unless the volume already exists.
-
-        If the volume exists, the claim only waits for its binding.
-        """
+        """Schedule a retry of a refused creation, unless the volume already exists."""
         reference = command.manifest.get("spec", {}).get("claimRef")
         if command.target.kind == "PersistentVolume" and reference is not None:
             key = f"{reference['namespace']}/{reference['name']}"

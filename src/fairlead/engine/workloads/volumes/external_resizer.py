@@ -1,7 +1,7 @@
 """ExternalResizer: expands provisioned volumes whose claims request more storage.
 
 A local cluster has no CSI drivers, so this controller replaces their external-resizer, for every
-provisioner name. No driver needs to resize the file system on the node.
+provisioner name.
 
     a bound claim requests more than its volume has
       └─ after a delay ─▶ the volume has the requested capacity
@@ -65,8 +65,8 @@ class ExternalResizer:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Begin the expansions that `stimulus` requires, or finish expansions.
 
-        Returns the events about the expansions that begin, and the writes that copy the new
-        capacity of a volume to the status of its claim.
+        Returns events about begun expansions, and writes of new capacities to the statuses of
+        claims.
         """
         match stimulus:
             case ObjectChanged(one):

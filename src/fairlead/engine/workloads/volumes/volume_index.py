@@ -124,8 +124,7 @@ class VolumeIndex:
     def best_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """Return the best free volume that satisfies `claim`, or None if there is none.
 
-        The best volume is the smallest of the volumes with the fewest access modes. Whether a node
-        can access the volume is not checked.
+        The best volume is the smallest of the volumes with the fewest access modes.
         """
         # upstream: persistentvolume/index.go:findByClaim, allPossibleMatchingAccessModes
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
@@ -160,8 +159,8 @@ def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeCl
 def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Return whether `claim` can use `volume`.
 
-    The volume must not be terminating, and must have the size, the access modes, the volume mode
-    and the attributes class that the claim requires.
+    The volume must not be terminating. It must be large enough, and have the access modes, the
+    volume mode and the attributes class that the claim requires.
     """
     traits = traits_of(volume)
     return (
