@@ -1,8 +1,8 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. If two successive loops have equal input and the same result,
-further loops would have this result too, until an object changes or a rule's time limit is reached.
-The controller skips such loops, so that idle hours cost nothing.
+A loop runs every --scan-interval. After two successive loops with equal input and the same result,
+loops are skipped until an object changes or a rule's time limit is reached, so that idle hours cost
+nothing.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ class Listers:
         """Store a new or changed object.
 
         Objects of kinds that the autoscaler does not read are ignored. A finished pod is removed
-        instead of stored. A changed object keeps its position in the order of creation. A pod that
-        was created again under the same name gets a new position.
+        instead of stored. A changed object keeps its position in the order of creation, but a pod
+        that was created again gets a new position.
         """
         if isinstance(changed, Pod):
             self._put_pod(changed)
@@ -127,8 +127,8 @@ class Listers:
     def unschedulable_pods(self) -> list[Pod]:
         """Return the unschedulable pods, then the pods that bypassed schedulers have not tried yet.
 
-        Bypassed schedulers are the schedulers that --bypassed-scheduler-names lists. Terminating
-        pods and nominated pods are left out.
+        --bypassed-scheduler-names lists the bypassed schedulers. Terminating pods and nominated
+        pods are left out.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
         """
         pending = [

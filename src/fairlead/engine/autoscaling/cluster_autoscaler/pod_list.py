@@ -47,8 +47,7 @@ class PodList:
 
         `pods` are the pending pods; pods that will be evicted from the `drained` nodes are added.
         Expendable pods and DaemonSet pods are not returned. Pods that fit a node of the snapshot
-        are placed on it for the rest of the loop: they use resources, raise utilization, and must
-        move if scale-down removes their node.
+        are placed on it for the rest of the loop.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff

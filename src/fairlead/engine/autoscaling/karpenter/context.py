@@ -23,10 +23,9 @@ from fairlead.engine.core.instant import Instant
 class KarpenterContext(Struct, frozen=True):
     """The state that all parts of Karpenter share.
 
-    `types_of` returns the instance types of a NodePool. `served` writes NodePools and NodeClaims
-    to the API server; it is None if they are not custom resources of the API server. `changed`
-    notifies all parts that the cluster has changed. `commands` collects the commands of all
-    parts.
+    `types_of` returns the instance types of a NodePool. `served` writes NodePools and NodeClaims to
+    the API server; None if they are not stored there. `changed` notifies all parts that the cluster
+    has changed.
     """
 
     cluster: KarpenterCluster

@@ -29,10 +29,10 @@ class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
 class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
-    `changes` are in order of time. `errors` maps the key of each pod for which no node can be
-    created to upstream's text. `unconsolidatable` maps the name of each node that is kept to
-    upstream's text; for drift, the keys are names of NodeClaims. `undelivered` contains the number
-    of NodeClaims that failed for lack of capacity, by NodePool.
+    `errors` maps the key of each pod for which no node can be created to upstream's text.
+    `unconsolidatable` maps the name of each node that is kept to upstream's text; for drift, the
+    keys are names of NodeClaims. `undelivered` contains the number of NodeClaims that failed for
+    lack of capacity, by NodePool.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)

@@ -320,8 +320,8 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
-    The result contains the labels if they have changed. It contains the finalizers, with
-    Karpenter's, if the NodeClaim of a user has just been launched.
+    The result contains the labels if they have changed. It contains the finalizers, including
+    Karpenter's, if a NodeClaim that a user created has just been launched.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

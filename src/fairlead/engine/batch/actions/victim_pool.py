@@ -53,8 +53,7 @@ class VictimPools:
     ) -> None:
         """Store the jobs in `jobs` that have running tasks.
 
-        A plugin of type `excluding` can exclude jobs: `not_excluded_by(plugin, preemptor, jobs)`
-        returns the jobs that it does not exclude.
+        `excluding` and `not_excluded_by` are as in `EvictionKind`.
         """
         self._session = session
         self._excluding = excluding

@@ -139,9 +139,8 @@ def batch_overview(
 ) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. The `starts_at` of these groups comes from a
-    simulation of the first `groups_max` waiting jobs of each queue, in allocate's order
-    (`engine.batch.explanation.start_estimate`).
+    At most `groups_max` groups are explained. Their `starts_at` comes from a simulation of the
+    first `groups_max` waiting jobs of each queue (`start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:

@@ -79,11 +79,11 @@ class JobInfo:
     of the requests of pending tasks. Both are lists by resource column; missing columns at the end
     count as 0.
 
-    `waiting_since` is the time at which a session first found that the job cannot start.
-    `broken_since` is the time at which a session first found that too few of its members run. Both
-    are None if this is no longer so; `broken_since` is also None if no grace period is configured.
-    `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable` and
-    `Session` change the tasks of a job.
+    `waiting_since` is the time since which sessions have found that the job cannot start, and
+    `broken_since` the time since which they have found that too few members run. Each is None if
+    this is not so now, and `broken_since` also if no grace period is configured. `reserved_nodes`
+    are the nodes with resources reserved for the job. Only `JobTable` and `Session` change the
+    tasks of a job.
     """
 
     __slots__ = (

@@ -382,8 +382,7 @@ class Session:
     def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
         """Record the names of the resources that `task` currently lacks on `node`.
 
-        Resources that are reserved for another job are not free for `task`. `shortfalls` keeps the
-        names until the action allocate tries the next task of the job.
+        `shortfalls` keeps the names until the action allocate tries the next task of the job.
         """
         names, view, slack = self.table.resources.names, self.view(task.job), self.rules.slack
         self.shortfalls[task.job.id] = [

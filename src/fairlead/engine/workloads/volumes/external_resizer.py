@@ -7,8 +7,6 @@ provisioner name.
       └─ after a delay ─▶ the volume has the requested capacity
                             └──────────▶ the claim's status has the capacity of the volume
 
-The API server allows a claim to grow only if its StorageClass has allowVolumeExpansion.
-
 upstream: kubernetes-csi/external-resizer/pkg/controller/controller.go:pvcNeedResize, resizePVC,
 resizeVolume, markPVCResizeFinished
 """

@@ -223,7 +223,7 @@ class SimulatedProvider:
         """Create groups in the order of `specs`; `seed` determines provision times.
 
         The times of `outages` and of periods without capacity are relative to `start`, the start of
-        the run. `cloud_provider` is upstream's name of the provider, which determines `gpu_label`.
+        the run. `cloud_provider` (upstream's name of the provider) determines `gpu_label`.
         """
         self.gpu_label = _GPU_LABELS.get(cloud_provider, _GPU_PRODUCT_LABEL)
         self._outages = list(outages)
@@ -380,8 +380,7 @@ class SimulatedProvider:
     ) -> None:
         """Create the Node of a machine, unless the machine was deleted in the meantime.
 
-        If the group has no template, no Node is created. If an outage stops the machine, the Node
-        is created at the end of the outage.
+        If an outage stops the machine, the Node is created at the end of the outage.
         """
         if provider_id not in group.machines or group.spec.template is None:
             return

@@ -49,11 +49,7 @@ _KNOWN_MAX: Final = 20_000
 
 
 def node_readiness(node: Node) -> NodeReadiness:
-    """Return the readiness of `node`.
-
-    A node is ready if its condition Ready exists and is not False or Unknown, its conditions
-    DiskPressure and NetworkUnavailable are not True, and it has no taint in _NOT_READY_TAINTS.
-    """
+    """Return the readiness of `node`."""
     known = _known.get(id(node))
     if known is not None:
         return known[1]

@@ -164,9 +164,8 @@ class ClusterStateRegistry:
     ) -> None:
         """Update the state from `nodes` and from the provider's instances.
 
-        `groups_with_template` contains the ids of the groups with a known template. The method
-        classifies nodes, closes scale-up requests that are complete or have timed out, and handles
-        create errors.
+        `groups_with_template` contains the ids of the groups with a known template. Closes scale-up
+        requests that are complete or have timed out, and handles create errors.
         """
         self._now = now
         for group in self._provider.node_groups():
@@ -387,10 +386,7 @@ class ClusterStateRegistry:
         return self.readiness.get(group, _NONE).not_started
 
     def incorrect_size(self, group: str) -> IncorrectSize | None:
-        """Return the mismatch between the group's target size and its nodes; None if they match.
-
-        Missing nodes are a mismatch only if there are more of them than instances without a Node.
-        """
+        """Return the mismatch between the group's target size and its nodes; None if they match."""
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:

@@ -70,9 +70,9 @@ class AddedNodes:
     def place_round_robin(self, pods: Sequence[PodInfo], first: int) -> list[int]:
         """Place `pods`, which have equal specs, one by one, each on the next node with room.
 
-        Return the node index of each placed pod. The search for the first pod starts at the node
-        `first`; the search for each later pod starts after the node of the previous pod. Placement
-        ends at the first pod that fits no node.
+        Return the node index of each placed pod. The first search starts at the node `first`, each
+        later search after the node of the previous pod. Placement ends at the first pod that fits
+        no node.
         """
         shape, count = pods[0].shape, len(self.pods)
         order = (*range(first, count), *range(first))

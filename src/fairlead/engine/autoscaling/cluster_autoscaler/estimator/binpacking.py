@@ -54,7 +54,7 @@ class _Packing(Struct):
 
     `base` is the number of nodes that the snapshot had before the estimation. `left` is the number
     of nodes that may still be added (None: any number). `helped` are the names of the nodes on
-    which pods were placed, possibly including existing nodes.
+    which pods were placed.
     """
 
     snapshot: ClusterSnapshot
@@ -177,8 +177,8 @@ class _Packing(Struct):
     def _on_new_node(self, pod: PodInfo) -> bool:
         """Add a node and place the pod on it; return whether the pod was placed.
 
-        No node is added while the last added node is empty. If the pod does not fit the new node,
-        the new node is not removed.
+        No node is added while the last added node is empty. A new node that the pod does not fit is
+        not removed.
         """
         if self.last and self.last not in self.helped:
             return False

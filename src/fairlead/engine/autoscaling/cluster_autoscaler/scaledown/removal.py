@@ -68,12 +68,7 @@ class RemovalSimulator:
         self._simulator.drop_old_hints()
 
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:
-        """Return (is empty, must wait) for the node `name`.
-
-        The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
-        An empty node must wait if some of its pods must complete first. Drain rules that read
-        controllers or disruption budgets are not applied.
-        """
+        """Return (is empty, must wait) for the node `name`; see `DrainRules.emptiness`."""
         revision = self._context.snapshot.revision(name)
         known = self._emptiness.get(name)
         if known is not None and known[0] == revision:

@@ -53,11 +53,7 @@ class UnneededNodes:
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:
-        """Return the time in ns for which `node` must be unneeded before its deletion.
-
-        This is `scale_down_unneeded_time` for ready nodes, `scale_down_unready_time` for other
-        nodes.
-        """
+        """Return the time in ns for which `node` must be unneeded before its deletion."""
         options = self._context.group_options(self._context.group_of(node))
         if node_readiness(node).is_ready:
             return options.scale_down_unneeded_time

@@ -38,8 +38,8 @@ def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[
 def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
     """Yield the claims of `pod` without the reservations for `pod`.
 
-    A claim also loses its devices if `pod` owns it, or if it is reserved for no other pod. Nothing
-    is yielded if any claim is missing or `pod` must not use it.
+    A claim also loses its devices if `pod` owns it, or if it is reserved for no other pod. Yields
+    nothing if any claim is missing or `pod` must not use it.
 
     upstream: snapshot.go: UnreservePodClaims
     """

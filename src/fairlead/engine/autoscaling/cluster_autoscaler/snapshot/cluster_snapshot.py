@@ -6,9 +6,8 @@
         fork.commit()                   # without it, the end of the block reverts all changes
 
 The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
-applied to this state, recorded in an undo log, and reverted in reverse order. Therefore the
-scheduler's plugins and plans treat a simulation like the real state. The cost of a fork depends on
-the number of its changes.
+applied to this state, recorded in an undo log, and reverted in reverse order. So the scheduler's
+plugins and plans treat a simulation like the real state.
 
 Nodes have an order: first the nodes of the cluster, then the nodes that simulations added. A
 first-fit search starts after the position at which the previous search ended.

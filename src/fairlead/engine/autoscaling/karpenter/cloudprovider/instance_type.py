@@ -1,8 +1,7 @@
 """Instance types, and the offerings in which a provider sells them.
 
 An offering is one zone and capacity type of an instance type, at a price. Amounts are integers: cpu
-in thousandths of a core, every other resource in whole units. Prices are the provider's hourly
-prices.
+in thousandths of a core, every other resource in whole units. Prices are hourly.
 
 upstream: pkg/cloudprovider/types.go
 """

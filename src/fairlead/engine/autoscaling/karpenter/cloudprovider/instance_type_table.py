@@ -179,10 +179,7 @@ class InstanceTypeTable:
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
-        """Return the reserved offerings of the types in `options` that are available and allowed.
-
-        An offering is allowed if `requirements` allow it.
-        """
+        """Return the available reserved offerings that `options` and `requirements` allow."""
         if not self.has_reserved:
             return []
         allowed = self.allowed_offerings(requirements) & self._offering_available
@@ -195,7 +192,7 @@ class InstanceTypeTable:
     def cheapest_prices(self, requirements: Requirements) -> list[float]:
         """Return, for each type, the lowest price of its available and allowed offerings.
 
-        An offering is allowed if `requirements` allow it. The price is NO_PRICE for a type that has
+        `requirements` decide which offerings are allowed. The price is NO_PRICE for a type that has
         no such offering.
         """
         found = self._orders.get(requirements)

@@ -116,9 +116,8 @@ class DisruptionLoop:
     def undisruptable(self, now: Instant) -> dict[str, str]:
         """Return the nodes that neither emptiness nor consolidation examines now.
 
-        The result maps each node to upstream's reason: a condition of the node, a pod, a setting of
-        its NodePool, or a budget that allows no disruption. Nodes without a NodeClaim and nodes
-        that are being removed are left out.
+        The result maps each node to upstream's reason. Nodes without a NodeClaim and nodes that are
+        being removed are left out.
         """
         # upstream: types.go:NewCandidate, consolidation.go:ShouldDisrupt,
         # helpers.go:BuildDisruptionBudgetMapping; each publishes the reason as an event

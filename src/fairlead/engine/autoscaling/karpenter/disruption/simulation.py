@@ -63,9 +63,8 @@ class _Inputs(Struct, frozen=True):
 
     The inputs were read at `read_at` (the version of the cluster, the time). `version` is the
     `pass_version`. `staying` are the nodes that are not being removed, and `deleting` the keys of
-    the others. `pending` are the pending pods, and `excused` the pods of the nodes that are being
-    removed. `tables` are the instance types of the usable NodePools, and `daemons` the DaemonSets'
-    pods.
+    the others. `excused` are the pods of the nodes that are being removed. `tables` are the
+    instance types of the usable NodePools, and `daemons` the DaemonSets' pods.
     """
 
     read_at: tuple[int, Instant]

@@ -132,11 +132,7 @@ class NodeClaimLifecycle:
     # --- launch --------------------------------------------------------------------------------
 
     def continue_configured(self, now: Instant) -> None:
-        """Continue the launches and removals of configured NodeClaims.
-
-        NodeClaims that are not launched yet are launched. The machines of NodeClaims that are
-        already launched start now. The nodes of deleted NodeClaims are drained.
-        """
+        """Continue the launches and removals of configured NodeClaims."""
         configured, self._configured = self._configured, ()
         for claim in configured:
             known = self._context.cluster.node_claims.get(claim.name)
@@ -430,10 +426,7 @@ class NodeClaimLifecycle:
     # --- conditions ------------------------------------------------------------------------------
 
     def update_conditions(self, now: Instant) -> None:
-        """If a check is due, update conditions, delete expired NodeClaims, and plan the next check.
-
-        Only NodeClaims that have changed or whose time in `_checks` has come are checked.
-        """
+        """Check conditions and expirations if a check is due; plan the next check."""
         if self._conditions_at is None or self._conditions_at > now:
             return
         names = self._context.cluster.take_changed_claims()

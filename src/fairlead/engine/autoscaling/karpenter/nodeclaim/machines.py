@@ -3,10 +3,10 @@
     launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
                   offerings that were tried without success are unavailable for a while
     registration  the Node appears; its kubelet makes it Ready at the end of the provision time
-                  (`api.node_start`). The Node has the label of an initialized Node from the
-                  start, but its NodeClaim is initialized only when the Node is Ready
+                  (`api.node_start`)
 
-The Node has no startup taints.
+The Node has no startup taints. It has the label of an initialized Node from the start, but its
+NodeClaim is initialized only when the Node is Ready.
 """
 
 from __future__ import annotations

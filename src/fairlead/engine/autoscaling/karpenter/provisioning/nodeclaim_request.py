@@ -103,8 +103,7 @@ class NodeClaimRequest(Struct, frozen=True):
     def launches(self) -> list[tuple[InstanceType, Offering]]:
         """Return the available (type, offering) pairs in the order in which a provider tries them.
 
-        The cheapest offering comes first. Pairs of equal price are ordered by the names of their
-        types.
+        This is the order of `cheapest_first`.
         """
         return cheapest_first(self.instance_types, self.stored_requirements, self.well_known)
 

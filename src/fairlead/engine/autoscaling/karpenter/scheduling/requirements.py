@@ -127,8 +127,7 @@ class Requirements:
     ) -> str | None:
         """Return upstream's text if nodes with these requirements cannot satisfy `required`.
 
-        Returns None if they can. If `required` mentions a label in `allow_undefined`, this set
-        need not mention that label.
+        Returns None if they can.
         """
         # upstream: requirements.go:Compatible
         for key in sorted(self._undefined(required, allow_undefined)):
@@ -139,10 +138,7 @@ class Requirements:
     def compatible(
         self, required: Requirements, allow_undefined: Collection[str] = _NOTHING
     ) -> bool:
-        """Return whether a node with these requirements can satisfy `required`.
-
-        If `required` mentions a label in `allow_undefined`, this set need not mention that label.
-        """
+        """Return whether a node with these requirements can satisfy `required`."""
         mine = self._by_key
         for key, one in required._by_key.items():
             existing = mine.get(key)

@@ -317,8 +317,7 @@ class KarpenterCluster:
     def release_nominations(self, renewed: Instant) -> bool:
         """Limit the protection that `hold_nominations` started to one nomination window.
 
-        The window begins at `renewed`, and its length is the argument `nomination` of the
-        constructor. Returns whether `hold_nominations` had protected any node.
+        The window begins at `renewed`. Returns whether `hold_nominations` had protected any node.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

@@ -105,8 +105,7 @@ class JoinedNodes:
     def release_nominations(self, renewed: Instant) -> bool:
         """Limit the nominations that `hold_nominations` started to one nomination window.
 
-        The window begins at `renewed`, and its length is the argument `nomination` of the
-        constructor. Returns whether `hold_nominations` had nominated any node.
+        The window begins at `renewed`. Returns whether `hold_nominations` had nominated any node.
         """
         held, self._held = self._held, set()
         for key in held:

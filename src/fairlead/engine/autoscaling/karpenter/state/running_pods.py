@@ -1,9 +1,6 @@
 """RunningPods: counts the running pods that a selector matches, by node.
 
 The counts of a selector are cached, because many simulations of disruptions need them.
-
-Example: a selector matches three pods on node-1 and one pod on node-2. The counts are {node-1: 3,
-node-2: 1}.
 """
 
 from __future__ import annotations

@@ -12,10 +12,9 @@ batch. The nodes of a batch are deleted at the end of the interval. Without an i
 node is deleted immediately.
 
 *Atomic* groups scale only between zero and all nodes. A ready node of such a group waits until all
-nodes of the group are ready. If the deletion of one node fails, the deletions of the waiting nodes
-are cancelled at once. The deletion of each other node of the group is cancelled when that node
-becomes ready. As in upstream, the failure is forgotten at the next scale-down: nodes that become
-ready later wait again.
+nodes of the group are ready. If the deletion of one node fails, the deletions of the other nodes
+are cancelled, too: at once if they wait, otherwise when they become ready. As in upstream, the
+failure is forgotten at the next scale-down: nodes that become ready later wait again.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -277,8 +276,9 @@ class Actuator:
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
         """Delete the node, or make it wait for the other nodes of its atomic group.
 
-        As in upstream, the nodes of an atomic group are all reported as the last of them that
-        became ready: drained or empty (group_deletion_scheduler.go: addToBatcher).
+        As in upstream, the last node of an atomic group that becomes ready decides whether all
+        nodes of the group are reported as drained or as empty (group_deletion_scheduler.go:
+        addToBatcher).
         """
         if not one.batch_size:
             self._add_to_batch([one], now)

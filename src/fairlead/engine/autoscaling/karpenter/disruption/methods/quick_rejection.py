@@ -298,8 +298,7 @@ class QuickRejection:
     ) -> tuple[NodeClaimRequest, ...] | None:
         """Return the NodeClaims for the pods that are left; None if one of them cannot be placed.
 
-        If a NodePool has limits, results are not cached, because limits depend on the nodes that
-        stay.
+        Results are cached, unless a NodePool has limits.
         """
         key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:

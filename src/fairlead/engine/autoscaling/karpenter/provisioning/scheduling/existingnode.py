@@ -39,8 +39,7 @@ class ExistingNode:
     ) -> None:
         """`free` is the result of `free_resources` for the node.
 
-        The ports and volumes of the pods that run on the node are in use from the start. `pods`
-        contains only the pods that this pass places.
+        `pods` contains only the pods that this pass places.
         """
         self.state = state
         self.pods: list[PendingPod] = []

@@ -1,8 +1,8 @@
 """InitialTopology: the counts of topology groups before a pass has placed any pod.
 
-A search for a disruption simulates one pass for each candidate. All these passes count the same
-running pods, except the few pods that they move, and the same nodes, except the candidate. So the
-counts of all pods and nodes are computed once, and each pass subtracts what it moves.
+A search for a disruption simulates one pass for each candidate. The passes differ only in the pods
+that they move and the nodes that they remove. So the counts of all pods and nodes are computed
+once, and each pass subtracts what it moves.
 
     all pods of `web` by zone      a: 3, b: 1
     pass that moves a pod in b     a: 3, b: 0    (b is kept if another node or a NodePool has it)

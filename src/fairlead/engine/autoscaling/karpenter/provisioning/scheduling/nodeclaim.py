@@ -128,8 +128,7 @@ class InFlightNodeClaim:
     def can_add(self, pod: PendingPod, *, relaxes_min_values: bool) -> ClaimPlacement | AddRefusal:
         """Return the state of the NodeClaim with the pod, or the reason why the pod does not fit.
 
-        Checks taints, ports, requirements, volumes, topology and instance types, in this order. If
-        `relaxes_min_values` is set, the instance types may have fewer values than minValues.
+        If `relaxes_min_values` is set, the instance types may have fewer values than minValues.
         """
         facts = pod.facts
         taints = self.template.taints

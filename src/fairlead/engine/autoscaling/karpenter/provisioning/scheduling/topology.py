@@ -62,8 +62,7 @@ class UnsatisfiableTopology(Struct, frozen=True):
 class Topology:
     """The topology groups of a pass.
 
-    `groups` are the groups of pods' own terms. `inverse` are the inverse groups, which repel the
-    pods that the required anti-affinity of other pods selects.
+    `groups` are the groups of pods' own terms, and `inverse` the inverse groups.
     """
 
     def __init__(
@@ -77,9 +76,8 @@ class Topology:
     ) -> None:
         """Count the running pods of `cluster`, except the pods with keys in `moved`.
 
-        `initial` counts all running pods and all nodes; the pass lacks the nodes `leaving`. Pods in
-        `moved` count only after their placement. Preferences form groups only if
-        `respects_preferences` is set.
+        `initial` contains the counts of all running pods and nodes. The nodes in `leaving` do not
+        count. Preferences form groups only if `respects_preferences` is set.
         """
         self._cluster = cluster
         self._initial = initial
@@ -227,7 +225,7 @@ class Topology:
 
         If a group allows none of the node's domains, the result is an UnsatisfiableTopology. `node`
         describes the node without its hostname, and `host` is the requirement on the hostname. Each
-        group is evaluated for the unchanged node; the caller intersects the results.
+        group is evaluated separately; the caller intersects the results.
         """
         # upstream: topology.go:AddRequirements
         shape, strict = pending.labels_shape, pending.facts.strict
