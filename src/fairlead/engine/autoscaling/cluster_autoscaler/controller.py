@@ -255,7 +255,7 @@ class ClusterAutoscaler:
     # --- when a loop can have another result -----------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
-        """Yield the times at which a rule can change its result although no object changes."""
+        """Yield the times at which the result of a rule can change although no object changes."""
         yield from self._times_of_scale_down()
         registry, context = self.autoscaler.context.registry, self.autoscaler.context
         for request in registry.requests.values():

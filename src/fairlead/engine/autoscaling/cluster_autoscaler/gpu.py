@@ -13,7 +13,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider
 
 
 def gpu_resource(node: Node) -> str | None:
-    """Return the first GPU resource that the node has as allocatable; None if there is none."""
+    """Return the first GPU resource that is allocatable on the node; None if there is none."""
     allocatable = node.status.allocatable
     return next((name for name in GPU_RESOURCES if whole_value(allocatable.get(name, 0)) > 0), None)
 

@@ -194,10 +194,7 @@ class JobInfo:
 
     @property
     def valid_count(self) -> int:
-        """Number of members that are ready (have a node or have succeeded), pipelined or pending.
-
-        Members that are gated, releasing, failed or of unknown status do not count.
-        """
+        """Number of members that have a node or have succeeded, or are pipelined or pending."""
         return self.ready_count + self.waiting_count + len(self.by_status[_PENDING])
 
     @property

@@ -138,10 +138,7 @@ class RoomView:
         self._sees_all = sees_all
 
     def idle(self, column: int, row: int) -> int:
-        """Return the amount of the resource in `column` that is idle on the node at `row`.
-
-        Tasks can use this amount immediately.
-        """
+        """Return the amount of the resource in `column` that is idle on the node at `row`."""
         room = self._room
         free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
         return free - self._held(column, row)

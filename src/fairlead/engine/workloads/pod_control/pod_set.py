@@ -52,7 +52,7 @@ BURST_REPLICAS: Final = 500
 
 
 class PodState(StrEnum):
-    """The state under which the owner of a pod counts it."""
+    """The state of a pod, as its owner counts the pod."""
 
     ACTIVE = "active"
     TERMINATING = "terminating"

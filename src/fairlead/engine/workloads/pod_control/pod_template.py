@@ -295,7 +295,7 @@ def class_name(spec: PodSpec) -> str:
 def missing_classes(loaded: Iterable[Replicas], known: Iterable[PriorityClass]) -> list[Json]:
     """Return manifests of the classes that `loaded` pods need and `known` lacks, sorted by name.
 
-    If pods of one class have different priorities, the newest pod's is used.
+    If pods of one class have different priorities, the priority of the newest pod is used.
     """
     present = {one.metadata.name for one in known}
     latest: dict[str, Pod] = {}

@@ -21,7 +21,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 class DesiredPod(Struct, frozen=True):
     """A pod to create from `template`.
 
-    If `name` is "", a name is generated from `prefix`, or without a prefix from the owner's name.
+    If `name` is "", a name is generated from `prefix`, or from the owner's name if `prefix` is "".
     """
 
     template: Json

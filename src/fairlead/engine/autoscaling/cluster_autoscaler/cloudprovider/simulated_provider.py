@@ -240,7 +240,7 @@ class SimulatedProvider:
         self.commands: list[Command] = []
 
     def add_outage(self, outage: CapacityOutage) -> None:
-        """Add an outage to those of the constructor."""
+        """Add `outage` to the outages of the constructor."""
         self._outages.append(outage)
 
     # --- CloudProvider ---------------------------------------------------------------------

@@ -22,7 +22,7 @@ class _Failure(Struct, frozen=True):
 class ExponentialBackoff:
     """The backoff of each node group.
 
-    All causes of failure are treated equally. A successful scale-up does not end a backoff.
+    A successful scale-up does not end a backoff.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:

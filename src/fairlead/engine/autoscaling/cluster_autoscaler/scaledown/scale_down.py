@@ -99,7 +99,7 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Return `nodes`; if delays are per group, without the nodes of groups in a delay."""
+        """Return `nodes`, without those of delayed groups if delays are per group."""
         context, delays = self._context, self._group_delays()
         if not context.options.scale_down_delay_type_local:
             return list(nodes)

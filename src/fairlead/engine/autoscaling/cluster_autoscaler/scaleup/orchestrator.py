@@ -335,7 +335,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Turn acceptances by the group `failed`, and by the groups after it, into rejections."""
+        """Turn acceptances by the group `failed` and later groups in `infos` into rejections."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:

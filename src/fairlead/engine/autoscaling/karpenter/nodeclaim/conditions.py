@@ -123,10 +123,7 @@ class ClaimConditions:
         return self._cloud_drift(claim)
 
     def _matches(self, claim: NodeClaim, pool: NodePool) -> bool:
-        """Return whether the NodeClaim's labels meet the pool's requirements.
-
-        The result is cached until the labels or the pool change.
-        """
+        """Return whether the NodeClaim's labels meet the pool's requirements."""
         labels = claim.metadata.labels
         known = self._matching.get(claim.name)
         if known is None or known[0] is not labels or known[1] is not pool:

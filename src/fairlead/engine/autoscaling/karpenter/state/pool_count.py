@@ -46,7 +46,7 @@ def node_limit(pool: NodePool) -> int | None:
 def exceeds_limits(cluster: KarpenterCluster, pool: NodePool, now: Instant) -> bool:
     """Return whether the nodes of `pool` have more capacity than its limits allow.
 
-    Nodes that are being removed do not count. No NodeClaim can be created for such a pool.
+    Nodes that are being removed do not count.
     """
     # upstream: pkg/apis/v1/nodepool.go:Limits.ExceededBy
     limits = amounts(pool.spec.limits)

@@ -97,10 +97,7 @@ def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandida
 
 @lru_cache(maxsize=8)
 def _order_by_cost(costs: tuple[float, ...]) -> tuple[int, ...]:
-    """Return the indexes of `costs` in the order of Go's sort.
-
-    The result is cached, because the costs are usually the same in successive loops.
-    """
+    """Return the indexes of `costs` in the order of Go's sort."""
     return tuple(go_sorted(list(range(len(costs))), list(costs)))
 
 

@@ -56,8 +56,8 @@ class PlainPod(Struct, frozen=True):
 class PlainPods(Struct, frozen=True):
     """Plain pods in the order of the queue.
 
-    `sizes` maps each size to the facts and the number of its pods. `sizes` is None if pods of one
-    size have different facts.
+    `sizes` maps each size to (facts, number of pods); None if pods of one size have different
+    facts.
     """
 
     pods: tuple[PlainPod, ...]

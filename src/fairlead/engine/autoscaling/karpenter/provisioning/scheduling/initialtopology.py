@@ -219,7 +219,7 @@ class InitialTopology:
     # --- inverse groups ----------------------------------------------------------------------
 
     def register_possible(self, group: TopologyGroup, tolerations: tuple[Toleration, ...]) -> None:
-        """Set the domains of `group`, which has no pods: those of the NodePools it tolerates."""
+        """Set the domains of `group` to those of NodePools whose taints are tolerated."""
         group.counts = dict(self._possible_domains(group.key, tolerations))
 
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:

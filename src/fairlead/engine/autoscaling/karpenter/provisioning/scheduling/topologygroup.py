@@ -203,10 +203,7 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether a pod that its own term selects may be the first pod in `pod_domains`.
-
-        This is the case if `counts` is 0 for all domains in `pod_domains`.
-        """
+        """Return whether a pod that its own term selects may be the first pod in `pod_domains`."""
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
     def _domains(self, domains: Iterable[str]) -> LabelRequirement:
