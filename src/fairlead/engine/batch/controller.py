@@ -162,10 +162,7 @@ class Batch:
         return self._hold_session(now)
 
     def _hold_session(self, now: Instant) -> list[Command]:
-        """Run one session, or return [] if no session is needed.
-
-        A session is needed if a task is pending, a job has changed, or a time limit was reached.
-        """
+        """Run one session, or return [] if no session is needed."""
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now
         if not woken and not self.jobs.touched and not self._is_anybody_waiting():
@@ -201,9 +198,9 @@ class Batch:
 
 
 def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
-    """Return the event for a bound pod. upstream: kube-batch and Volcano, cache.go: Bind.
+    """Return the event for a bound pod.
 
-    All events of sessions are events of the core group, unlike those of the pod scheduler.
+    upstream: kube-batch and Volcano, cache.go: Bind
     """
     return RecordEvent(
         regarding=bind.pod,
@@ -216,11 +213,7 @@ def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Return whether a stimulus can affect a session even if it changes no job and no node.
-
-    True for PodGroups, Queues and PriorityClasses, and for all stimuli other than ObjectChanged and
-    ObjectDeleted.
-    """
+    """Return whether a stimulus can affect a session even if it changes no job and no node."""
     match stimulus:
         case ObjectChanged(object=found) | ObjectDeleted(object=found):
             return isinstance(found, _OURS)

@@ -71,11 +71,7 @@ def _factory(found: type) -> Factory:
 
 
 def _check_methods(found: type) -> None:
-    """Raise BatchConfigurationError for a method that the session cannot call.
-
-    Its name is misspelt, its parameters are wrong, or it is `allocated` or `deallocated` without
-    the other.
-    """
+    """Raise BatchConfigurationError for a method that the session cannot call."""
     by_letters = {name.replace("_", ""): name for name in METHODS}
     for name in dir(found):
         meant = by_letters.get(name.replace("_", "").lower(), name)

@@ -236,10 +236,7 @@ class ClusterAutoscaler:
         return found
 
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
-        """Return the parts of a loop's result that show whether the loop changed something.
-
-        If they are equal for two loops in a row, the second loop has changed nothing.
-        """
+        """Return the parts of a loop's result that show whether the loop changed something."""
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
         reasons = tuple((name, one.reason) for name, one in planner.unremovable.reasons.items())

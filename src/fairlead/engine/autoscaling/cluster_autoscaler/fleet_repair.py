@@ -89,10 +89,7 @@ class FleetRepair:
             context.registry.recalculate()
 
     def _whole(self, group: NodeGroup, provider_ids: Sequence[str]) -> list[str]:
-        """Return the ids of the instances to delete.
-
-        If `group` only scales as a whole, these are all its instances, otherwise `provider_ids`.
-        """
+        """Return `provider_ids`, or the ids of all instances if `group` only scales as a whole."""
         if self._context.group_options(group).zero_or_max_node_scaling:
             return [instance.id for instance in group.instances()]
         return list(provider_ids)

@@ -105,8 +105,7 @@ class AutoscalerHistory:
 def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:
     """Return upstream's reason for keeping each examined node, by node name.
 
-    `before` contains the reasons of earlier loops. A node that was recently found unremovable is
-    not examined again and keeps its earlier reason.
+    A node that was recently found unremovable keeps its reason in `before`.
     """
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():

@@ -272,7 +272,7 @@ class StaticAutoscaler:
     ) -> bool:
         """Scale up for the pods that fit no node. Return False if scale-down has to wait.
 
-        `drained` are the names of the nodes that are being drained; their pods need nodes, too.
+        `drained` are the names of the nodes that are being drained.
         """
         options = self.context.options
         record.unschedulable = self.context.listers.unschedulable_pods()
@@ -327,9 +327,7 @@ class StaticAutoscaler:
     ) -> bool:
         """Add the new nodes of a scale-up to the snapshot, and place the `helped` pods on them.
 
-        `helped` are in the order in which the estimation packed them. Stops and returns False at
-        the first pod that fits no new node; this can happen if limits have reduced the number of
-        new nodes.
+        Stops and returns False at the first pod that fits no new node.
         upstream: static_autoscaler.go: addLatestScaleUpResultsToClusterSnapshot
         """
         snapshot = self.context.snapshot

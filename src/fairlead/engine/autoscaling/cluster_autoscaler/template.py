@@ -178,8 +178,7 @@ class TemplateProvider:
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
         """Return a template from the provider, with a pod of each DaemonSet that would run on it.
 
-        The node has no devices, because cloud providers do not know them. Returns None if the
-        provider has no template.
+        The template has no devices. Returns None if the provider has no template.
         """
         node = group.template_node()
         if node is None:
@@ -266,10 +265,7 @@ def _daemon_pod(daemon_set: DaemonSet, node: Node) -> Pod | None:
 
 
 def _runs_on(pod: Pod, node: Node) -> bool:
-    """Return whether the node selector, node affinity and taints admit `pod` to `node`.
-
-    Resources are not checked.
-    """
+    """Return whether the node selector, node affinity and taints admit `pod` to `node`."""
     if not required_node_affinity_matches(pod.spec, node.metadata.labels, node.metadata.name):
         return False
     effects = (NO_SCHEDULE, NO_EXECUTE)

@@ -172,10 +172,7 @@ class Karpenter:
         return self._take_commands()
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
-        """Schedule a retry of a failed command, or remove the NodeClaim for which it was sent.
-
-        Failed evictions are ignored here, because the drain retries them.
-        """
+        """Schedule a retry of a failed command, or remove the NodeClaim for which it was sent."""
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
                 self._claims.see_failed_creation(command, reason, message, now)

@@ -79,10 +79,7 @@ def _is_stuck(pod: Pod, now: Instant) -> bool:
 
 
 def _is_late(pod: Pod, deadline: Instant, now: Instant) -> bool:
-    """Return whether the pod would end after `deadline` if it were evicted later than now.
-
-    For a terminating pod, return whether its grace period ends after `deadline`.
-    """
+    """Return whether the pod would end after `deadline` if it were evicted later than now."""
     # upstream: terminator.go:podDeleteTimeWithGracePeriod, IsPodEligibleForForcedEviction
     if now < deadline - _grace(pod):
         return False

@@ -59,11 +59,7 @@ class Allocate:
 
 
 def _waiting_jobs(session: Session) -> _WaitingJobs:
-    """Return the queues and jobs that could get resources.
-
-    With kube-batch's defect `queue-dup-heap`, each queue is pushed once per job, which affects the
-    order of the queues.
-    """
+    """Return the queues and jobs that could get resources."""
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
     queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)

@@ -41,10 +41,7 @@ def _in_order(session: Session) -> list[JobInfo]:
 
 
 def _place_short_tasks(session: Session, reservation: Reservation, job: JobInfo) -> None:
-    """Place the tasks of `job` that end by `reservation.starts_at`, if that makes `job` ready.
-
-    Skips the job that has the reservation, and jobs of overused queues.
-    """
+    """Place the tasks of `job` that end by `reservation.starts_at`, if that makes `job` ready."""
     queue = session.queues[job.queue]
     if job is reservation.job or session.tiers.is_overused(queue):
         return

@@ -199,7 +199,7 @@ class EvictionSearch:
     ) -> bool:
         """Evict single tasks on the best of `nodes` where `task` then fits, and pipeline it there.
 
-        Returns whether there was such a node. `lacking` is the result of `_lacking`.
+        Returns whether there was such a node.
         """
         if not self._surplus.jobs:
             return False
@@ -233,10 +233,7 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
-
-        With kube-batch's defect `evict-ignores-idle`, the prefix contains at least one task.
-        """
+        """Return the shortest prefix of `victims` after whose removal `task` fits on `node`."""
         leaving: list[TaskInfo] = []
         for victim in victims:
             if (leaving or not self._ignores_idle) and self._covers(task, node, leaving):
@@ -249,8 +246,8 @@ class EvictionSearch:
     def _take_gang(self, steps: TaskOperations, task: TaskInfo, ranked: RankedNodes) -> bool:
         """Evict the least important gang without which `task` fits on a node in `ranked`.
 
-        All running members of the gang are evicted, and `task` is pipelined. Gangs with allocated
-        or bound members that do not run yet are skipped. Returns whether a gang was evicted.
+        Gangs with allocated or bound members that do not run yet are skipped. Returns whether a
+        gang was evicted.
         """
         if self._whole is None:
             return False

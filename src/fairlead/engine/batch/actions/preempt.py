@@ -96,11 +96,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """Return the tasks for phase 2, by job id.
-
-    If the rules try every task (Fairlead), the result contains all pending tasks of `jobs`.
-    Otherwise the result is `left`, the tasks that remain from phase 1.
-    """
+    """Return the tasks for phase 2, by job id; `left` are the tasks that remain from phase 1."""
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}
     return left

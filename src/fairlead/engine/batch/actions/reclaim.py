@@ -83,7 +83,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
     """Make room for one task of the first job in `jobs`; return whether that succeeded.
 
-    If it failed, the queue gets no further turn. This is kube-batch's defect `reclaim-one-task`.
+    A queue without success gets no further turn (kube-batch's defect `reclaim-one-task`).
     """
     job = jobs.pop()
     statement = _statement(session)

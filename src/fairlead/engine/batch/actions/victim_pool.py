@@ -155,10 +155,7 @@ class _JobsByQueue:
         self.queues: dict[str, _QueueJobs] = {}
 
     def refresh(self, not_excluded: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
-        """Call `not_excluded` for the jobs whose tasks have moved since the last call.
-
-        `not_excluded(jobs)` returns the jobs in `jobs` that no plugin excludes.
-        """
+        """Call `not_excluded` for the jobs whose tasks have moved since the last call."""
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)

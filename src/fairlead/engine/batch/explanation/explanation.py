@@ -236,10 +236,7 @@ class _Trial:
 
     @property
     def missing(self) -> int:
-        """The number of members for which there is no room.
-
-        If the group has its minimum, all its members count, otherwise only as many as the minimum.
-        """
+        """The number of members for which there is no room."""
         wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
         return wanted - self.ready - self.promised - self.placeable
 

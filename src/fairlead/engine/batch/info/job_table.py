@@ -158,10 +158,7 @@ class JobTable:
         return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
-        """Set the group of the job `key` (`namespace/name`) to the group with the same key.
-
-        If several APIs have a group with this key, `PREFERENCE` decides.
-        """
+        """Set the group of the job `key` to the group with this key that `PREFERENCE` prefers."""
         known = self._groups.get(key, {})
         if known:
             self._put_group(max(known.values(), key=_preference))

@@ -93,8 +93,8 @@ class NodeChoice:
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
         """Return whether the plan alone is known to determine the best node for `pod`.
 
-        This is so if it determined the best node for an equal pod, and nothing relevant has changed
-        since (`EqualPods`).
+        True if it determined the best node for an equal pod, and nothing relevant has changed since
+        (`EqualPods`).
         """
         if not self._decided_by_plan:
             return False

@@ -137,8 +137,8 @@ class Proportion:
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
         """Return the amounts that `jobs` have allocated plus their pending requests, by column.
 
-        Resources with the amount 0 are left out, unless `_named` returns them. Resources in
-        `uncounted` are always left out.
+        Resources in `uncounted` are left out, and resources with the amount 0 that `_named` does
+        not return.
         """
         named = self._named(jobs)
         total: list[int] = []

@@ -353,7 +353,7 @@ class PodSets(Struct):
     def _retry_soon(self, pods: PodSet, now: Instant) -> None:
         """Shorten the backoff of a Job after one of its pods has ended or was deleted.
 
-        Quotas no longer count that pod, so the Job can probably create one.
+        Quotas no longer count that pod.
         """
         # upstream: job_controller.go:updatePod, enqueueSyncJobBatched
         due = now + JOB_BATCH_PERIOD

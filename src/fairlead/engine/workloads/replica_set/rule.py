@@ -64,8 +64,7 @@ class ReplicaSetRule(Struct, frozen=True):
 def _surplus(pods: PodSet, count: int, now: Instant) -> list[Pod]:
     """Return the `count` pods to delete, in the order of deletion.
 
-    Upstream deletes at most 500 pods in one sync, and ranks the remaining pods again for the next
-    500.
+    As in upstream, the remaining pods are ranked again after 500 deletions.
     """
     active = list(pods.active.values())
     siblings = [pod for one in pods.siblings.values() for pod in one.active.values()]

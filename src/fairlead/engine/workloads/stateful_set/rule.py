@@ -281,10 +281,7 @@ def _claim_names(owner: StatefulSet) -> list[str]:
 
 
 def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
-    """Return one volume for each claim of `pod`, followed by the volumes in `described`.
-
-    A volume in `described` is dropped if a claim has the same name.
-    """
+    """Return one volume for each claim of `pod`, followed by the other volumes in `described`."""
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
     own = [
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims

@@ -233,10 +233,7 @@ class Volumes:
         return self._sync_waiting(now, class_name(volume)) if key is None else []
 
     def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
-        """Sync the waiting claims again in the order of their keys.
-
-        If `of_class` is not None, sync only claims of this class.
-        """
+        """Sync the waiting claims (of class `of_class`, None: any) in the order of their keys."""
         claims = [self._index.claims[key] for key in sorted(self._waiting)]
         return [
             command

@@ -122,10 +122,7 @@ class ExternalProvisioner:
             self._timers.add(now + self._config.provision_delay, claim.key)
 
     def _is_requested(self, claim: PersistentVolumeClaim) -> bool:
-        """Return whether the persistent volume controller has requested a volume for `claim`.
-
-        With WaitForFirstConsumer, a claim whose selected node was removed waits for another node.
-        """
+        """Return whether the persistent volume controller has requested a volume for `claim`."""
         meta, storage_class = claim.metadata, self._index.class_of(claim)
         if not any(name in meta.annotations for name in PROVISIONERS):
             return False

@@ -352,10 +352,7 @@ class SimulatedProvider:
                 return name, provider_id
 
     def _available(self, spec: NodeGroupSpec, elapsed: DurationNs) -> list[Json]:
-        """Return the templates of the zones in which the provider has capacity for the group.
-
-        If the group has no template, it counts as one zone with an empty template.
-        """
+        """Return the templates of the zones with capacity; [{}] if the group has no template."""
         if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
             return []
         active = [one for one in self._outages if one.is_active(elapsed)]
@@ -378,10 +375,7 @@ class SimulatedProvider:
         template: Json,
         now: Instant,
     ) -> None:
-        """Create the Node of a machine, unless the machine was deleted in the meantime.
-
-        If an outage stops the machine, the Node is created at the end of the outage.
-        """
+        """Create the Node of a machine, unless the machine was deleted in the meantime."""
         if provider_id not in group.machines or group.spec.template is None:
             return
         labels, elapsed = group.spec.labels_of(template), now - self._start

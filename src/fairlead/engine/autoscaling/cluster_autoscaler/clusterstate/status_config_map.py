@@ -144,8 +144,7 @@ class StatusConfigMap:
     def _timed(self, group: str, part: str, found: Json, now: str) -> Json:
         """Return the condition `found` with its probe time and its last transition time.
 
-        `group` is "" for the complete cluster, and `part` is the name of the condition. The last
-        transition time is the time of the loop in which the field `status` changed.
+        `group` is "" for the complete cluster, and `part` is the name of the condition.
         """
         status, since = self._since.get((group, part), ("", now))
         if status != found["status"]:

@@ -157,8 +157,7 @@ class _Packing(Struct):
     def _on_last_node(self, pod: PodInfo) -> bool:
         """Place the pod on the last added node if it fits; return whether it was placed.
 
-        If the pod does not fit there because of a topology spread constraint over hosts, all other
-        nodes are tried, including existing nodes.
+        If a topology spread constraint over hosts forbids this node, all other nodes are tried.
         """
         if not self.last:
             return False
@@ -177,8 +176,7 @@ class _Packing(Struct):
     def _on_new_node(self, pod: PodInfo) -> bool:
         """Add a node and place the pod on it; return whether the pod was placed.
 
-        No node is added while the last added node is empty. A new node that the pod does not fit is
-        not removed.
+        No node is added while the last added node is empty.
         """
         if self.last and self.last not in self.helped:
             return False

@@ -84,11 +84,7 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
 
 
 def _qualifies(pod: PodInfo) -> bool:
-    """Return whether the pod can be packed by arithmetic.
-
-    The pod must have no topology spread constraints, and each of its required anti-affinity terms
-    must have the topology key `kubernetes.io/hostname`.
-    """
+    """Return whether the pod can be packed by arithmetic."""
     if pod.shape.spec.topology_spread_constraints:
         return False
     return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

@@ -133,7 +133,6 @@ def _allocatable(template: Template) -> Amounts:
 def _free(template: Template) -> Amounts:
     """Return allocatable minus the requests of the template's pods, in thousandths of a unit.
 
-    The result contains the resources that pods request, and those that the scheduler always counts.
     As in upstream, the pods do not use up the resource `pods`.
     """
     # upstream: compare_nodegroups.go: IsCloudProviderNodeInfoSimilar, NodeInfo.Requested

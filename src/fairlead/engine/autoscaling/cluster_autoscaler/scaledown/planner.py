@@ -172,10 +172,7 @@ class ScaleDownPlanner:
         )
 
     def _without_waiting(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return the nodes on which no pod has to complete first.
-
-        Record for each other node why it is kept.
-        """
+        """Return the nodes on which no pod has to complete first; record why others are kept."""
         for one in nodes:
             if one.has_on_completion_pods:
                 reason = UnremovableReason.BLOCKED_BY_ON_COMPLETION_POD

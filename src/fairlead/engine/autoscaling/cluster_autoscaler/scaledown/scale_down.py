@@ -112,10 +112,7 @@ class ScaleDown:
         return found
 
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
-        """Return pairs ({node group: time}, the delay in ns that starts at these times).
-
-        Take the new outcomes from the actuator first.
-        """
+        """Return pairs ({node group: time}, the delay in ns that starts at these times)."""
         options = self._context.options
         for outcome in self._actuator.outcomes:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at

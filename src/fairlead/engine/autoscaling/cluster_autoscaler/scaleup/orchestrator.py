@@ -157,8 +157,7 @@ def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
 def _capped(context: AutoscalingContext, wanted: int, present: int) -> int | None:
     """Return how many of the `wanted` nodes --max-nodes-total allows; None if it allows none.
 
-    `present` is the number of nodes that exist. If not all wanted nodes are allowed, an event is
-    recorded.
+    `present` is the number of nodes that exist.
     """
     limit = context.options.max_nodes_total
     if limit <= 0 or wanted + present <= limit:
@@ -317,7 +316,7 @@ class _Attempt:
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
         """Return the distribution of `nodes` over `group` and its similar groups.
 
-        If the quota reduces the number of nodes for one group, the other groups do not get more.
+        Nodes that the quota does not allow for a group are not given to other groups.
         """
         targets = [group]
         for similar in self._similar(group):

@@ -114,8 +114,7 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        A changed ResourceClaim changes no revision: the node of its pod gets a new revision when
-        the pod is bound.
+        A changed ResourceClaim affects no node until its pod is bound.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)

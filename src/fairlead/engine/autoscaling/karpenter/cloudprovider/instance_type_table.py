@@ -45,8 +45,8 @@ class _Column:
     ) -> Mask:
         """Return a mask of the subjects whose own requirement allows `requirement`.
 
-        A subject is in the mask if it has no requirement on the label, or if
-        `agrees(its requirement, requirement)` is true.
+        `agrees(own requirement, requirement)` decides. Subjects without an own requirement are in
+        the mask.
         """
         found = self._masks.get(requirement)
         if found is None:
@@ -214,8 +214,7 @@ def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> 
 def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
     """Return whether an offering with the requirement `one` on a label can satisfy `requirement`.
 
-    If `requirement` is None, the offering must not need the label: `one` must be a NotIn or
-    DoesNotExist requirement.
+    If `requirement` is None, the offering must not need the label.
     """
     if requirement is None:
         return one.denies

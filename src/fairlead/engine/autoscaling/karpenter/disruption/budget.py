@@ -69,10 +69,9 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
     """Return whether the budget is active at `now`.
 
-    A budget with a schedule is active for its duration after each time of the schedule. A budget
-    with neither is always active, and so is a budget whose schedule never occurs (30 February).
-    Raises ScheduleError or ValueError if the schedule or the duration is invalid, or if there is a
-    duration without a schedule.
+    A budget whose schedule never occurs (30 February) is always active. Raises ScheduleError or
+    ValueError if the schedule or the duration is invalid, or if there is a duration without a
+    schedule.
     """
     # upstream: nodepool.go:Budget.IsActive; for such dates cron's Next returns the zero time
     if budget.schedule is None and budget.duration is None:

@@ -314,9 +314,7 @@ class DisruptionController:
     def _next_check(self, now: Instant) -> Instant | None:
         """Return the time of the next loop if the cluster does not change; None for no loop.
 
-        The loop runs at the first of these times, but at least one period after `now`: the end of a
-        nomination; the time that a change during the last loop has scheduled; if the last loop
-        skipped a method, the time at which all methods run again.
+        The loop runs at least one period after `now`.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

@@ -79,8 +79,7 @@ class _Inputs(Struct, frozen=True):
     def equals(self, other: _Inputs) -> bool:
         """Return whether simulations with `other` have the same results.
 
-        The excused pods depend on the time and on budgets, and the instance types on refused
-        launches. All other inputs can change only with the version.
+        Other inputs than those compared here can change only with the version.
         """
         return (
             self.version == other.version

@@ -199,7 +199,7 @@ def _with_consolidatable(
     An initialized NodeClaim is Consolidatable if no pod of its node has changed for the time
     `consolidateAfter`. Returns (the NodeClaim, the ns until it becomes Consolidatable). The number
     of ns is None if the NodeClaim already is Consolidatable or no time is known. NodeClaims of
-    static pools do not use the condition and are returned unchanged.
+    static pools are returned unchanged.
     """
     if pool.is_static:
         return claim, None

@@ -256,10 +256,7 @@ class NodeClaimLifecycle:
         self._terminate(node, now)
 
     def _join(self, node: Node, now: Instant) -> None:
-        """Join a new Node with its NodeClaim.
-
-        If a Node of a NodePool has no NodeClaim, create a NodeClaim for it.
-        """
+        """Join a new Node with its NodeClaim; create a missing NodeClaim for a NodePool's Node."""
         name = node.metadata.name
         provider_id = node.spec.provider_id
         claims = self._context.cluster.node_claims.values()
@@ -280,8 +277,7 @@ class NodeClaimLifecycle:
     def _initialize(self, name: str, now: Instant) -> None:
         """Mark the NodeClaim of the Node `name` as initialized.
 
-        The nodes that this Node replaces are drained from now on, because their pods can move to
-        it.
+        From now on, the nodes that this Node replaces are drained.
         """
         claim = self._claim_on(name)
         if claim is not None:

@@ -377,10 +377,7 @@ class Provisioner:
         return found
 
     def _daemon_pod(self, owner: DaemonSet) -> Pod:
-        """Return the newest pod of a DaemonSet, with the node affinity of the DaemonSet's template.
-
-        If the DaemonSet has no pods, the pod is created from its template.
-        """
+        """Return the pod that represents a DaemonSet; see `_as_templated`."""
         pods = sorted(self._cluster.daemon_pods(owner), key=_pod_order)
         newest = max(pods, key=lambda pod: pod.metadata.creation_timestamp, default=None)
         known = self._daemon_pods.get(owner.key)
@@ -401,8 +398,7 @@ class Provisioner:
 
         As in upstream, each comparison changes the pod that the later comparisons use: it gets a
         toleration of PreferNoSchedule taints, and loses the terms of its node affinity that do not
-        allow the pool. All pools are compared first for resources, then again for host ports; after
-        that, a pass compares existing nodes.
+        allow the pool.
         """
         # upstream: scheduler.go:NewScheduler
         known, daemons, pools = self._pool_daemons, self.daemons(), [one.pool for one in templates]
@@ -457,10 +453,7 @@ class Provisioner:
 
 
 def _as_templated(owner: DaemonSet, newest: Pod | None) -> Pod:
-    """Return `newest` with the node affinity of the DaemonSet's template.
-
-    If `newest` is None, return a pod that is created from the template.
-    """
+    """Return `newest` with the node affinity of the template; if None, a pod from the template."""
     template = without_nulls(owner.spec.template)
     from_template = decode_as(Pod, {"spec": template.get("spec", {})})
     if newest is None:
@@ -486,10 +479,7 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 
 
 def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
-    """Return the pods of `daemons` that run on the pool's nodes.
-
-    Replaces each pod in `daemons` with the result of `_compared`.
-    """
+    """Return the pods of `daemons` that run on the pool's nodes; apply `_compared` to each."""
     found: list[Pod] = []
     for index, daemon in enumerate(daemons):
         pod, runs = _compared(template, daemon)
@@ -502,8 +492,7 @@ def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[
 def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
     """Return (the DaemonSet's pod after the comparison with the pool, whether it runs there).
 
-    The pod tolerates PreferNoSchedule taints, and has lost the terms of its node affinity that do
-    not allow the pool's nodes, except the last term.
+    `_compared_daemons` explains how the comparison changes the pod.
     """
     # upstream: scheduler.go:isDaemonPodCompatible, which changes the pod
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)

@@ -158,8 +158,7 @@ class KarpenterCluster:
     def _changes_passes(self, obj: KarpenterObject) -> bool:
         """Return whether `obj` differs from its last version in a part that a pass reads.
 
-        Budgets, and pods on Nodes that do not exist, do not count: passes get the pods to move from
-        the caller, who compares budgets.
+        Budgets do not count, because the callers of passes compare them.
         """
         match obj:
             case Pod():

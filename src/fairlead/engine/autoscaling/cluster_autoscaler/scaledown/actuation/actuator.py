@@ -211,8 +211,7 @@ class Actuator:
     def _recheck(self, one: _Deletion, now: Instant) -> None:
         """Check the pods of the node again, then drain the node or cancel its deletion.
 
-        The deletion is cancelled if a pod blocks it, or if the node was chosen as empty and now
-        has pods that must move or complete first. If the Node object is already gone, the deletion
+        A node that was chosen as empty must still be empty. If the Node is gone, its deletion
         continues.
         """
         context = self._context
@@ -254,10 +253,7 @@ class Actuator:
                 self._node_ready(one, now)
 
     def _check_later(self, one: _Deletion, now: Instant, deadline: Instant) -> None:
-        """Check every 5 s whether annotations still delay the deletion.
-
-        The node becomes ready when no annotation delays it any more, or at `deadline`.
-        """
+        """Check every 5 s, until `deadline`, whether annotations still delay the deletion."""
 
         def check(then: Instant) -> None:
             node = self._context.listers.nodes.get(one.name)
@@ -293,10 +289,7 @@ class Actuator:
             self._add_to_batch([replace(each, drain=one.drain) for each in nodes], now)
 
     def _abort(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
-        """Cancel the deletion of a node.
-
-        If its group is atomic, also cancel the deletions of the nodes that wait for this node.
-        """
+        """Cancel the deletion of a node, and of the waiting nodes of its atomic group."""
         self._clean_up(one, result, text, now)
         if one.batch_size:
             self._failed_groups.add(one.group)

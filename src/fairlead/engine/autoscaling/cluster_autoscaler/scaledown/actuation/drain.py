@@ -152,10 +152,7 @@ class NodeDrain(Struct):
         self._poll(now)
 
     def _poll(self, now: Instant) -> None:
-        """Check whether the pods of the current priority group are gone.
-
-        A pod is also gone if a pod of the same name is now on another node.
-        """
+        """Check whether the pods of the current priority group have left the node."""
         self.poll_at = None
         if now < self.poll_until:
             if not any(self._is_here(pod) for pod in self.groups[0].full):

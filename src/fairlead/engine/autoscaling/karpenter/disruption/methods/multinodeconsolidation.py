@@ -125,10 +125,8 @@ def _without_same_type(
 ) -> NodeClaimRequest | None:
     """Return the request without the types that save no more than the deletion of some nodes alone.
 
-    If the types of some removed nodes are among the types of the request, all types that cost at
-    least as much as the cheapest of these nodes are dropped. Example: replacing [large, large,
-    small] with a small node is the same as deleting the two large nodes. Returns None if no type
-    remains.
+    Example: replacing [large, large, small] with a small node is the same as deleting the two large
+    nodes. Returns None if no type remains.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

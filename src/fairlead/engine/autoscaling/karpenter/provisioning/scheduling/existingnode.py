@@ -115,10 +115,7 @@ class ExistingNode:
         return True
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
-        """Return whether the pod would exceed the node's limit on volumes of some driver.
-
-        A node that already has too many volumes accepts no pod.
-        """
+        """Return whether the node with the pod would exceed its limit on volumes of some driver."""
         # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
         more = self._storage.mounts((pod,))
         return any(

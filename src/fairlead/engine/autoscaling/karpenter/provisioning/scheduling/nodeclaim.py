@@ -244,9 +244,8 @@ class InFlightNodeClaim:
     ) -> tuple[Offering, ...] | AddRefusal:
         """Return the reserved offerings that the NodeClaim can hold.
 
-        These are compatible with `options` and `requirements`, and their reservations are not used
-        up. With `strict_reservations`, returns a refusal if all compatible reservations are used
-        up, or if none is compatible and the NodeClaim already holds a reservation.
+        With `strict_reservations`, returns a refusal if all compatible reservations are used up, or
+        if none is compatible and the NodeClaim already holds a reservation.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table
@@ -314,10 +313,7 @@ class InFlightNodeClaim:
 
 
 class _FilterText(Struct, frozen=True):
-    """Builds upstream's text if no instance type has `requirements` and enough resources.
-
-    The resources are the requests of the DaemonSet pods and of `pod`.
-    """
+    """Builds upstream's text if no instance type has `requirements` and enough resources."""
 
     reason: str
     requirements: Requirements

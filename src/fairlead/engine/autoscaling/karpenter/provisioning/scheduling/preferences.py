@@ -148,10 +148,7 @@ def with_prefer_no_schedule_tolerated(pod: Pod) -> Pod:
 
 
 def _heaviest(terms: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """Return (the term with the highest weight, the other terms by descending weight).
-
-    If several terms have the highest weight, the first of them is returned.
-    """
+    """Return (the term with the highest weight, the other terms by descending weight)."""
     ordered = sorted(terms, key=lambda one: -one.weight)
     return ordered[0], tuple(ordered[1:])
 
