@@ -1,9 +1,8 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
-If a ReadWriteOncePod claim is in use, every node is rejected; preemption helps if it removes the
-pods that use the claim. PreFilter counts the pod's claims that are in use. If a dry run removes a
-pod, the claims that the removed pod uses are subtracted from this count. Filter rejects every node
-while the count is above 0.
+PreFilter counts the pod's ReadWriteOncePod claims that other pods use, and Filter rejects every
+node while this count is above 0. When a dry run removes a pod, that pod's uses are subtracted, so
+preemption can help.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -47,8 +46,8 @@ class _ExclusiveUse:
     """The data that PreFilter computes for a pod.
 
     `claims` are the names of the pod's ReadWriteOncePod claims. `uses` is the number of these
-    claims that other pods use; it is updated when a dry run adds or removes a pod. `disks` are the
-    pod's volumes on disks that a second pod may not use at the same time.
+    claims that other pods use. `disks` are the pod's volumes on disks that a second pod may not use
+    at the same time.
     """
 
     __slots__ = ("claims", "disks", "uses")
@@ -127,10 +126,7 @@ class VolumeRestrictions:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the Filter verdict for each node in `rows`.
-
-        Only nodes on which one of the pod's disks is used are checked for disk conflicts.
-        """
+        """Return the Filter verdict for each node in `rows`."""
         found = state.read(_ExclusiveUse)
         codes = np.full(len(rows), _CLAIM_IN_USE if found.uses > 0 else 0, np.int32)
         suspects = dict.fromkeys(

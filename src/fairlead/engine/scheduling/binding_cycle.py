@@ -4,10 +4,10 @@
        │           │           │             │             │              │     post-bind
        └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
-The pod is assumed on its node at the beginning, so that the next scheduling cycle counts it on that
-node. If an extender binds the pod, a `CallExtender` is sent instead of the Bind. If the pod must
-wait for Permit or PreBind, status.nominatedNodeName is set before it waits (feature
-NominatedNodeNameForExpectation). If the pod is preempted while it waits, its placement is reverted.
+The pod is assumed on its node first, so that the next scheduling cycle counts it there. If an
+extender binds the pod, a `CallExtender` is sent instead of the Bind. If the pod must wait for
+Permit or PreBind, status.nominatedNodeName is set before it waits (feature
+NominatedNodeNameForExpectation).
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
@@ -69,7 +69,7 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """The result of a failed binding; the effects of `BindingCycles.begin` are reverted.
+    """The result of a failed binding, whose effects have been reverted.
 
     `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting. In
     upstream, both refusals are part of the scheduling cycle. `commands` revert what PreBind wrote
@@ -113,10 +113,9 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
-        Returns the commands to send, or a refusal. If Permit waits, PreBind and Bind run later
-        (`resume`). If PreBind sends commands, Bind runs when they have succeeded and the plugins
-        report that the pod is prepared (`resume`). Set `at_once` if Reserve, Permit and PreBind
-        would do nothing for the pod; then only Bind runs.
+        Returns the commands to send, or a refusal. If Permit waits or PreBind sends commands,
+        `resume` continues the binding later. Set `at_once` if Reserve, Permit and PreBind would do
+        nothing for the pod; then only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -205,8 +204,7 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused | None:
         """Handle the outcome of a PreBind command; if the command failed, refuse the binding.
 
-        Returns None if the command succeeded or is not a PreBind command. After the last success,
-        `resume` binds the pod once it is prepared.
+        Returns None if the command succeeded or is not a PreBind command.
         """
         if not self._preparing.works:
             return None
@@ -232,10 +230,7 @@ class BindingCycles:
         return status is not None
 
     def resume(self, now: Instant) -> Iterator[tuple[PodBinding, list[Command] | BindingRefused]]:
-        """Continue each binding that no longer waits for Permit or for its preparation.
-
-        Yields (binding, commands or refusal).
-        """
+        """Continue each binding that no longer waits for Permit or for its preparation."""
         while self._canceled:
             pod_id = next(iter(self._canceled))
             binding = self._by_pod[pod_id]
@@ -252,7 +247,7 @@ class BindingCycles:
                 yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> PodBinding | None:
-        """Run PostBind for the pod of `bind`; remove and return its binding.
+        """Run PostBind for the pod of `bind`; remove and return the pod's binding.
 
         Returns None if the pod is not being bound.
         """

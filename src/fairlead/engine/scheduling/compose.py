@@ -115,8 +115,7 @@ def build_profile(
 ) -> BuiltProfile:
     """Build everything that scheduling with `profile` needs; `meter` measures plugin durations.
 
-    `out_of_tree` maps the names of users' plugins to their factories. `shared` are the settings of
-    all profiles of the scheduler.
+    `out_of_tree` maps the names of users' plugins to their factories.
 
     Raises ProfileError for unknown plugin names, invalid arguments and invalid plugins.
     """

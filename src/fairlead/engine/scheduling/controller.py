@@ -224,11 +224,7 @@ class Scheduler:
         return self._bindings.node_of(key)
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which `handle_deadline` has something to do, or None.
-
-        It has something to do if a pod can be tried, if a cycle, a wait or a backoff ends, or if
-        the queue must be flushed.
-        """
+        """Return the next time at which `handle_deadline` has something to do, or None."""
         cycle_at = self._next_cycle_at()
         if not self._bindings.has_waits:
             return cycle_at
@@ -378,8 +374,7 @@ class Scheduler:
     ) -> list[Command]:
         """Place or requeue each pod of the group; return the commands.
 
-        The next cycle waits for the outcome of the last status patch among these commands, which is
-        for a failed pod or for the PodGroup.
+        The next cycle waits for the outcome of the last status patch among these commands.
         """
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415 - as above
             group_condition,
@@ -518,5 +513,5 @@ def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of `command` of a failed cycle."""
+    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
     return isinstance(command, PatchStatus)

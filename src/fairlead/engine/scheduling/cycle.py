@@ -11,8 +11,8 @@
     7 select      the tie-break chooses one of the best nodes
     8 post-filter if no node fits: try preemption
 
-The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive in this
-time do not affect the cycle, except that a deleted node cannot be chosen.
+The cycle is suspended while it waits for extenders (`Consultation`). Changes that arrive meanwhile
+do not affect the cycle, except that a deleted node cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 
@@ -132,10 +132,7 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 def _placement(
     found: Feasibility, best: Positions, via: str, feasible: int, tie_break: TieBreak
 ) -> Placement:
-    """Return the placement on the node that the tie-break picks from the plan positions `best`.
-
-    `via` and `feasible` become fields of the Placement.
-    """
+    """Return the placement on the node that the tie-break picks from the plan positions `best`."""
     plan = found.plan
     chosen = int(best[tie_break.pick(len(best))])
     return Placement(plan.table.at(plan.row(chosen)), found.state, via, feasible, len(best))

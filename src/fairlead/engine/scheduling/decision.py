@@ -75,10 +75,7 @@ def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: 
 
 
 def joined(rejections: str, post_filter: str) -> str:
-    """Return the failure message: `rejections`, followed by `post_filter` if it is not empty.
-
-    `rejections` counts the rejected nodes; `post_filter` contains the PostFilter plugins' reasons.
-    """
+    """Return the failure message: `rejections`, followed by `post_filter` if it is not empty."""
     return f"{rejections} {post_filter}" if post_filter else rejections
 
 

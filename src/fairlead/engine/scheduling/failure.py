@@ -168,9 +168,8 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 def failure_patch(pod: PodInfo, wanted: Condition, nominated_node: str | None) -> list[Command]:
     """Return the patch of the condition PodScheduled and the nomination, [] if nothing changes.
 
-    `wanted` is the condition. It is not written if it differs from the pod's condition only in
-    observedGeneration. If `nominated_node` is None, nominatedNodeName stays unchanged; "" removes
-    it.
+    `wanted` is the condition. It is not written if only its observedGeneration is new. If
+    `nominated_node` is None, nominatedNodeName stays unchanged; "" removes it.
 
     upstream: schedule_one.go: updatePod
     """

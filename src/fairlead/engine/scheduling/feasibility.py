@@ -1,6 +1,5 @@
 """find_nodes_that_fit: finds the nodes that fit a pod, and the reasons for rejecting other nodes.
 
-All nodes are evaluated.
 upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod
 """
 

@@ -20,7 +20,7 @@ Zone = tuple[str, str]
 
 
 class NodeOrder:
-    """The order of the nodes in `table`; built on first use."""
+    """The order of the nodes in a table."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start without an order; `rows` builds it from `table`."""

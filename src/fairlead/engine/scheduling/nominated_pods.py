@@ -4,17 +4,12 @@ upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for
 
 A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
 on the pods nominated to the node. The verdict is cached until one of these changes. But if a Filter
-plugin depends on other nodes, only the verdict of the leading Filters is cached: they depend only
-on the node and its pods. If these Filters reject a node together with its nominated pods, no later
-Filter runs. The pod's own nominated node is evaluated every time, because the pod's own nomination
-does not count.
+plugin depends on other nodes, only the verdict of the leading Filters is cached, which depend only
+on the node and its pods. The pod's own nominated node is evaluated every time, because the pod's
+own nomination does not count.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
-
-Example: 400 pods are nominated to 400 full nodes. A pod has anti-affinity to its own workload, and
-NodeResourcesFit rejects it on all of these nodes. The next pod of this workload evaluates only the
-nodes whose pods or nominations have changed.
 """
 
 from __future__ import annotations

@@ -45,10 +45,7 @@ class Prioritization(Struct):
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positions | Status:
-    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed.
-
-    If all scores are cached, only the plan's totals are compared.
-    """
+    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed."""
     plan = found.plan
     failure = _broken(found)
     if failure is not None:
@@ -63,8 +60,7 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Positi
 def _highest(totals: Scores, found: Feasibility) -> Rows:
     """Return the plan positions of the feasible nodes with the highest of `totals`.
 
-    At least one node must be feasible. The nodes with the highest totals in the whole plan are
-    usually feasible, so they are tried first.
+    At least one node must be feasible.
     """
     codes = found.codes
     best: Rows = np.asarray(found.plan.best_positions())

@@ -5,13 +5,10 @@ names. Each change wakes all of these pods. Their cycles follow each other, and 
 nothing that a Filter or preemption reads changes. So all of these pods fail for the same reasons as
 the first of them.
 
-    a pod is deleted      wakes 70 pending pods with 15 distinct specs
-    cycles 1 to 70        the first pod of each spec is evaluated; the others reuse its result
-
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
 nodes, on their pods, on the objects in `RelatedObjects` and on the mappings of DeviceClasses.
 Second, preemption has evaluated all nodes and found no candidate. Members of PodGroups and pods
-with a nomination are always evaluated: a pod's own nomination does not count as a pod on the node.
+with a nomination are always evaluated.
 """
 
 from __future__ import annotations

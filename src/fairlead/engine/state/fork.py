@@ -7,8 +7,8 @@
 
 Changes are made to the real columns and undone in reverse order. So the cost is proportional to the
 number of changes, and all readers of rows and columns see the changes. Used host ports are a set,
-which is restored from a copy. If two pods use the same port, removing and adding a pod would not
-always restore the set: the removal of one pod already frees the port.
+which is restored from a copy, because removing one of two pods with the same port already frees the
+port.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from fairlead.engine.state.shape import HostPort, Shape
 class NodeInfo:
     """One node, with the sums of its pods' requests.
 
-    Only `NodeTable` changes a NodeInfo, and it writes the same values to its columns. `pods` maps
-    `PodInfo.id` to pods.
+    Only `NodeTable` changes a NodeInfo; it writes the same values to the table's columns. `pods`
+    maps `PodInfo.id` to pods.
 
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
     be shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two

@@ -273,11 +273,7 @@ class NodeTable:
             self.pod_log.append(info.row)
 
     def add_replicas(self, placed: Sequence[PlacedReplicas]) -> None:
-        """Add all pods of `placed`; the result is the same as if `add_pod` added each of them.
-
-        The nodes store references to the pods, which are built on first use. Each column is updated
-        in one pass.
-        """
+        """Add all pods of `placed`; the result is the same as if `add_pod` added each of them."""
         every: list[NodeInfo] = [info for some in placed for info in some.nodes]
         if not every:
             return

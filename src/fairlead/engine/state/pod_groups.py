@@ -1,8 +1,7 @@
 """PodGroupTable: the PodGroups of scheduling.k8s.io, and the pods that belong to them.
 
-A pod belongs to the PodGroup in its own namespace that its spec.schedulingGroup names. The pod
-belongs to the group even if that PodGroup does not exist yet. PodGroups of kube-batch and Volcano
-are not stored here.
+A pod belongs to the PodGroup in its own namespace that its spec.schedulingGroup names, even if that
+PodGroup does not exist yet. PodGroups of kube-batch and Volcano are not stored here.
 upstream: pkg/scheduler/backend/cache/podgroupstate.go
 """
 

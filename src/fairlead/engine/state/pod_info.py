@@ -19,8 +19,7 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    `id` is the pod's uid. If a pod is deleted and created again, its uid is new. For a pod without
-    a uid, `id` is the pod's key.
+    `id` is the pod's uid. For a pod without a uid, `id` is the pod's key.
     """
 
     __slots__ = (

@@ -35,8 +35,8 @@ _Key = tuple[bytes, bytes]  # (key of the affinity, key of all other parts)
 class _Sums:
     """The sums of requests of pods with equal containers, resources, overhead and in-place resizes.
 
-    Shapes that differ only in other fields share one object. For example, the pods of a DaemonSet
-    have one shape per node, and these shapes differ only in their affinity.
+    Shapes that differ only in other fields share one object; for example, the shapes of a
+    DaemonSet's pods differ only in their affinity.
     """
 
     __slots__ = (
@@ -287,8 +287,7 @@ class _Latest(Struct, frozen=True, eq=False):
     """The last pod for which a shape was looked up.
 
     Most pods have the same shape as the pod before them: pods are loaded workload by workload, and
-    the pods of a workload share the objects of their specs. The pods of a DaemonSet differ in their
-    affinity, so they share only the sums.
+    the pods of a workload share the objects of their specs.
     """
 
     pod: Pod
@@ -339,10 +338,7 @@ class ShapeTable:
         return shape
 
     def shape_of_replica(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`, which differs from the last pod only in its affinity.
-
-        The last pod is the pod for which a shape was last requested.
-        """
+        """Return the shape of `pod`; only its affinity differs from the pod of the last lookup."""
         latest = self._latest
         assert latest is not None
         like = latest.shape

@@ -1,7 +1,5 @@
 """ShapeColumns: requests of many shapes as columns, to evaluate one node for all of them.
 
-A shape (`Shape`) is the part of a pod's spec that scheduling reads.
-
     columns (int64, [resource, shape]):  wanted      UNWANTED if not requested
     columns (int64, [2, shape]):         requested, nonzero_requests      (cpu, memory)
     largest[resource]                    the maximum of `wanted`

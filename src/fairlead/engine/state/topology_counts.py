@@ -45,8 +45,7 @@ class KeyedCounts:
 class HypotheticalKeyedCounts:
     """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
-    Without changes, the counts are equal to the counts of `source`. `clone` and the first change
-    copy these counts; the first change also sets `source` to None.
+    Without changes, the counts are those of `source`.
     """
 
     __slots__ = ("_by_key", "_table", "source")

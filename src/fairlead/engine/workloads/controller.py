@@ -75,10 +75,7 @@ _WITH_STATUS: Final = ("Deployment", *(owner.__name__ for owner in API_VERSIONS)
 
 
 class Workloads:
-    """The controllers of all kinds of owners.
-
-    A stimulus runs the rules of the affected owners only.
-    """
+    """The controllers of all kinds of owners."""
 
     issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
     interest: ClassVar[Interest] = Interest(
@@ -203,10 +200,7 @@ class Workloads:
         return earliest(*(rule.deadline for rule in rules if rule.progress.finished is None))
 
     def _is_large(self, key: str) -> bool:
-        """Return whether the owner `key` has many pods, and its rule does not read readiness.
-
-        Only the rules of StatefulSets and DaemonSets read the readiness of pods.
-        """
+        """Return whether the owner `key` has many pods, and its rule does not read readiness."""
         pods = self._pod_sets.sets.get(key)
         is_large = pods is not None and len(pods.pods) >= LARGE
         return is_large and not self._pod_sets.rules[key].reads_readiness

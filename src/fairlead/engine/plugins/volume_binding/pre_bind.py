@@ -1,8 +1,8 @@
-"""Commands that write planned volume bindings, and the check whether the bindings are complete.
+"""Writes planned volume bindings, and checks whether they are complete.
 
-The scheduler writes only one side of a binding: the claimRef of a free volume, or the annotation
-selected-node of a claim to provision. The PV controller or the provisioner completes the binding,
-and the pod waits for it.
+The scheduler writes one side of a binding: the claimRef of a free volume, or the annotation
+selected-node of a claim whose volume must be provisioned. Then the pod waits until the PV
+controller or the provisioner has completed the binding.
 upstream: binder.go: AssumePodVolumes, bindAPIUpdate, checkBindings
 """
 
@@ -59,10 +59,7 @@ class VolumeBinder:
     # --- planned bindings ------------------------------------------------------------------
 
     def assume(self, pod_volumes: PodVolumes, node: str) -> Decision:
-        """Assume the bindings, so that the next scheduling cycle takes them into account.
-
-        `revert` undoes this.
-        """
+        """Assume the bindings, so that the next scheduling cycle takes them into account."""
         decision = Decision(pod_volumes, [], [])
         for claim, volume in pod_volumes.bindings:
             if not _is_bound_to(volume, claim):
@@ -75,7 +72,7 @@ class VolumeBinder:
         return decision
 
     def revert(self, decision: Decision) -> None:
-        """Revert the assumptions that the API does not show yet."""
+        """Revert the assumptions of `decision`."""
         for name in decision.volumes:
             self._assumed.restore_volume(name)
         for key in decision.claims:
@@ -96,10 +93,10 @@ class VolumeBinder:
     # --- progress --------------------------------------------------------------------------
 
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
-        """Return normally if all claims of `decision` are bound, for `pod` on the node `node_name`.
+        """Return normally if all bindings of `decision` are complete.
 
-        Raises NotYetError if a binding is not complete yet, and BindingFailedError if it cannot
-        complete.
+        `node_name` is the node on which `pod` is placed. Raises NotYetError if a binding is not
+        complete yet, and BindingFailedError if it cannot complete.
         """
         node = self._cluster.table.find(node_name)
         if node is None:

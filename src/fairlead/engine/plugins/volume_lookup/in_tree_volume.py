@@ -1,7 +1,7 @@
 """In-tree volumes, and the CSI drivers to which they are migrated.
 
-Stored objects still name the in-tree volume type. Volume limits count by CSI driver. On nodes with
-CSI migration, the zone of a volume is compared with the zone label of the driver.
+Stored objects still name the in-tree type, but volume limits are counted per CSI driver. On a node
+with CSI migration, a volume's zone is compared with the zone label of the driver.
 upstream: csi-translation-lib/plugins/*.go
 """
 
@@ -159,9 +159,9 @@ def driver_selector(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def _topology_keys(terms: Iterable[NodeSelectorTerm], labels: dict[str, str]) -> tuple[str, str]:
-    """Return (zone label, region label): both current or both deprecated, as the volume uses them.
+    """Return the zone label and the region label that the volume uses, current or deprecated.
 
-    `terms` are the terms of the volume's node affinity, and `labels` its labels.
+    `terms` are the terms of the volume's node affinity, and `labels` are the volume's labels.
     """
     keys = {one.key for term in terms for one in term.match_expressions}
     is_beta = ZONE not in keys and (

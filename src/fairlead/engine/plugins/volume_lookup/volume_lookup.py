@@ -68,7 +68,7 @@ def class_not_found(name: str) -> str:
 
 
 def not_made_for(namespace: str, claim: str, pod: str) -> str:
-    """Return the message for an ephemeral volume if the pod does not own the volume's claim.
+    """Return the message that a pod does not own the claim of its ephemeral volume.
 
     upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     """

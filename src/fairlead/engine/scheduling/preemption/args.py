@@ -24,8 +24,8 @@ class DefaultPreemptionArgs(
     If neither field is set, every node is evaluated, and the best candidate is used. If a field is
     set, the search may stop after as many candidates as in upstream: after
     `min_candidate_nodes_percentage` percent of the potential nodes, but not before
-    `min_candidate_nodes_absolute`. A field that is not set then has upstream's default. Upstream
-    has these limits even if neither field is set.
+    `min_candidate_nodes_absolute`. An unset field then has upstream's default. Upstream has these
+    limits even if neither field is set.
     """
 
     min_candidate_nodes_percentage: int | None = None

@@ -25,9 +25,6 @@ class CandidateColumns:
     is the candidate's cost under rule i, and is valid only if `is_candidate[row]`. For any other
     row, `statuses[refusals[row]]` is the reason; `refusals[row]` is 0 for candidates. `find(row)`
     finds the victims of a candidate for which only the costs are stored.
-
-    The best candidates of the last search (`keep_best`) are kept. If only a few results have been
-    stored since then, only these results are compared with the best candidates.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -95,11 +92,7 @@ class CandidateColumns:
         return code
 
     def is_potential(self, potential: Rows) -> Mask:
-        """Return a mask of the rows in `potential`; callers must not change the mask.
-
-        The mask is cached until a call with another array. The cache makes the other methods
-        faster for the same `potential`.
-        """
+        """Return a mask of the rows in `potential`; callers must not change the mask."""
         if potential is not self._potential:
             self._potential, self._best = potential, []
             self._is_potential = np.zeros(len(self.unknown), np.bool_)

@@ -112,9 +112,8 @@ class ClusterVerdicts(Struct, frozen=True):
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
         """Return, for each of `rows`, whether removing a possible victim may change a verdict.
 
-        The removal effects in `effects` decide this. An effect gives the same answer for all
-        loaded pods of one group of replicas. So only one pod of each group is examined, and no
-        PodInfo is made for the others.
+        An effect gives the same answer for all loaded pods of one group of replicas, so only one of
+        these pods is examined.
         """
         verdicts: dict[PodInfo, bool] = {}
 

@@ -1,21 +1,18 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-The result for a node depends on the priority of the pod and on its scheduling-relevant spec (its
-`Shape`). It also depends on the node, on the pods on the node or nominated to it, and on the
-disruption budgets. Results are cached per shape and priority, and only changed nodes are evaluated
-again. With topology spread or pod affinity, a result also depends on the pod's namespace and
-labels, on the pods of all nodes, and on related objects. These results are cached until one of
-these inputs changes. If anti-affinity is the only rule that depends on other nodes, a result
-depends only on the pods in the node's topology domains. A changed pod then affects only the nodes
-in its domains. The cache is not used if a Filter plugin besides PodTopologySpread and
-InterPodAffinity depends on other nodes, or if a plugin of the profile decides which pods are
-eligible victims. Configuration can limit the search to a sample.
+The result for a node depends on the pod's priority and scheduling-relevant spec (its `Shape`), on
+the node, on the pods on the node or nominated to it, and on the disruption budgets. Results are
+cached per shape and priority, and only changed nodes are evaluated again. With topology spread or
+pod affinity, a result also depends on the pod's namespace and labels, on the pods of all nodes, and
+on related objects. These results are cached until one of these inputs changes. If anti-affinity is
+the only rule that depends on other nodes, a changed pod affects only the nodes in its topology
+domains. The cache is not used if a Filter plugin besides PodTopologySpread and InterPodAffinity
+depends on other nodes, or if a plugin of the profile decides which pods are eligible victims.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
 a trial: for many nodes together by `VictimColumns`, otherwise node by node by
-`select_victims_by_resources`. Nodes with nominated pods, or with pods that a budget protects, are
-always computed node by node. If some Filters depend on other nodes, the victims are first computed
+`select_victims_by_resources`. If some Filters depend on other nodes, the victims are first computed
 as if these Filters did not exist, and cached per shape and priority. The results are then combined
 with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are found by a
 trial on the node.
@@ -23,10 +20,6 @@ trial on the node.
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. Each log (nodes, pods, nominations) marks the rows that it names as unknown. A
 changed budget, or a log that no longer contains all changes, marks all rows.
-
-Example: three pending pods have one shape and priority 100. The cycle of the first pod evaluates
-5,000 nodes and picks row 7; its victims and its nomination are logged for row 7. The cycle of the
-second pod evaluates only row 7.
 """
 
 from __future__ import annotations
@@ -112,11 +105,7 @@ class _CachedResults:
 
 
 class _LowestPriorities:
-    """The lowest priority of the pods on each node; recomputed for changed nodes.
-
-    All priorities are read at the first use and after too many changes. In large clusters, they are
-    read from the columns of `victims`.
-    """
+    """The lowest priority of the pods on each node; recomputed for changed nodes."""
 
     def __init__(self, victims: VictimColumns) -> None:
         self._victims = victims
@@ -263,12 +252,11 @@ class DryRuns:
     ) -> None:
         """Mark rows as unknown if a change may affect their results.
 
-        The change logs of `table` and of the nominations name the nodes that have changed since the
-        results were cached. All rows in the same topology domains as a changed row are marked too.
-        The topology keys are those in `reach` and those in `kept.reach`, because the affinity terms
-        of placed pods may have changed since then. Every row is marked if the affected rows cannot
-        be determined, for example if `reach` is None. `is_local` means that results do not depend
-        on other nodes or on related objects.
+        A row is affected if the change log of `table` or of the nominations names its node or a
+        node in the same topology domain. The topology keys are those in `reach` and those in
+        `kept.reach`, because the affinity terms of placed pods may have changed. Every row is
+        marked if the affected rows cannot be determined, for example if `reach` is None. `is_local`
+        means that results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -303,9 +291,9 @@ class DryRuns:
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        As in upstream, at most `sample.wanted` candidates that violate a budget are kept; further
-        ones are left out. The search ends when there are at least `sample.wanted` candidates, and
-        at least one of them violates no budget.
+        As in upstream, at most `sample.wanted` candidates that violate a budget are kept. The
+        search ends when there are at least `sample.wanted` candidates, and at least one of them
+        violates no budget.
         """
         columns = run.columns
         looked_at: list[int] = []
@@ -328,8 +316,8 @@ class DryRuns:
     def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; first rule out the nodes without pods of lower priority.
 
-        The first step may be skipped for a few rows. They are evaluated one by one, and each
-        evaluation begins by looking for pods of lower priority.
+        The first step may be skipped for a few rows, because the evaluation of a single row also
+        looks for such pods.
         """
         table = self._plans.framework.cluster.table
         if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:

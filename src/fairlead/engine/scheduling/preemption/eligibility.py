@@ -24,7 +24,7 @@ def ineligibility(
 
     A pod that has already preempted waits until its victims have terminated. The pod does not wait
     if its nominated node was deleted or now rejects it as UnschedulableAndUnresolvable. `policy`
-    defines the terminating pods for which it waits.
+    defines the terminating pods for which the pod waits.
     """
     if policy.honors_never and not preempts_lower(pod.pod):
         return NEVER

@@ -103,11 +103,7 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if another preemption sent the command.
-
-        Two preemptions may send equal commands for one pod, so outcomes are matched by the identity
-        of the command.
-        """
+        """Return the next commands after `outcome`; [] if another preemption sent the command."""
         command = outcome.command
         if not isinstance(command, AWAITED):
             return []
@@ -188,8 +184,7 @@ def new_execution(
 ) -> PreemptionExecution | None:
     """Return the execution that evicts `victims`; None if all of them are already being deleted.
 
-    In that case, nominations of lower-priority pods are not cleared either, as in upstream. If a
-    PodGroup preempts, `group` is that PodGroup.
+    In that case, nominations of lower-priority pods are not cleared either, as in upstream.
     """
     leaving = tuple(victim for victim in victims if not victim.terminating)
     if not leaving:

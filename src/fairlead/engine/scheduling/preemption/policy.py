@@ -63,7 +63,7 @@ class PreemptionPolicy(Struct, frozen=True):
     - `keeps_nomination`: if a search with potential nodes finds no candidate, the nomination stays
     - `groups_violating`: the chosen victims are deleted in two groups: first those whose removal
       violates a disruption budget, then the others. Otherwise, they are deleted in the order of
-      importance. The order in which pods are reprieved does not depend on this field.
+      importance.
     - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
     """
 

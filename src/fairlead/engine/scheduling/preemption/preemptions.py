@@ -86,10 +86,7 @@ class Preemptions:
     def start(
         self, pod: PodInfo, result: PostFilterResult
     ) -> tuple[list[Command], Execution | None]:
-        """Start a preemption; return its commands, and the execution if the cycle must wait.
-
-        The execution is None if the cycle need not wait for it.
-        """
+        """Start a preemption; return its commands, and the execution if the cycle must wait."""
         node = result.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)

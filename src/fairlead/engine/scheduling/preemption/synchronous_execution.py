@@ -29,9 +29,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class SynchronousExecution(Struct):
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
-    The preemptor's scheduling cycle ends when the preemption is done. `unbound` rejects victims
-    that are waiting on Permit. `failed` is set if a victim could not be deleted. `erred` is
-    always False, because the cycle itself reports the failure.
+    `unbound` rejects victims that are waiting on Permit. `failed` is set if a victim could not be
+    deleted. `erred` is always False, because the cycle itself reports the failure.
     """
 
     is_synchronous: ClassVar[bool] = True

@@ -19,9 +19,8 @@ on node 0, which has 0 cores left; the pod of 2 cores on node 1 is a victim. Slo
 both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
-rewrites the rows that the logs name. The first `refresh` reads the pods of all nodes. Most nodes
-have only pods that were loaded in bulk (`LoadedPods`). The pods of these nodes are read and sorted
-by groups of replicas instead of node by node.
+rewrites the rows that the logs name. Pods that were loaded in bulk (`LoadedPods`) are read and
+sorted by groups of replicas instead of node by node.
 """
 
 from __future__ import annotations
@@ -213,8 +212,7 @@ class VictimColumns:
         """Return (priorities, starts, kinds) of the pods on `nodes`, one node after the other.
 
         A kind is the index of the pod's shape in `_kinds`. The nodes are read in blocks whose pods
-        fit into the processor's cache. This halves the time. Pods whose PodInfos are not made yet
-        are read from their groups of replicas.
+        fit into the processor's cache. This halves the time.
         """
         priorities, starts, kinds = [], [], []
         for first in range(0, len(nodes), _NODES_PER_BLOCK):

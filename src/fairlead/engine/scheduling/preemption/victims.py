@@ -95,8 +95,8 @@ def select_victims_by_resources(
 
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node. The rivals are counted as placed pods. A preemptor that fits together
-    with the rivals also fits without the rivals, because they only use resources.
+    nominated to the node; they count as placed pods. A preemptor that fits together with them also
+    fits without them.
 
     Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
     preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods

@@ -69,8 +69,7 @@ class EventHandlers(Struct, frozen=True):
     def _load(self, loaded: PodsLoaded, now: Instant) -> None:
         """Handle pods that were loaded in bulk, all of which have a node.
 
-        The pods are new to the cluster, so none of them is queued or nominated. If no event can
-        wake a pod now, the queue gets one event instead of one event for each pod.
+        The pods are new to the cluster, so none of them is queued or nominated.
         """
         if not self.queue.ignores_events:
             for change in loaded.changes():

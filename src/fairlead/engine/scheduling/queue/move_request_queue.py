@@ -45,10 +45,7 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 
 
 class MoveRequestQueue(SchedulingQueue):
-    """Moves all unschedulable pods on every event that may be relevant.
-
-    The queue counts pops, and stores the count at each move request.
-    """
+    """Moves all unschedulable pods on every event that may be relevant."""
 
     _cycle = 0
     _moved_in = -1
@@ -69,8 +66,7 @@ class MoveRequestQueue(SchedulingQueue):
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move the unschedulable pods, except the pod with ID `spare`.
 
-        If a pod on a node was added or changed, only pods with a required affinity term that
-        matches this pod are moved. Does nothing if `event` is not a move request.
+        Does nothing if `event` is not a move request.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)
@@ -108,11 +104,7 @@ class MoveRequestQueue(SchedulingQueue):
             super().put_back(queued, now, plugins)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod, and ignore `events`.
-
-        The pod becomes active if it is backing off or in flight, or if more than its status
-        changed.
-        """
+        """Store a new version of a waiting pod, and ignore `events`."""
         queued = self._pods.get(pod.key)
         if queued is None or queued.place is QueueName.IN_FLIGHT:
             self.add(pod, now)

@@ -11,8 +11,7 @@ immediately: backoff only matters while other pods wait (feature SchedulerPopFro
 whose last attempt ended with an error always waits until its backoff ends. A pod leaves
 UNSCHEDULABLE on an event that, according to a plugin that rejected it, may make it schedulable. The
 periodic *leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default
-five minutes. Events that arrive while a pod is IN_FLIGHT are checked when the pod returns to the
-queue after a rejection.
+five minutes.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """

@@ -124,8 +124,7 @@ def _free_attachments(
     """Yield the deletion of each pod with volumes on `node`, then of several of them.
 
     The least important pods come first. A volume with a VolumeAttachment counts against the limit
-    even after its pod is deleted. Therefore, it is possible that none of these changes makes the
-    pod fit.
+    even after its pod is deleted. So it is possible that none of these changes helps.
     """
     users = [other for other in node.pods.values() if other.shape.has_volumes]
     users.sort(key=importance, reverse=True)

@@ -35,8 +35,8 @@ def find_remedy(
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
-    No change deletes a pod for which `keeps` returns True. By default, any pod may be deleted. No
-    change drops an entry of `kept_selector` from the pod's nodeSelector.
+    No change deletes a pod for which `keeps` returns True. No change drops an entry of
+    `kept_selector` from the pod's nodeSelector.
 
     If the node has a different operating system or architecture than the pod requires, the result
     is None, because the pod would not run there.

@@ -1,9 +1,7 @@
 """DevicePools: the devices in ResourceSlices, and the nodes that can use them.
 
 A driver publishes its devices in pools, and each pool in slices. Slices of older generations of a
-pool are ignored. A pool is complete if the number of its slices equals its resourceSliceCount. Most
-pools belong to one node and are found by the node's name. If a pool has a slice without a nodeName,
-the slices of the pool are checked for every node.
+pool are ignored. A pool is complete if the number of its slices equals its resourceSliceCount.
 
 Pools are sorted by driver and name, and the slices of a pool by name. Pools with a device that has
 binding conditions come last. The taints that DeviceTaintRules add to a device come after the taints
@@ -333,8 +331,8 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
     """Return whether `node` can use the slice `one`, which contains `devices`.
 
-    If a slice contains only counter sets, its nodeName decides; if it has none, every node can use
-    it.
+    If a slice contains only counter sets, only the node in its nodeName can use it; without a
+    nodeName, every node can.
     """
     spec = one.spec
     if spec.shared_counters and not spec.devices:

@@ -2,8 +2,8 @@
 
 A domain is a value of a node label. The number of a domain is the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
-computation. After a node is added or removed, or its labels or taints change, the next read
-recomputes them.
+computation. After a node is added or removed, or its labels or taints change, `refresh` recomputes
+them.
 """
 
 from __future__ import annotations
@@ -241,8 +241,7 @@ class HypotheticalCounts:
         """Return the lowest count among `domains`.
 
         `domains` must be the same in each call, must not be empty, and must contain all changed
-        domains. Hypothetical changes affect few domains, so the few lowest original counts are
-        usually enough.
+        domains.
         """
         changes = self.changes
         if not changes:

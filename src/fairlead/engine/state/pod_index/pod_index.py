@@ -1,17 +1,16 @@
 """PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
-These rules need the number of matching pods per topology domain, such as a zone. Every placed pod
-is indexed twice. First, it is indexed under its `PodClass` (namespace, labels, terminating); label
-selectors are evaluated for these classes. Second, it is indexed under each of its `PlacedTerm`s
-(its affinity terms), which are evaluated for incoming pods. Classes and terms are interned, so each
-selector is evaluated once per distinct class. Classes and terms notify their counters
-(`DomainCounts`) when a pod is added or removed.
+Every placed pod is indexed twice: under its `PodClass` (namespace, labels, terminating), for which
+label selectors are evaluated, and under each of its `PlacedTerm`s (its affinity terms), which are
+evaluated for incoming pods. Classes and terms are interned, so each selector is evaluated once per
+distinct class. Classes and terms notify their counters (`DomainCounts`) when a pod is added or
+removed.
 
     pod ── pod class ── selectors that `watch` ──▶ DomainCounts
       └─── placed terms ── pods they match ──────▶ DomainCounts
 
-`NodeTable` is the only writer. Hypotheses (`fork`) change pods through `NodeTable`, so they are
-counted as well.
+`NodeTable` is the only writer. Hypotheses (`fork`) change pods through `NodeTable`, so their
+changes are counted as well.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
                         └──────────── restore ────────────┘
 
 The next scheduling cycle treats an assumed volume as taken, and an assumed claim as tied to its
-node. In the same way, it treats an assumed pod as placed.
+node.
 
 Upstream ends an assumption at any newer version of the object. Here an assumption ends only at a
 version that shows the decision, so that a concurrent update does not end it.

@@ -309,10 +309,7 @@ class CronJobState(Struct):
         return self._report("UnparseableSchedule", note, is_warning=True)
 
     def _report(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
-        """Return an event with `note`, or [] if the previous event had the same note.
-
-        The type of the event is Warning if `is_warning` is set, otherwise Normal.
-        """
+        """Return an event with `note`, or [] if the previous event had the same note."""
         if self.reported == note:
             return []
         self.reported = note

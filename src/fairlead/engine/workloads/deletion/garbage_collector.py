@@ -8,9 +8,8 @@
 A dependent that has another owner only loses the reference to the deleted owner. A dependent
 without another owner is deleted. Owners that own each other in a circle would wait for each other
 forever. Therefore, a dependent no longer blocks the deletion of its owners if one of its own
-dependents is being deleted in the foreground. Objects are indexed by their owner references, so a
-deletion needs no search. The uids of deleted owners are stored, so that dependents created after
-the deletion are found.
+dependents is being deleted in the foreground. The uids of deleted owners are stored, so that
+dependents created after the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
 collected if the owner does not exist. In this case, only the newest GONE_MAX uids of deleted owners
@@ -87,8 +86,8 @@ class GarbageCollector(Struct):
     """Indexes owner references, and deletes or detaches dependents.
 
     If `looks_up_owners` is set, the commands of this controller are postponed until all other work
-    is done. The controller of a deleted owner then reports the deletion before the dependents are
-    deleted. Upstream's queues cause the same order.
+    is done. So the controller of a deleted owner reports the deletion before the dependents are
+    deleted, as in upstream.
     """
 
     issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
@@ -220,9 +219,8 @@ class GarbageCollector(Struct):
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Index all objects first, then handle deletions in progress.
 
-        Most objects have one owner. Such an object is at first only listed under its owner's key.
-        When a dependent of an owner is needed for the first time, all dependents of the owner are
-        indexed.
+        An object with one owner is at first only listed under its owner's key. `_index_loaded`
+        indexes the dependents of an owner when one of them is needed.
         """
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners whose dependents are indexed

@@ -8,8 +8,6 @@ finalizer as long as it is in use:
     VolumeAttributesClass    while a volume, or the spec or status of a claim, refers to it
     PodGroup                 while a pod that belongs to it has not finished
 
-The finalizer is removed as soon as this use ends.
-
 upstream: pkg/controller/volume/pvcprotection, pvprotection, vacprotection,
 pkg/controller/scheduling/podgroupprotection
 """

@@ -6,8 +6,6 @@
         objects remain       report the remaining objects and their finalizers, retry
         no objects remain    finalize the namespace
 
-The namespace's conditions report the remaining objects.
-
 upstream: pkg/controller/namespace/namespace_controller.go,
 pkg/controller/namespace/deletion/namespaced_resources_deleter.go, status_condition_utils.go
 """

@@ -5,8 +5,8 @@
             └─────── the world reports ◀────────┘      until the new ReplicaSet has replaced the old
 
 A Deployment is synced after all changes of the same instant are handled, so a burst of changes
-causes one sync. The Deployments of a snapshot are an exception. They are synced immediately: if the
-snapshot lacks their ReplicaSets, these must have a size before their pods are counted.
+causes one sync. The Deployments of a snapshot are synced immediately, because ReplicaSets that the
+snapshot lacks must have a size before their pods are counted.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """

@@ -173,21 +173,13 @@ class RolloutWriter(Struct, frozen=True):
         return self._write(rollout, status)
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
-        """Delete empty old ReplicaSets that exceed revisionHistoryLimit.
-
-        If `if_complete` is set, delete them only if the status reports that the rollout is
-        complete.
-        """
+        """Delete empty old ReplicaSets that exceed revisionHistoryLimit."""
         if if_complete and not is_reported_complete(rollout.deployment):
             return []
         return rollout.cleanup_commands(self.pod_sets.sets)
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return the time at which the rollout exceeds its progress deadline.
-
-        Returns None if the rollout has no deadline, is complete or paused, or has exceeded the
-        deadline already.
-        """
+        """Return the time at which the rollout exceeds its progress deadline."""
         return overdue_at(rollout.deployment)
 
     def _write(

@@ -108,10 +108,7 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """Return the status for a sync of a rollout that is neither paused nor being scaled.
-
-    `collisions` is the number of name collisions of ReplicaSets so far.
-    """
+    """Return the status for a sync of a rollout that is neither paused nor being scaled."""
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):

@@ -6,8 +6,8 @@
     CountedReplicaSets    counts the pods. No status is written, and the pods of a ReplicaSet that
                           the snapshot lacks imply the ReplicaSet.
 
-Both variants describe the same pods, so a rollout takes the same steps with each of them. With
-ReportedReplicaSets, each step happens later, because the status is written after the pods change.
+A rollout takes the same steps with both variants, but later with ReportedReplicaSets, because the
+status is written after the pods change.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ Example with replicas 4, maxSurge 1, maxUnavailable 1 (at most 5 pods, at least 
     old 3 (3 available)   new 2 (1 available)       shrink old by 4 - 3 = 1, and so on
 
 When `replicas` changes during a rollout, all ReplicaSets are scaled in proportion to their sizes.
-All functions are pure and return sizes by ReplicaSet key. Only `proportional` includes ReplicaSets
-that keep their size.
+All functions are pure and return sizes by ReplicaSet key.
 
 upstream: pkg/controller/deployment/rolling.go, sync.go:scale, util/deployment_util.go
 """
