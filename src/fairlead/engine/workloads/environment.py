@@ -1,7 +1,7 @@
 """ControllerEnvironment: component variants for a served cluster and for a simulation.
 
-The rules of all controllers are the same everywhere. Two things depend on the world. This module
-selects the variants of both once, so that the rules contain no conditions about the world:
+The rules of all controllers are the same everywhere. Two things depend on the world; this module
+selects their variants:
 
     clients                  API clients of a served cluster read status, events and revisions, so
                              they are written. No client reads a simulation, so null objects replace
@@ -10,8 +10,7 @@ selects the variants of both once, so that the rules contain no conditions about
                              that may lack owners, ReplicaSets and claims. There, the rule for an
                              unknown owner replaces the pods that the owner loses.
 
-In a simulation with CronJobs, statuses are written, because the CronJob controller reads them. Its
-dump may lack objects, too.
+In a simulation with CronJobs, statuses are written, because the CronJob controller reads them.
 
 For example, a rollout reads the status of its ReplicaSets in a served cluster. In a simulation, it
 counts their pods.
@@ -81,10 +80,7 @@ def served_environment() -> ControllerEnvironment:
 
 
 def cron_job_environment() -> ControllerEnvironment:
-    """Return the environment for a simulation with CronJobs, in which all statuses are written.
-
-    The dump that the simulation starts from may be incomplete.
-    """
+    """Return the environment for a simulation with CronJobs, in which all statuses are written."""
     return replace(
         served_environment(),
         pod_factory=SimulatedPodFactory(),
@@ -93,10 +89,7 @@ def cron_job_environment() -> ControllerEnvironment:
 
 
 def simulated_environment() -> ControllerEnvironment:
-    """Return the environment for a simulation, in which only writes that affect pods are sent.
-
-    The dump that the simulation starts from may be incomplete.
-    """
+    """Return the environment for a simulation, in which only writes that affect pods are sent."""
     return ControllerEnvironment(
         events=NoEvents(),
         pod_factory=SimulatedPodFactory(),

@@ -65,10 +65,7 @@ def owner_kind(reference: OwnerReference) -> str:
 def owner_event(
     owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False
 ) -> RecordEvent:
-    """Return an event from the controller of `owner`.
-
-    Its type is Warning if `is_warning` is set, otherwise Normal.
-    """
+    """Return an event from the controller of `owner`."""
     return RecordEvent(
         regarding=owner,
         type="Warning" if is_warning else "Normal",

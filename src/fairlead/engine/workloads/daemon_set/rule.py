@@ -261,9 +261,8 @@ class DaemonSetRule:
         If an outdated pod is not available, a new pod is created on its node at once. At most
         `surge` nodes with a ready outdated pod have an unavailable new pod. If a node has both
         pods, the outdated pod is deleted once it is not ready or the new pod is available. On a
-        node that should run no daemon pod, an outdated pod that is not available is deleted at
-        once, and an available outdated pod is deleted only if enough other nodes have an available
-        pod.
+        node that should run no daemon pod, an outdated pod is deleted at once if it is not
+        available, otherwise only if enough other nodes have an available pod.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []

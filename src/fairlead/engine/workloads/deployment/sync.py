@@ -6,9 +6,8 @@
     4 step        scale ReplicaSets, or create the new ReplicaSet
     5 write       the Deployment's status as it was before the step (for API clients)
 
-If a sync writes the Deployment for another reason (a pause or a revision), it does not write the
-status: upstream's status write would fail with a conflict. The next sync writes the status. A sync
-also follows when the effect of the step is observed (`replica_set_view`).
+If a sync has already written a pause or a revision to the Deployment, the next sync writes the
+status, because upstream's status write would fail with a conflict.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment, rolling.go,
 recreate.go, sync.go

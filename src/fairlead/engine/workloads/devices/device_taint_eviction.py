@@ -6,8 +6,7 @@
 The eviction of a pod is due when the taint is added. Tolerations of the device request delay the
 eviction by their tolerationSeconds. If several tolerations match, the shortest delay counts. A
 toleration without tolerationSeconds prevents the eviction. If a pod has several tainted devices,
-the earliest eviction time counts. ResourceSlices of older generations of a pool are ignored. A
-DeviceTaintRule also taints allocated devices that are no longer in any slice.
+the earliest eviction time counts.
 
 Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for 300 s is evicted at
 10:05. A pod without a toleration is evicted immediately. If the taint is removed at 10:03, the

@@ -5,8 +5,8 @@
                                           consumer, deallocate the claim
     a pod with a generated claim has finished or is gone ──▶ delete the claim
 
-Each version of a claim is written at most once; the write creates the next version. A snapshot is
-stored completely before any claim is synced, so that pods listed after their claim are counted.
+Each version of a claim is written at most once. A snapshot is stored completely before any claim is
+synced, so that pods listed after their claim are counted.
 
 Differs from upstream: a template that is created after the pod is handled immediately. Upstream
 retries with backoff.

@@ -44,7 +44,7 @@ class Member(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, pod: Pod) -> Member:
-        """Return the member for `pod`: its controller, and whether it is terminating or healthy."""
+        """Return the member for `pod`."""
         is_leaving = is_terminating(pod)
         return cls(controller_of(pod.metadata), is_leaving, is_ready(pod) and not is_leaving)
 

@@ -32,13 +32,13 @@ _ALWAYS: Final = "AlwaysAllow"
 
 
 class BudgetLimit(Struct, frozen=True):
-    """The disruptions that a budget allows `now`, and `at_best`, if all its replicas are ready.
+    """The disruptions that a budget allows: `now`, and `at_best` if all its replicas are ready.
 
     `healthy` pods are ready and `desired` pods must be ready; `wanted` is the number of replicas.
     `rule` is the budget's limit in words. `problem` is the error text if the budget's status cannot
     be computed, else "". `owner` is the object that owns the budget, such as `Cluster db/pg`, else
-    "". The operator of this object writes the budget. `has_scales` is False if pods have no
-    controller, or a controller without a known scale; then only a number in minAvailable works.
+    "". `has_scales` is False if pods have no controller, or a controller without a known scale;
+    then only a number in minAvailable works.
     """
 
     key: str

@@ -22,10 +22,10 @@ class BudgetState(Struct):
     """A budget and its status writes; `expected` is expectedPods of the loaded status, else 0.
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
-    `is_dirty`, and the status is recomputed when the outcome of the write arrives. (Upstream's work
-    queue has the same effect.) `is_written` is set once the status was written or loaded. `failure`
-    is the error text that was written last if the status could not be computed. `warning` is the
-    reason of the last warning event about the budget's pods.
+    `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is
+    set once the status was written or loaded. `failure` is the error text that was written last if
+    the status could not be computed. `warning` is the reason of the last warning event about the
+    budget's pods.
     """
 
     budget: DisruptionBudget

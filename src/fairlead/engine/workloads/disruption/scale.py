@@ -6,8 +6,8 @@
     custom resource, in a served cluster                  its scale subresource, otherwise an error
     other kinds, and owners missing from the snapshot     the highest number of active pods so far
 
-Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
-the highest number of simultaneously active pods is used as the scale, unless the status of a budget
+Upstream fails if it does not find a controller, but snapshots often lack owners. So the scale of a
+missing owner is its highest number of simultaneously active pods, unless the status of a budget
 says that owners of this kind have no scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController

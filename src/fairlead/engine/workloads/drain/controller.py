@@ -253,10 +253,7 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Add `pod` to the drain; return its eviction, or [] if it is terminating already.
-
-        Static pods and unfinished pods of DaemonSets are not evicted.
-        """
+        """Add `pod` to the drain; return its eviction, or [] if it is terminating already."""
         if is_static(pod) or (is_daemon_pod(pod) and not is_terminal(pod)):
             return []
         ref = pod_ref(pod)

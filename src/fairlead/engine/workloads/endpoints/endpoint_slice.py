@@ -65,7 +65,7 @@ class TriggerTime(Struct):
     _service: str = ""
 
     def update(self, service: Service, pods: Iterable[Pod]) -> None:
-        """Set `at` to the trigger time of this sync: the first change since the last sync."""
+        """Set `at` to the trigger time of this sync."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp
@@ -146,8 +146,8 @@ def _recycled(
 ) -> Iterable[SliceWrite]:
     """Yield the writes that create the slices `made` and delete the slices `superfluous`.
 
-    As long as there are both, one patch writes the content of a new slice to a superfluous slice.
-    This replaces one creation and one deletion.
+    As long as there are both, a patch that writes the content of a new slice to a superfluous slice
+    replaces one creation and one deletion.
     """
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())

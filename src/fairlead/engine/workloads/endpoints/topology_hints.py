@@ -276,7 +276,7 @@ def _givers_and_receivers(
 def _exchange(
     ready: Iterable[Json], hints: dict[str, int], givers: dict[str, int], receivers: dict[str, int]
 ) -> None:
-    """Give endpoints of the zones `givers` hints for the zones `receivers`.
+    """Change hints so that clients in the zones `receivers` use endpoints in the zones `givers`.
 
     `ready` are the ready endpoints. `givers` and `receivers` have numbers of endpoints by zone,
     and `hints` has the number of hints for each zone. All three are updated.

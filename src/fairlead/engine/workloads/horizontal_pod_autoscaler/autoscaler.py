@@ -347,8 +347,7 @@ class Autoscaler:
         """Return the number of consecutive syncs in `state` from `at` on, at most `limit`.
 
         The sync at `at` must be in `state`. Syncs from `expiry` on, when a metric expires, are not
-        counted. If a higher load never lowers the proposal, the syncs in one state are consecutive
-        within a part of the load curve. Bisection then finds the last of these syncs.
+        counted.
         """
         if len(self._metrics) != 1:
             return 1

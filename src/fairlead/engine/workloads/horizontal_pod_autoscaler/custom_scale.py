@@ -1,10 +1,9 @@
 """CustomScales: the scales of custom resources.
 
 A CustomResourceDefinition states which fields of its objects contain the number of replicas and the
-selector of the pods. Autoscalers read the scale at these fields, and write the number of
-replicas. Disruption budgets read the number of replicas. Definitions are found by group and kind:
-all versions of a custom resource have the same fields, so the first served version with a scale is
-used.
+selector of the pods. Autoscalers read these fields and write the number of replicas; disruption
+budgets read the number of replicas. Definitions are found by group and kind: all versions of a
+custom resource have the same fields, so the first served version with a scale is used.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:scaleFromCustomResource,
 pkg/controller/podautoscaler/horizontal.go:scaleForResourceMappings

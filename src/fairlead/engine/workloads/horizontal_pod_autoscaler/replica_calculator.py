@@ -131,9 +131,9 @@ class _Sample(Struct):
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
     """Return the totals of the counted, the missing and, for a scale-up, the unready pods.
 
-    The added pods make the change smaller. `usage` is the usage of the counted pods.
-    `missing_usage` is the assumed usage of all missing pods for a scale-down; for a scale-up,
-    usage 0 is assumed instead. `ratio`, of the counted pods, is below 1 for a scale-down.
+    `usage` is the usage of the counted pods. `missing_usage` is the assumed usage of all missing
+    pods for a scale-down; for a scale-up, usage 0 is assumed instead. `ratio` is the ratio of the
+    counted pods, which is below 1 for a scale-down.
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:

@@ -79,10 +79,7 @@ class _ScaleEvent(Struct, frozen=True):
 
 
 class ScaleHistory(Struct):
-    """The earlier recommendations of an autoscaler and its changes of the number of replicas.
-
-    A sync drops the recommendations that are too old. A new change replaces an outdated change.
-    """
+    """The earlier recommendations of an autoscaler and its changes of the number of replicas."""
 
     downscale_stabilization: DurationNs
     _recommendations: list[tuple[Instant, int]] = field(default_factory=list)

@@ -86,10 +86,7 @@ def compared_fields(status: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def event(autoscaler: ObjectRef, reason: str, note: str, *, is_warning: bool = True) -> RecordEvent:
-    """Return an event of the HorizontalPodAutoscaler controller about `autoscaler`.
-
-    Its type is Warning if `is_warning` is set, otherwise Normal.
-    """
+    """Return an event of the HorizontalPodAutoscaler controller about `autoscaler`."""
     return RecordEvent(
         regarding=autoscaler,
         type="Warning" if is_warning else "Normal",

@@ -117,10 +117,7 @@ class JobProgress(Struct):
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobProgress:
-        """Return the counts of a newly observed Job with its existing `pods`.
-
-        `is_tracked` is set if pods have the tracking finalizer.
-        """
+        """Return the counts of a newly observed Job with its existing `pods`."""
         progress, status = cls(is_tracked=is_tracked), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
         free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
