@@ -178,14 +178,12 @@ class Credentials:
         """Discard credentials that the server refused; return whether to send the request again.
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
-        always read again. Without an exec plugin, the result is True if there are such files.
+        always read again. The exec plugin runs again, unless the headers have changed since the
+        request was sent, or the plugin's credential was already discarded recently. While refusals
+        repeat, this pause doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
 
-        With an exec plugin, the result is True if the headers have changed since the request was
-        sent; the new credentials are kept. Otherwise the credential of the plugin is discarded, so
-        that the plugin runs again, and the result is True. If a credential was discarded recently,
-        the new one is kept during a pause, and the result is True only if there are files with
-        credentials. While refusals repeat, the pause doubles from FIRST_REFUSAL_SECONDS to
-        EXEC_PAUSE_SECONDS.
+        Returns False if there are no files with credentials, and there is no plugin or the pause
+        has not ended.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

@@ -3,9 +3,8 @@
 A request uses the idle connection that was used last. If no connection is idle, a new connection is
 opened, up to a maximum. `send` waits for the response. `begin`, which needs an idle connection,
 passes the response to a function, so that no task is needed for each request. Sending a Binding
-costs less than a third of the CPU time that a general HTTP client needs. This matters when
-thousands of pods are bound. Proxies and streams are not supported: RestClient uses HttpSession for
-such requests. Redirects are not followed.
+takes less than a third of the CPU time that a general HTTP client needs. Proxies and streams are
+not supported: RestClient uses HttpSession for such requests. Redirects are not followed.
 
 upstream: net/http/transport.go
 """
@@ -299,8 +298,7 @@ class HttpPool:
     def _expire(self, loop: AbstractEventLoop) -> None:
         """Fail the requests that took too long; if there were any, close the idle connections too.
 
-        One timer serves all requests, because a timer for each request costs CPU time. The timer is
-        not cancelled when a request ends, so it may find nothing to do.
+        One timer serves all requests, because a timer for each request costs CPU time.
         """
         self._timer = None
         now = loop.time()

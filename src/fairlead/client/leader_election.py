@@ -1,12 +1,10 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. The replica
-takes the Lease if the Lease has no holder, or if the Lease has not changed for its
-`leaseDurationSeconds`. The holder writes this duration, which may differ from the configuration of
-this replica: for example, the holder may be a kube-scheduler with a longer lease. A replica
-measures the duration with its own clock; the clocks of different replicas are never compared. A
-leader that has not renewed the Lease for `renew_deadline` loses leadership, so it stops before
-another replica can start.
+takes the Lease if the Lease has no holder, or has not changed for its `leaseDurationSeconds`, which
+the holder writes. A replica measures this time with its own clock; the clocks of different replicas
+are never compared. A leader that has not renewed the Lease for `renew_deadline` loses leadership,
+so it stops before another replica can start.
 
 This state machine does no I/O. `begin` starts an attempt to take or renew the Lease, and returns
 the first request. The caller passes the response to `read` or `written`, or calls `failed`. Times

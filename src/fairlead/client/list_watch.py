@@ -1,7 +1,4 @@
-"""ListWatch: does the I/O of a Reflector.
-
-It sends the list and watch requests that the Reflector needs next, and passes the responses to it.
-"""
+"""ListWatch: does the I/O of a Reflector."""
 
 from __future__ import annotations
 

@@ -6,12 +6,12 @@
 
 The reflector does no I/O. `next_action` returns the next request, and the caller passes its result
 to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the differences to the
-known objects. A repeated list also yields only differences, including deleted objects. Events and
-lists that are older than the known objects are ignored. So a repeated event or the list of a
-lagging server does not revert changes. After STALE_LISTS_MAX older lists, an older list is
-accepted, because the server may have been restored from a backup. If a restored server continues a
-watch, it sends only bookmarks with older versions than the one requested. After OLD_BOOKMARKS_MAX
-such bookmarks, the resource is listed again.
+known objects.
+
+Events and lists that are older than the known objects are ignored, so that a lagging server does
+not revert changes. But the server may have been restored from a backup. So after STALE_LISTS_MAX
+older lists, an older list is accepted. After OLD_BOOKMARKS_MAX bookmarks that are older than the
+requested version, the resource is listed again.
 
 If the server supports it, a list is streamed as events (`sendInitialEvents`). An object that cannot
 be decoded keeps its last known version until it is deleted.
@@ -257,9 +257,7 @@ class Reflector:
 
         `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
         request may fail every time, because the server answered with an event or a page that cannot
-        be used. In this case, the next pages of a list are half as long. If a watch fails in this
-        way after REFUSED_WATCHES_MAX failures in a row, the objects are listed again. If the server
-        refuses to stream a list, the first page of the list is requested without a pause.
+        be used. In this case, the next pages of a list are half as long.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:

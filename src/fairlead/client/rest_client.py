@@ -241,15 +241,11 @@ class RestClient:
             return self._answer(response)
 
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
-        """Send a request without waiting; `on_answer` is called with the response later.
+        """Send a request without waiting; `on_answer` gets the response later, or None after 401.
 
-        Returns False, and sends nothing, in these cases; use `exchange` instead:
-
-        - no connection is idle, or other requests wait for a connection
-        - the client has a proxy or an observer
-        - the request has no body, or has a query
-        - the request is a PUT or a DELETE
-        - the exec plugin has to run first
+        Returns False, and sends nothing, if the request cannot be sent without waiting (for
+        example, no connection is idle), or is one that only `exchange` can send, such as a GET or
+        PUT. Call `exchange` then.
 
         Raises ConnectionConfigError if the credentials or TLS settings cannot be used.
         """

@@ -1,8 +1,8 @@
 """PodViews: typed views of the pods in a store; views of successive versions share equal parts.
 
-Most writes change only the status of a pod. In this case the new view reuses the spec and the
-metadata of the previous view. Nothing else is decoded, and controllers can compare specs by
-identity to see that nothing has changed in them.
+Most writes change only the status of a pod. Then the new view has the same spec object as the
+previous view, and only the changed parts are decoded. Controllers can compare specs by identity to
+see that nothing has changed in them.
 
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object
@@ -43,15 +43,12 @@ def _decoded_whole(change: StoredChange) -> ApiObject:
 
 
 class PodViews:
-    """The newest views of existing pods.
-
-    `decode_whole` decodes objects of other kinds, and pods whose earlier view cannot be reused.
-    """
+    """The newest views of existing pods."""
 
     def __init__(self, decode_whole: Callable[[StoredChange], ApiObject] = _decoded_whole) -> None:
         """Start without pods.
 
-        `decode_whole` decodes the object of a change without reusing parts of other views.
+        `decode_whole` decodes objects of other kinds, and pods whose earlier view cannot be reused.
         """
         self._decode = decode_whole
         self._newest: LateDict[Pod] = LateDict(pod_at)  # by uid

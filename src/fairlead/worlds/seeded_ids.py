@@ -1,8 +1,7 @@
 """SeededIds: reproducible ids. With the same seed, the n-th id is the same in every run.
 
-A simulation can write its objects at the end, and another simulation with the same seed can load
-these objects. Their ids come from the same sequence as the ids of the second simulation, so the
-second simulation skips them.
+If a simulation loads objects that an earlier simulation wrote with the same seed, the ids of these
+objects are from the same sequence, so they are skipped.
 """
 
 from __future__ import annotations

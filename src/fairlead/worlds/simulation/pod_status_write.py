@@ -11,8 +11,8 @@ and stores a PatchedPod without a JSON value:
 M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`base`) and the
 writes since then. The JSON value is made when the storage reads it, by the rules of
 `Store.patch_status`. The store performs all other writes. It also performs a write to conditions
-and container statuses if the write could fail or change nothing, if a quota counts the pod, or if
-the views lack a member of a condition that is written.
+and container statuses if the write could fail or change nothing, if a quota counts the pod, or if a
+written condition has a member that views lack.
 """
 
 from __future__ import annotations
