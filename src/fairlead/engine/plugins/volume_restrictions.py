@@ -179,7 +179,7 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 
 
 def _exclude(a: Volume, b: Volume) -> bool:
-    """Return whether pods with these volumes conflict, because the volumes use the same disk.
+    """Return whether two pods, one with the volume `a` and one with `b`, conflict over a disk.
 
     Two volumes of the same EBS disk always conflict. Two volumes of the same disk of another type
     do not conflict if both are read-only.

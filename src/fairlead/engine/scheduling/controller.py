@@ -505,7 +505,7 @@ class Scheduler:
 
 
 def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
-    """Return the sort key of the pods in a PodGroup's cycle; pods of equal key keep their order.
+    """Return the sort key of a pod in a PodGroup's cycle; pods with equal keys keep their order.
 
     upstream: schedule_one_podgroup.go: podGroupInfoForPod
     """

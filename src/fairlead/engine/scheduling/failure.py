@@ -2,7 +2,6 @@
 
     report the failure ──▶ requeue the pod ──▶ nominate it ──▶ event and status patch
 
-After every failed attempt, an event is recorded. The status is patched only if it changes.
 upstream: schedule_one.go: handleSchedulingFailure, handleBindingCycleError
 """
 
@@ -144,7 +143,7 @@ class FailureHandler:
         """Nominate `pod` to `node`; "" withdraws its nomination.
 
         If `node` is None, the nomination in the pod's status is renewed, or withdrawn if the status
-        has none. A renewed nomination counts as the latest nomination on its node.
+        has none.
         """
         wanted = nomination_of(pod) if node is None else node
         if wanted:

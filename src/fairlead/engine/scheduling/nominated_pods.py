@@ -59,8 +59,7 @@ class NominatedVerdicts:
     def refresh(self, plans: PlanCache, pod: PodInfo, state: CycleState) -> None:
         """Re-evaluate the nodes whose nominations or pods changed.
 
-        If a Node object changed, all nodes with nominations are re-evaluated. The node to which
-        `pod` itself is nominated is skipped.
+        The node to which `pod` itself is nominated is skipped.
         """
         for name in self._changed(plans):
             self._dirty[name] = None
@@ -131,9 +130,7 @@ def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, Cy
     """Return the nominated node of `pod`, with the CycleState of its cycle, if the pod fits there.
 
     No other node is evaluated, and no cache is updated. Returns None if all nodes must be
-    evaluated. This is the case if the pod does not fit, no plan is kept for it, a PreFilter plugin
-    restricts the nodes, or a Filter other than NodeResourcesFit depends on pods. All plugins must
-    be in-tree plugins, because PreFilter may run again.
+    evaluated. All plugins must be in-tree plugins, because PreFilter may run again.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """

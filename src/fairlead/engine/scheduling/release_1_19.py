@@ -51,7 +51,7 @@ def _any_pod(_pod: PodInfo) -> bool:
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
     """Return `rule` as it is in 1.19: the first victim's priority counts as the highest.
 
-    Only the rule LOWEST_HIGHEST_PRIORITY differs; any other rule is returned unchanged.
+    Only the rule LOWEST_HIGHEST_PRIORITY differs.
 
     In 1.19, victims whose eviction violates a budget come first, so a later victim may in fact have
     a higher priority.

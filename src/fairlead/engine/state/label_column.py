@@ -1,7 +1,7 @@
 """LabelColumn: the values of one label key over all nodes, as interned ids.
 
-A requirement on the key is evaluated once per distinct value instead of once per node. Each row
-then takes the result for its value. The same ids identify topology domains (`Domains`).
+A requirement on the key is evaluated once per distinct value instead of once per node. The same ids
+identify topology domains (`Domains`).
 """
 
 from __future__ import annotations

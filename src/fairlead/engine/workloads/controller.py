@@ -144,7 +144,7 @@ class Workloads:
                 return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         return self._pod_sets.see(pod, now)
 
     def next_deadline(self) -> Instant | None:

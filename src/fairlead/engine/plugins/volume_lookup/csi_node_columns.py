@@ -1,7 +1,4 @@
-"""CSINodeColumns: the data of CSINode objects as columns over the node rows.
-
-The change logs of nodes and of storage objects determine the rows to recompute.
-"""
+"""CSINodeColumns: the data of CSINode objects as columns over the node rows."""
 
 from __future__ import annotations
 

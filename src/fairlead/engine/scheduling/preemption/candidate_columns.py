@@ -58,10 +58,7 @@ class CandidateColumns:
             self.refusals[row] = self._refusal(answer)
 
     def put_costs(self, rows: Rows, costs: Ints) -> None:
-        """Store that `rows` are candidates with `costs`, an array of shape (rules, rows).
-
-        The victims of these candidates are determined on demand.
-        """
+        """Store that `rows` are candidates with `costs`, an array of shape (rules, rows)."""
         self.unknown[rows] = False
         self.is_candidate[rows] = True
         if self._best:

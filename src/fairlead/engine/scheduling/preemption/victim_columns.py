@@ -341,8 +341,7 @@ def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
 def _by_importance(priority: Ints, start: Ints) -> Ints:
     """Return the slots of each node in order of importance, as a [node, slot] array.
 
-    Higher priority comes first, then earlier start. The slots are sorted by start first; the stable
-    sort by priority then keeps this order among equal priorities.
+    Higher priority comes first, then earlier start.
     """
     by_start: Ints = np.argsort(start, axis=1, kind="stable")
     lowered = np.take_along_axis(-priority, by_start, axis=1)

@@ -38,7 +38,7 @@ def select_victims_on_node(
     budgets: Sequence[PodDisruptionBudget],
     policy: PreemptionPolicy = UPSTREAM,
 ) -> Candidate | Status:
-    """Return the preemption candidate for `node`, or the status if there is none.
+    """Return the preemption candidate for `node`, or a status that says why there is none.
 
     1. Remove all pods that may be victims. If the preemptor does not fit then, the node is no
        candidate.

@@ -270,11 +270,7 @@ class SchedulingQueue:
     def _woken_among(
         self, plugins: tuple[str, ...], pods: Collection[QueuedPod], event: ClusterEvent
     ) -> list[QueuedPod]:
-        """Return the pods that `event` may make schedulable; `plugins` rejected all of `pods`.
-
-        If the plugins give the same answer for pods with equal equivalence keys, they are
-        called for only one pod per key.
-        """
+        """Return the pods that `event` may make schedulable; `plugins` rejected all of `pods`."""
         if len(pods) == 1 or not self._wake_alike(plugins):
             return [queued for queued in pods if self._is_woken(queued, event)]
         results: dict[int, bool] = {}
@@ -352,9 +348,9 @@ class SchedulingQueue:
     def activate(self, key: str, now: Instant) -> None:
         """Move a waiting pod whose preemption failed to the active queue, even if it backs off.
 
-        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. Upstream does not
-        limit activations, because every API call takes time. In virtual time, a call may take no
-        time. So a pod that is activated too often at the same instant backs off as after an error.
+        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, an
+        API call may take no time. So a pod that is activated too often at the same instant backs
+        off as after an error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):

@@ -87,9 +87,7 @@ def with_request(pod: Pod, name: str, target: int) -> Pod:
     """Return `pod` changed to request at most `target` of resource `name` in total.
 
     `target` is in the unit of the resource columns; cpu is in millicores. The total includes the
-    pod's overhead, which does not change. Each ordinary init container is limited separately,
-    because only the largest of them counts. The requests of the other containers are reduced as far
-    as necessary, the largest first.
+    pod's overhead, which does not change.
     """
     spec, own = pod.spec, max(target - _overhead(pod, name), 0)
     if spec.resources is not None and name in spec.resources.requests:

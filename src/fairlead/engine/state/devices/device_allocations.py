@@ -35,7 +35,7 @@ DeviceObject = ResourceClaim | ResourceSlice | DeviceClass
 
 
 class _Assumption(NamedTuple):
-    """An assumed allocation of the claim with the UID `uid`, "" if the claim does not exist yet.
+    """An assumed allocation of a claim; `uid` is the claim's UID, "" if it does not exist yet.
 
     The pods of the PodGroup `group` can share the allocation. If `group` is "", no pod can.
     """

@@ -2,7 +2,7 @@
 
 Two rules need this index: a claim with access mode ReadWriteOncePod may have only one user in the
 cluster, and some in-tree disks may have only one writer per node. `NodeTable` keeps this index up
-to date, also during hypothetical changes (`fork`). Pods without such volumes cost nothing.
+to date, also during hypothetical changes (`fork`).
 """
 
 from __future__ import annotations

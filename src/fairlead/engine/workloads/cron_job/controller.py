@@ -169,7 +169,7 @@ class CronJobs:
         return []
 
     def _creators_of(self, target: ObjectRef) -> list[CronJobState]:
-        """Return the CronJobs that are creating or control the Job `target`: at most one."""
+        """Return the CronJob that is creating or controls the Job `target`; [] if there is none."""
         if target.kind != "Job":
             return []
         return [

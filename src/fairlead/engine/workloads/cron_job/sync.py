@@ -114,10 +114,7 @@ class CronJobState(Struct):
 
     @property
     def _since(self) -> Instant:
-        """The last scheduled time that got a Job; the creation of the CronJob if there is none.
-
-        Scheduled times are counted from this time.
-        """
+        """The last scheduled time that got a Job; the creation of the CronJob if there is none."""
         return (
             parse_timestamp(self.view.metadata.creation_timestamp)
             if self.last is None

@@ -229,7 +229,7 @@ class DaemonSetRule:
     def _bounds(self) -> tuple[int, int]:
         """Return the limits of an update as numbers of nodes.
 
-        The result is (most nodes that may have two pods, most nodes without an available pod).
+        The result is (maximum of nodes with two pods, maximum of nodes without an available pod).
         """
         # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
         rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())

@@ -134,7 +134,7 @@ class GarbageCollector(Struct):
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         commands = self._see(pod)
         if not self.looks_up_owners:
             return self._noted(commands) if commands else ()

@@ -87,7 +87,7 @@ class InUseProtection(Struct):
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         user = pod.metadata.uid
         if not _may_use(pod) and user not in self._uses:
             return ()

@@ -2,9 +2,8 @@
 
 Kueue (`kueue.x-k8s.io/managed`), Argo Workflows (`workflows.argoproj.io/status`), Flyte and other
 operators put finalizers on their pods, and remove them when they have recorded the end of the pod.
-A simulation has none of these programs. Without this controller, a pod that is drained or preempted
-would stay forever, a drain would never complete, and a StatefulSet would never create the pod with
-the same name again.
+A simulation has none of these programs. Without this controller, a drained or preempted pod would
+stay forever.
 
 If a finalizer already kept an ended pod when the dump was written, the pod stays: the program that
 added this finalizer evidently does not remove it.

@@ -74,10 +74,7 @@ class ReportedReplicaSets(Struct, frozen=True):
         )
 
     def follows_pods(self, rollout: Rollout) -> bool:
-        """Return True for the strategy Recreate only.
-
-        The steps of other strategies depend on the status of ReplicaSets.
-        """
+        """Return True for the strategy Recreate only."""
         return rollout.deployment.spec.strategy.type == RECREATE
 
     def watch(self, rollout: Rollout, now: Instant) -> None:

@@ -111,11 +111,7 @@ class Rollout(Struct):
         return _ref("Deployment", self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
-        """Add a ReplicaSet that the dump lacks; its initial size is the number of active `pods`.
-
-        If it is the Deployment's only ReplicaSet, the next sync scales it to the Deployment's
-        replicas, which creates missing pods.
-        """
+        """Add a ReplicaSet that the dump lacks; its initial size is the number of active `pods`."""
         self.implied[key] = pods
         self.sizes[key] = len(pods.active)
 

@@ -8,10 +8,6 @@ eviction by their tolerationSeconds. If several tolerations match, the shortest 
 toleration without tolerationSeconds prevents the eviction. If a pod has several tainted devices,
 the earliest eviction time counts.
 
-Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for 300 s is evicted at
-10:05. A pod without a toleration is evicted immediately. If the taint is removed at 10:03, the
-first eviction is cancelled.
-
 Differs from upstream: a taint without timeAdded counts from the time at which it is first
 observed. Upstream's API server sets timeAdded on every taint.
 
@@ -129,7 +125,7 @@ class DeviceTaintEviction:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         if not pod.spec.resource_claims and not self._status_at:
             return ()
         return self._evaluate(self._see(pod, now), now)

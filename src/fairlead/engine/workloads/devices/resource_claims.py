@@ -99,7 +99,7 @@ class ResourceClaims:
                 return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         return self._react(pod) if self._see(pod) else ()
 
     def next_deadline(self) -> Instant | None:

@@ -1,9 +1,7 @@
 """Disruption: keeps the status of PodDisruptionBudgets current, and resets stale DisruptionTargets.
 
-A change of a pod affects the budgets that select it, and a status is written only if a count has
-changed. The eviction subresource decrements disruptionsAllowed and records the pod in
-status.disruptedPods. Until that pod terminates, it counts as unhealthy, so that the same disruption
-is not granted twice.
+The eviction subresource decrements disruptionsAllowed and records the pod in status.disruptedPods.
+Until that pod terminates, it counts as unhealthy, so that the same disruption is not granted twice.
 
 A component that is about to delete a pod sets the condition DisruptionTarget first. If the deletion
 does not follow within two minutes, the condition is set to False. Conditions that the kubelet set
@@ -119,7 +117,7 @@ class Disruption:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         self._stale.see(pod)
         self._scales.see_pod(pod)
         changed = self._namespace(pod.metadata.namespace).see_pod(pod)

@@ -128,7 +128,7 @@ class Drain:
         return []
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
-        """Do what `handle` does for a change of `pod`, and return the same commands."""
+        """Handle a changed pod, as `handle` does."""
         return self._see_pod(pod) if pod.spec.node_name else ()
 
     def next_deadline(self) -> Instant | None:

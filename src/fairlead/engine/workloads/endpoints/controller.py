@@ -1,8 +1,7 @@
 """ServiceEndpoints: keeps the EndpointSlices and Endpoints of Services current.
 
-A change of a pod affects the Services that select the pod. The slices and Endpoints of these
-Services are written after all changes of the same instant are handled, and only if their content
-changes. Existing endpoints are not moved to other slices. A slice has at most a hundred endpoints.
+The slices and Endpoints of a Service are written after all changes of the same instant are handled,
+and only if their content changes. A slice has at most a hundred endpoints.
 
 Differs from upstream: IPv4 only.
 

@@ -1,8 +1,6 @@
 """HorizontalPodAutoscalers: syncs each autoscaler every 15 s, starting 15 s after its creation.
 
-Pods are indexed by namespace. Autoscalers that were synced at least once are indexed by the
-selector of their target. A change of a pod, a target or an autoscaler takes effect at the next sync
-of the autoscaler.
+A change of a pod, a target or an autoscaler takes effect at the next sync of the autoscaler.
 
 upstream: pkg/controller/podautoscaler/horizontal.go, rate_limiters.go
 """

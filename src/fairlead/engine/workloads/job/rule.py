@@ -9,8 +9,7 @@ Example: after failures at 0 s and 12 s, new pods are created at 10 s and at 12 
 success resets the backoff. When failures exceed backoffLimit, the Job fails.
 
 A terminating pod counts as failed and is replaced immediately, unless podReplacementPolicy is
-Failed. Therefore, the eviction of a Job's pod counts as one failure, unless a podFailurePolicy
-ignores it.
+Failed.
 
 If restartPolicy is OnFailure, the restarts of the containers of unfinished pods are compared with
 backoffLimit as well. They are not added to the failed pods.
