@@ -113,11 +113,7 @@ class LeaderElection:
         return self._next
 
     def begin(self, now: int) -> ReadLease | WriteLease:
-        """Begin an attempt to take or renew the Lease, and return its first request.
-
-        If this replica leads and its last write succeeded, the request is an update. Otherwise the
-        request reads the Lease.
-        """
+        """Begin an attempt to take or renew the Lease, and return its first request."""
         self._attempt_at = now
         period = self.config.retry_period
         if self.is_leader(now):

@@ -234,10 +234,7 @@ class Reflector:
         return []
 
     def ended(self, now: int) -> None:
-        """Record that a watch ended normally.
-
-        The next watch starts from the last resource version of this watch.
-        """
+        """Record that a watch ended normally."""
         self._backoff.reset()
         if self._listed is not None:
             self.failed(0, now, problem="the watch ended before the list was complete")
@@ -315,10 +312,7 @@ class Reflector:
         return updates
 
     def _keep_known(self, found: UndecodableObject) -> list[ObjectUpdate]:
-        """Record an object that cannot be decoded; if an older version is known, keep it.
-
-        Returns an empty list of differences.
-        """
+        """Record an object that cannot be decoded; if an older version is known, keep it."""
         self.undecodable[found.key] = found.problem
         if self._listed is not None:
             self._listed.add(found.key)

@@ -59,10 +59,7 @@ class RequestQueue(Generic[Item]):
         return ready + self._in_flight + sum(map(len, self._behind.values()))
 
     def add(self, item: Item, priority: int, target: str) -> None:
-        """Add the request `item`; `priority` is between 0 (sent first) and PRIORITIES - 1.
-
-        Requests with the same `target` are sent one after another.
-        """
+        """Add the request `item`; `priority` is between 0 (sent first) and PRIORITIES - 1."""
         waiting = _Waiting(item, target, priority)
         behind = self._behind.get(target)
         if behind is not None:

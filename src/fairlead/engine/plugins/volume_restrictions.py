@@ -148,12 +148,7 @@ class VolumeRestrictions:
     # --- queueing hint ---------------------------------------------------------------------
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` may make the pod schedulable.
-
-        This is the case if a node, or one of the pod's claims, was added. It is also the case if a
-        pod of the same namespace was removed, and that pod uses one of the pod's claims or has a
-        conflicting disk.
-        """
+        """Return whether `event` may make the pod schedulable."""
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):
             is_ours = new.metadata.namespace == pod.namespace
@@ -181,8 +176,7 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 def _exclude(a: Volume, b: Volume) -> bool:
     """Return whether two pods, one with the volume `a` and one with `b`, conflict over a disk.
 
-    Two volumes of the same EBS disk always conflict. Two volumes of the same disk of another type
-    do not conflict if both are read-only.
+    Two read-only volumes of the same disk conflict only if it is an EBS disk.
     """
     gce, other_gce = a.gce_persistent_disk, b.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:

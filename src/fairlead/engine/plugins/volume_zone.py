@@ -166,12 +166,7 @@ class VolumeZone:
         return NO_EFFECT
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether `event` may make the pod schedulable.
-
-        The result is True for a new or changed claim only if the pod uses the claim. It is True for
-        a changed volume only if the volume's zone or region labels changed, and for a StorageClass
-        only if its volumeBindingMode is WaitForFirstConsumer. It is True for all other events.
-        """
+        """Return whether `event` may make the pod schedulable."""
         old, new = event.old, event.new
         match new:
             case StorageClass():

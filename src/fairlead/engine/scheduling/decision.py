@@ -62,8 +62,7 @@ def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: 
     """Return `failure` without preemption, for a pod that was deleted during its cycle.
 
     The pod's nomination is kept. If `names_preemption` is set, the message includes the reasons of
-    PostFilter plugins. If no nodes were rejected (`rejections` is empty), `failure` is returned
-    unchanged.
+    PostFilter plugins.
 
     upstream: framework/preemption/preemption.go: Preempt
     """

@@ -11,11 +11,9 @@ from fairlead.engine.state.pod_info import PodInfo
 def equivalence_key(pod: PodInfo) -> Hashable:
     """Return a key that contains the data of `pod` that most plugins read.
 
-    The key contains the pod's shape, priority, preemptionPolicy, namespace, labels and controller,
-    and whether the pod is being deleted. It does not contain the pod's status, the names of its
-    PersistentVolumeClaims, or other metadata, such as its name and annotations. A plugin that reads
-    only data in the key gives all pods with equal keys the same answer, as long as the cluster does
-    not change.
+    The key does not contain the pod's status, the names of its PersistentVolumeClaims, or other
+    metadata, such as its name and annotations. A plugin that reads only data in the key gives all
+    pods with equal keys the same answer, as long as the cluster does not change.
     """
     meta = pod.pod.metadata
     return (

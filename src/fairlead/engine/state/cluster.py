@@ -294,7 +294,7 @@ class Cluster:
     def _move(self, old: PodInfo | None, new: PodInfo) -> None:
         """Move a pod from the node of its version `old` to the node of its version `new`.
 
-        `old` is None for a new pod. The version `new` replaces `old`.
+        `old` is None for a new pod.
         """
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name

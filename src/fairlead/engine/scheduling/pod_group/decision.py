@@ -49,8 +49,6 @@ def decide_group(
     """Decide on nodes for all `members` of one PodGroup, in the cycle that began at `started`.
 
     If they do not fit and the group preempts as a whole, the result contains the victims to remove.
-    If preemption does not help, the result contains the reasons. An error in preemption is an error
-    of the whole cycle.
     """
     result = yield from schedule_pod_group(built, members, tie_break, started)
     group = built.framework.cluster.pod_groups.group_of(members[0].pod)

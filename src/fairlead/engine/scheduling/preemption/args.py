@@ -21,11 +21,10 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
-    If neither field is set, every node is evaluated, and the best candidate is used. If a field is
-    set, the search may stop after as many candidates as in upstream: after
-    `min_candidate_nodes_percentage` percent of the potential nodes, but not before
-    `min_candidate_nodes_absolute`. An unset field then has upstream's default. Upstream has these
-    limits even if neither field is set.
+    If neither field is set, every node is evaluated. Otherwise, the search may stop when the number
+    of candidates is at least `min_candidate_nodes_percentage` percent of the potential nodes, and
+    at least `min_candidate_nodes_absolute`. An unset field then has upstream's default. Upstream
+    has these limits even if neither field is set.
     """
 
     min_candidate_nodes_percentage: int | None = None

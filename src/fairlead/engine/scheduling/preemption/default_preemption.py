@@ -136,10 +136,8 @@ class DefaultPreemption:
     ) -> PostFilterResult:
         """Nominate the best candidate; without a candidate, clear or keep an earlier nomination.
 
-        Without a candidate, an earlier nomination is kept in three cases: `pod` may not preempt,
-        dry runs failed, or the policy sets `keeps_nomination` and there are potential nodes.
-        Otherwise, it is cleared. If extenders filter candidates, the result contains no nomination,
-        but the shortlist of candidates for the extenders.
+        If extenders filter candidates, the result contains no nomination, but the shortlist of
+        candidates for the extenders.
         """
         search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:

@@ -139,8 +139,7 @@ class _LowestPriorities:
         """Read all priorities from the columns of `victims`, and return [].
 
         For a small cluster, or if the columns would take too much memory, return the rows of all
-        nodes instead; the caller then reads them one by one. Building the columns costs nothing
-        extra: the dry runs that follow need them as well.
+        nodes instead; the caller then reads them one by one.
         """
         if table.count >= _COLUMNS_FROM and self._victims.refresh():
             self._column = self._victims.lowest_priorities()
@@ -291,9 +290,7 @@ class DryRuns:
     def _evaluate_some(self, run: _Run, potential: Rows, sample: CandidateSample) -> Rows:
         """Evaluate rows until there are enough candidates; return the evaluated rows (ascending).
 
-        As in upstream, at most `sample.wanted` candidates that violate a budget are kept. The
-        search ends when there are at least `sample.wanted` candidates, and at least one of them
-        violates no budget.
+        As in upstream, at most `sample.wanted` candidates that violate a budget are kept.
         """
         columns = run.columns
         looked_at: list[int] = []

@@ -158,10 +158,7 @@ def _select_among_equals(
 
 
 def _least_important(pods: list[PodInfo], number: int) -> list[PodInfo]:
-    """Return the `number` least important of `pods`, sorted by importance; reorders `pods`.
-
-    Names are compared only among the pods that may be returned.
-    """
+    """Return the `number` least important of `pods`, sorted by importance; reorders `pods`."""
     pods.sort(key=_START)
     pods.sort(key=_PRIORITY, reverse=True)  # keeps the order of pods with equal priority
     first = len(pods) - number

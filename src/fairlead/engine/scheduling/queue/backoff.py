@@ -82,10 +82,7 @@ class BackoffClock(Struct, frozen=True):
 
 
 def backoff_clock(config: BackoffConfig, start: Instant) -> BackoffClock:
-    """Return the clock for `config`.
-
-    If `config.pop_from_backoff` is set, the clock truncates expiries to whole seconds.
-    """
+    """Return the clock for `config`."""
     if config.pop_from_backoff:
         return BackoffClock(config, window=NANOSECONDS_PER_SECOND, phase=0)
     return BackoffClock(config, window=1, phase=start)

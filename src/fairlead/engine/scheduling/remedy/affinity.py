@@ -114,11 +114,7 @@ def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
 def propose_for_pod_affinity(
     framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of each pod that may conflict, then the removal of requirements of `pod`.
-
-    Each change of the pod removes one required term. The last change removes the pod's whole
-    affinity and anti-affinity to other pods.
-    """
+    """Yield deletions of pods that may conflict, then changes that drop requirements of `pod`."""
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")
     yield from _drop_terms(pod.pod)
@@ -132,8 +128,7 @@ def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInf
     """Return the pods that may violate required anti-affinity, the least important pod first.
 
     These are the pods in the same topology domain as `node` for any anti-affinity term of `pod`,
-    and all pods that have required anti-affinity themselves. At most _BLOCKERS_MAX pods are
-    returned.
+    and all pods that have required anti-affinity themselves.
     """
     keys = {term.topology_key for term in _anti_terms(pod.pod)}
     table = framework.cluster.table

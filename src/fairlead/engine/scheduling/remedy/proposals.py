@@ -97,8 +97,8 @@ def _free_volumes(
 ) -> Iterator[RemedyChange]:
     """Yield the deletion of the pods whose volumes conflict with the volumes of `pod`.
 
-    These are the pods on all nodes that use a ReadWriteOncePod claim of `pod`, and the pods on
-    `node` that use one of its disks.
+    These are the pods on all nodes that share a ReadWriteOncePod claim with `pod`, and the pods on
+    `node` that share a disk with `pod`.
     """
     cluster = framework.cluster
     claims = []

@@ -24,10 +24,9 @@ def propose_for_resources(
 ) -> Iterator[RemedyChange]:
     """Yield changes that lower the pod's requests, then deletions of other pods on the node.
 
-    The first change lowers the insufficient requests to the free amounts. The next changes delete
-    single pods: first terminating pods, then the other pods, both from the least important pod on.
-    The last changes delete the first 2, 3, … of these pods together. Yield nothing for a node that
-    is too small even without pods, because the pod is meant for larger nodes.
+    Deletions of single pods come before deletions of several pods. Terminating pods come first, and
+    less important pods before more important ones. Yields nothing for a node that is too small even
+    without pods, because the pod is meant for larger nodes.
     """
     if capacity_problem(framework, pod, node):
         return

@@ -38,12 +38,10 @@ def find_remedy(
     No change deletes a pod for which `keeps` returns True. No change drops an entry of
     `kept_selector` from the pod's nodeSelector.
 
-    If the node has a different operating system or architecture than the pod requires, the result
-    is None, because the pod would not run there.
-
     The result is a single change if one is enough. Otherwise the first change that satisfies the
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
-    search finds no remedy.
+    search finds no remedy, or if the node has a different operating system or architecture than the
+    pod requires.
     """
     if not _could_run(pod.pod, node):
         return None

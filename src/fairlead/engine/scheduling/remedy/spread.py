@@ -27,9 +27,6 @@ def propose_for_spread(
 ) -> Iterator[RemedyChange]:
     """Yield changes that meet or weaken each DoNotSchedule constraint, then one that drops all.
 
-    If the node lacks the topology key, the changes label the node, once for each existing value.
-    Otherwise they raise maxSkew step by step, then set whenUnsatisfiable to ScheduleAnyway.
-
     The default constraints of the profile apply only to pods without constraints. For such a pod,
     the changes label the node or give the pod its own constraint.
     """

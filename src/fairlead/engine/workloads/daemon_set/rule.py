@@ -345,8 +345,7 @@ class DaemonSetRule:
     def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
         """Return the surplus pods of `running`, which are all on one node; the oldest is kept.
 
-        With surge, the oldest pod of the update revision and the oldest outdated pod are kept. The
-        outdated pod is deleted once it is not ready or the other pod is available.
+        With surge, the oldest pod of the update revision and the oldest outdated pod are kept.
         """
         by_age = sorted(running, key=_age_order)
         if not self._allows_surge:

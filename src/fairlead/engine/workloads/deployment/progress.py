@@ -268,10 +268,7 @@ def _judge_progress(
 
 
 def _has_progressed(before: Mapping[str, Any], count: PodCounts) -> bool:
-    """Return whether the rollout has progressed since the status `before` was written.
-
-    It has progressed if there are more updated, ready or available pods, or fewer old pods.
-    """
+    """Return whether the rollout has progressed since the status `before` was written."""
     updated = before.get("updatedReplicas", 0)
     return bool(
         count.updated > updated

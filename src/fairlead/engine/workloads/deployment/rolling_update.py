@@ -113,8 +113,7 @@ def recreated(
 ) -> Sizes:
     """Return the sizes that one step of the Recreate strategy changes.
 
-    The first step scales the old ReplicaSets to 0. Once `is_quiet` is set (no old pods exist), the
-    next step scales the new ReplicaSet to `replicas`.
+    The new ReplicaSet is scaled to `replicas` only if `is_quiet` is set (no old pods exist).
     """
     # upstream: recreate.go:rolloutRecreate
     gone = {one.key: 0 for one in old if one.replicas}
@@ -124,10 +123,7 @@ def recreated(
 
 
 def is_scaling(parts: Sequence[ReplicaSetState], replicas: int) -> bool:
-    """Return whether the Deployment was scaled to `replicas` since ReplicaSets were last scaled.
-
-    This is so if a ReplicaSet in `parts` has pods and its `desired` is not `replicas`.
-    """
+    """Return whether the Deployment was scaled to `replicas` since ReplicaSets were last scaled."""
     # upstream: sync.go:isScalingEvent
     return any(
         one.desired is not None and one.desired != replicas for one in parts if one.replicas > 0

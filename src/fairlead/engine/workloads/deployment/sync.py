@@ -123,10 +123,7 @@ class RolloutSync(Struct, frozen=True):
         return steps + (self.output.prune(rollout, if_complete=True) if is_over else [])
 
     def _resize(self, rollout: Rollout, steps: list[Sizes]) -> list[Command]:
-        """Return the patches that scale the ReplicaSets, and their events, in the order of `steps`.
-
-        An implied ReplicaSet has no object to patch; only its entry in `rollout.sizes` changes.
-        """
+        """Return patches that scale the ReplicaSets, and their events, in the order of `steps`."""
         commands: list[Command] = []
         sizes = {key: one.spec.replicas for key, one in rollout.replica_sets.items()}
         for step in steps:
@@ -152,11 +149,7 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 
 
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
-    """Return whether this sync only changes sizes.
-
-    This is so if the Deployment was scaled or is paused. `new` is the state of the current
-    ReplicaSet, None if there is none; `old` are the states of the other ReplicaSets.
-    """
+    """Return whether this sync only changes sizes: the Deployment was scaled or is paused."""
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec
     return spec.paused or is_scaling(states, spec.replicas)

@@ -132,10 +132,7 @@ class NamespaceBudgets(Struct):
         return left, budgets
 
     def _budgets_of(self, labels: Labels) -> tuple[str, ...]:
-        """Return the names of the budgets that select pods with `labels`.
-
-        The result is cached, because the replicas of a workload have equal labels.
-        """
+        """Return the names of the budgets that select pods with `labels`."""
         key = frozenset(labels.items())
         found = self._by_labels.get(key)
         if found is None:

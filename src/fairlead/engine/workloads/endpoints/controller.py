@@ -277,8 +277,8 @@ class ServiceEndpoints:
     def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
         """Add topology hints to the slices in `writes`; return an event if their state changes.
 
-        The state is enabled, disabled, or the reason why no hints can be computed. For slices that
-        are not in `writes` but whose hints change, writes are added to `writes`.
+        The state is enabled, disabled, or the reason why no hints can be computed. Writes of other
+        slices whose hints change are added to `writes`.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

@@ -100,10 +100,7 @@ class HintedSlices(Struct):
 
 
 class TopologyHints(Struct):
-    """Computes hints from the CPU of each zone.
-
-    For each Service with hints, it stores the number of hints for each zone.
-    """
+    """Computes hints from the CPU of each zone."""
 
     _nodes: dict[str, NodeShare] = field(default_factory=dict)
     _hints: dict[Key, dict[str, int]] = field(default_factory=dict)

@@ -291,8 +291,7 @@ class Autoscaler:
     def _written(self, draft: StatusDraft) -> list[Command]:
         """Return the write of the status in `draft`, or [] if no relevant part has changed.
 
-        Unless the configuration sets `refreshes_status`, only the numbers of replicas, the last
-        scale time and the conditions are relevant.
+        Unless the configuration sets `refreshes_status`, only the `compared_fields` are relevant.
         """
         before, after = self.view.status, draft.status
         if not self.config.refreshes_status and compared_fields(before) == compared_fields(after):
@@ -303,11 +302,7 @@ class Autoscaler:
     # --- skipped syncs -------------------------------------------------------------------------
 
     def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
-        """Compute the metrics again if an object has changed or `until` of a metric is reached.
-
-        Each metric divides the pods into counted, unready and missing pods, and this division is
-        valid until `until`.
-        """
+        """Compute the metrics again if an object has changed or `until` of a metric is reached."""
         expired = any(at <= now for one in self._metrics for at in one.until())
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}
@@ -460,7 +455,6 @@ def _proposed(metrics: tuple[Metric, ...], current: int, at: Instant) -> int:
 def _agreed(highest: int, failures: int, total: int, current: int) -> int:
     """Return `highest`, the highest proposal of the metrics, or FAILED if it must not be applied.
 
-    `failures` is the number of failed metrics, out of `total`. The result is FAILED if all metrics
-    failed, or if some metrics failed and `highest` is less than `current`.
+    `failures` is the number of failed metrics, out of `total`.
     """
     return FAILED if failures >= total or (failures and highest < current) else highest

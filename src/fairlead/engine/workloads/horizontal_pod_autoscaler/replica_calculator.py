@@ -113,10 +113,7 @@ def _counts_unready(groups: PodGroups, ratio: float) -> bool:
 
 
 def _counts_all(groups: PodGroups, ratio: float) -> bool:
-    """Return whether the proposal depends on the counted pods alone.
-
-    It does not if there are missing pods, or if there are unready pods and `ratio` is above 1.
-    """
+    """Return whether the proposal depends on the counted pods alone."""
     return not groups.missing_requests and not _counts_unready(groups, ratio)
 
 

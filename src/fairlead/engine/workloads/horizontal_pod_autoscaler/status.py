@@ -34,10 +34,7 @@ class StatusDraft(Struct):
         return cls({**status, "conditions": conditions}, now)
 
     def set_condition(self, type_: str, reason: str, message: str, *, is_true: bool) -> None:
-        """Set the condition `type_` to True if `is_true` is set, otherwise to False.
-
-        If its status changes, its transition time becomes `now`.
-        """
+        """Set the condition `type_` to True if `is_true` is set, otherwise to False."""
         conditions: list[Json] = self.status["conditions"]
         found = next((one for one in conditions if one.get("type") == type_), None)
         if found is None:
@@ -52,8 +49,7 @@ class StatusDraft(Struct):
         """Set the numbers of replicas and the metrics.
 
         If `desired` is None, the old desired number is kept. If `metrics` is None, the metrics are
-        removed, but a `currentMetrics` that is null stays null. If `current` is 0 and the old
-        status has no `currentReplicas`, the new status has none either.
+        removed.
         """
         if self.status.get("currentReplicas", 0) != current:
             self.status["currentReplicas"] = current
@@ -71,11 +67,7 @@ class StatusDraft(Struct):
 
 
 def compared_fields(status: Mapping[str, Any]) -> tuple[object, ...]:
-    """Return the parts of `status` whose changes are written in a simulation.
-
-    These are the numbers of replicas, the last scale time, and the type, status and reason of each
-    condition.
-    """
+    """Return the parts of `status` whose changes are written in a simulation."""
     conditions = status.get("conditions") or ()
     return (
         status.get("currentReplicas"),

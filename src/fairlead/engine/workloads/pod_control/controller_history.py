@@ -109,8 +109,7 @@ class History(Struct):
 
         They create the update revision, or give it the highest number if an earlier revision is
         restored. They also delete old revisions that exceed the history limit, except those in
-        `live`, the names of the revisions that existing pods have. If the update revision does not
-        exist, the result is [] while its creation is in flight or the owner is being deleted.
+        `live`, the names of the revisions that existing pods have.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
