@@ -1,12 +1,12 @@
 """Verdicts on nodes with nominated pods: the pod must fit both with and without the nominated pods.
 
-upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
+upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for one node).
 
 A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
 on the pods nominated to the node. The verdict is cached until one of these changes. But if a Filter
-plugin depends on other nodes, only the verdict of the leading Filters is cached, which depend only
-on the node and its pods. The pod's own nominated node is evaluated every time, because the pod's
-own nomination does not count.
+plugin depends on other nodes, only the verdict of the Filters before it (the *leading* Filters) is
+cached. The pod's own nominated node is evaluated every time, because the pod's own nomination does
+not count.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.

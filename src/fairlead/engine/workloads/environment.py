@@ -11,9 +11,6 @@ selects their variants:
                              unknown owner replaces the pods that the owner loses.
 
 In a simulation with CronJobs, statuses are written, because the CronJob controller reads them.
-
-For example, a rollout reads the status of its ReplicaSets in a served cluster. In a simulation, it
-counts their pods.
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ Each node is a column of its pods, sorted by importance and padded:
 
 A dry run reads the columns of the nodes to evaluate. First it adds up the requests of the pods of
 lower priority, to find the nodes that the preemptor fits without these pods. Then it reprieves pods
-slot by slot, on all nodes together, from the most to the least important pod.
-`select_victims_by_resources` uses the same procedure for one node. Only costs are computed here;
-the victims are determined later, for the chosen node only.
+slot by slot, on all nodes together, from the most to the least important pod. Only costs are
+computed here; the victims are determined later, for the chosen node only.
 
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
 of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without

@@ -8,7 +8,7 @@ drain. Nodes with exactly the same annotation form a group. The nodes of a group
 order in which they were annotated, and at most `max-unavailable` of these nodes are draining or
 down at a time.
 
-This controller requests the drain of each node with the annotation `fairlead.dev/drain`, and
+This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node, and
 `drain.controller` drains the node. A drain that a disruption budget blocks also blocks the nodes
 after it. If the annotation is removed or the node is deleted, the next node follows. A node that
 was cordoned before its drain stays cordoned. With `away=forever`, an empty node no longer counts as

@@ -1,7 +1,7 @@
 """Autoscaler: one HorizontalPodAutoscaler with its pods, metrics and syncs.
 
     1. find the scale of the target
-    2. if the scale is outside minReplicas and maxReplicas, set it to the nearer limit
+    2. if the scale is below minReplicas or above maxReplicas, set it to this limit
     3. otherwise take the highest proposal of the metrics, stabilize it and apply the limits
     4. write the scale, then the status
 
