@@ -413,7 +413,7 @@ class Workloads:
 def _missing_priority_classes(
     others: Sequence[ApiObject], pods: Sequence[Replicas]
 ) -> list[Command]:
-    """Return the creation of each priority class that pods use but the snapshot lacks."""
+    """Return commands that create the priority classes that pods use but the snapshot lacks."""
     known = (one for one in others if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
 

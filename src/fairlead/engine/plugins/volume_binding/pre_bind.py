@@ -169,7 +169,6 @@ class VolumeBinder:
 
 
 def _is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the volume's claimRef has the claim's namespace, name and UID."""
     found, meta = volume.spec.claim_ref, claim.metadata
     return found is not None and (found.namespace, found.name, found.uid) == (
         meta.namespace,

@@ -147,5 +147,4 @@ class Preemptions:
 
 
 def _group_id(pod: PodInfo) -> str:
-    """Return the key for the PodGroup of `pod` in `_by_preemptor`."""
     return f"group {group_key(pod)}"

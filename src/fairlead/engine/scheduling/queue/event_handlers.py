@@ -122,7 +122,6 @@ class EventHandlers(Struct, frozen=True):
             self.queue.wake_after_nomination(old, now)
 
     def _is_ours(self, pod: PodInfo) -> bool:
-        """Return whether the pod's schedulerName is one of this scheduler's profiles."""
         return pod.pod.spec.scheduler_name in self.profiles
 
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:

@@ -234,7 +234,6 @@ class SchedulingQueue:
         return any(self._is_woken(queued, event) for event in missed)
 
     def _backoff_count(self, queued: QueuedPod) -> int:
-        """Return the count that determines the pod's backoff (see `QueuedPod`)."""
         return queued.backoff_count
 
     # --- waking ----------------------------------------------------------------------------

@@ -173,7 +173,6 @@ def _key(one: ApiObject) -> Key:
 
 
 def _used_by(one: ApiObject) -> tuple[Key, ...]:
-    """Return the keys of the objects that `one` uses."""
     match one:
         case Pod():
             return (*_mounted(one), *_group(one))
@@ -184,7 +183,6 @@ def _used_by(one: ApiObject) -> tuple[Key, ...]:
 
 
 def _attributes_classes(one: PersistentVolumeClaim | PersistentVolume) -> Iterable[str]:
-    """Return the names of the VolumeAttributesClasses that `one` refers to."""
     # upstream: vac_protection_controller.go:getPVCReferencedVACNames, getPVReferencedVACNames
     names = {one.spec.volume_attributes_class_name: None}
     if isinstance(one, PersistentVolumeClaim):

@@ -266,7 +266,6 @@ class Rollout(Struct):
         ]
 
     def _annotations(self) -> dict[str, str]:
-        """Return the annotations of a new ReplicaSet."""
         copied = copied_annotations(self.deployment.metadata.annotations)
         revision = next_revision(self.replica_sets.values())
         return copied | size_annotations(self.bounds) | {REVISION: str(revision)}

@@ -309,7 +309,6 @@ class ServiceEndpoints:
 
 
 def _hints_event(service: Service, text: str) -> RecordEvent:
-    """Return the event about the hints of `service`."""
     meta, is_enabled = service.metadata, text == ENABLED
     reason = "TopologyAwareHintsEnabled" if is_enabled else "TopologyAwareHintsDisabled"
     return RecordEvent(

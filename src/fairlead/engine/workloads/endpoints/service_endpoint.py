@@ -174,7 +174,6 @@ def ports_json(ports: Ports) -> list[Json]:
 
 
 def _unnamed(port: Json) -> Json:
-    """Return `port` without the key `name` if the name is empty."""
     return port if port["name"] else {key: part for key, part in port.items() if key != "name"}
 
 
