@@ -102,10 +102,7 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return the time (ns) when leadership ends if the Lease is not renewed.
-
-        Returns None if this replica has never led.
-        """
+        """Return the time (ns) when leadership ends without a renewal; None if it never began."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:

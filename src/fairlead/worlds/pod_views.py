@@ -82,10 +82,7 @@ class PodViews:
 
 
 def _successor(before: Pod, change: StoredChange) -> Pod | None:
-    """Return the pod's view after `change`, made from the view `before`.
-
-    Returns None if the whole pod must be decoded.
-    """
+    """Return the view after `change`, made from `before`; None if the pod must be decoded."""
     old, new = change.previous, change.object
     if old is None or old["metadata"][_VERSION] != before.metadata.resource_version:
         return None
@@ -97,10 +94,7 @@ def _successor(before: Pod, change: StoredChange) -> Pod | None:
 
 
 def _next_metadata(before: ObjectMeta, old: Json, new: Json) -> ObjectMeta:
-    """Return the view of the metadata `new`.
-
-    `before` is the view of the previous metadata `old`.
-    """
+    """Return the view of the metadata `new`; `before` is the view of the earlier metadata `old`."""
     if not _differs_only_in(_UNVIEWED, old, new):
         return _decoded(ObjectMeta, new)
     meta: ObjectMeta = before.__copy__()  # type: ignore[attr-defined] # msgspec's stubs lack it

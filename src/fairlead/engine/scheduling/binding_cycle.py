@@ -355,10 +355,7 @@ def _bind_refusal(plugin: str, status: Status) -> Status:
 
 
 def _expect(binding: PodBinding) -> list[Command]:
-    """Return the patch that sets status.nominatedNodeName to the chosen node.
-
-    Returns [] if the field has that value already.
-    """
+    """Return the patch that sets status.nominatedNodeName to the chosen node; [] if it is set."""
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []
     return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]

@@ -188,10 +188,7 @@ class _PluginBuilder(Struct, frozen=True):
     def preemption(
         self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy, shared: Shared
     ) -> DefaultPreemption | None:
-        """Add DefaultPreemption to the framework and return it.
-
-        Returns None if the profile does not enable DefaultPreemption.
-        """
+        """Add DefaultPreemption to the framework and return it; None if the profile lacks it."""
         framework, name = plans.framework, DefaultPreemption.name
         try:
             args = msgspec.convert(dict(self.profile.args.get(name, {})), DefaultPreemptionArgs)

@@ -104,10 +104,7 @@ class NominatedVerdicts:
 
 
 def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods.
-
-    Returns None otherwise.
-    """
+    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
     skipped = state.skipped_filters
     for point in plan.split.cluster_filters:
         if point.name not in skipped:
@@ -116,10 +113,7 @@ def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeRe
 
 
 def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if it is the only cached Filter that depends on the node's pods.
-
-    Returns None otherwise.
-    """
+    """Return NodeResourcesFit if it is the only cached Filter that depends on the node's pods."""
     if len(plan.row_filters) != 1:
         return None
     plugin = original_of(plan.row_filters[0].plugin)

@@ -31,7 +31,7 @@ class PodClass:
 
 
 class PodCounter(Protocol):
-    """Protocol for sums over rows, such as `DomainCounts`; the counted PodLocations update it."""
+    """Protocol for sums over rows, such as `DomainCounts`; PodLocations call it on changes."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
         """Add `weight` to the sum for `row`, which has `pods` more pods now (fewer if negative)."""

@@ -148,10 +148,7 @@ class Workloads:
         return self._pod_sets.see(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next retry, or 0 (immediately) if changes are unprocessed.
-
-        Returns None if neither applies.
-        """
+        """Return the time of the next retry, or 0 (immediately) if changes are unprocessed."""
         if self._pod_sets.changed or self._rollouts.changed:
             return AT_ONCE
         return earliest(

@@ -219,10 +219,7 @@ class SimulatedWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the due time of the next script entry or delayed command.
-
-        Returns None if there is none.
-        """
+        """Return the due time of the next script entry or delayed command, or None."""
         return self._agenda.next_due()
 
     def _is_due(self, now: Instant) -> bool:

@@ -30,17 +30,11 @@ class CSINodeColumns:
         self._migrated: dict[str, Bools] = {}
 
     def limits(self, driver: str) -> Ints | None:
-        """Return the limit of `driver` on each row, NO_LIMIT for a row without a limit.
-
-        Returns None if no row has a limit.
-        """
+        """Return the limit of `driver` on each row (or NO_LIMIT); None if no row has a limit."""
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Return, for each row, whether the in-tree `plugin` is migrated to CSI.
-
-        Returns None if it is migrated on no row.
-        """
+        """Return, for each row, whether `plugin` is migrated to CSI; None if it is on no row."""
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:

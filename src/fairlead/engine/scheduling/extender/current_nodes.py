@@ -16,7 +16,7 @@ from fairlead.engine.state.node_info import NodeInfo
 def without_deleted_nodes(
     consultation: Consultation[Result], found: Feasibility
 ) -> Consultation[Result]:
-    """Run `consultation`; after each answer, remove nodes from `found` that were deleted."""
+    """Run `consultation`; after each answer, remove deleted nodes from `found`."""
     table = found.plan.table
     present = {node.row: node for node in table.nodes()}
     seen = table.node_log.position

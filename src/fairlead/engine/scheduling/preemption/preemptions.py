@@ -130,8 +130,6 @@ class Preemptions:
     def gate(self, pod: PodInfo) -> Status | None:
         """Return a rejection of `pod` while a preemption by it or its PodGroup must hold it back.
 
-        Returns None if `pod` may enter the active queue.
-
         upstream: default_preemption.go: PreEnqueue
         """
         if not self._by_preemptor:

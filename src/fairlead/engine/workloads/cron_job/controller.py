@@ -74,10 +74,7 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next scheduled sync or retry, or 0 if a CronJob has changed.
-
-        Returns None if no sync is needed.
-        """
+        """Return the time of the next scheduled sync or retry, or 0 if a CronJob has changed."""
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

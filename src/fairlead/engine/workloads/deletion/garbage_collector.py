@@ -142,10 +142,7 @@ class GarbageCollector(Struct):
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry.
-
-        Returns None if neither applies.
-        """
+        """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry."""
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -66,10 +66,7 @@ class Rollouts(Struct):
         return rollout
 
     def learn_replica_set(self, key: str, replica_set: ReplicaSet) -> Rollout | None:
-        """Store the newest version of `replica_set`; return the rollout of its Deployment.
-
-        Returns None if no known Deployment controls `replica_set`.
-        """
+        """Store the newest version of `replica_set`; return its Deployment's rollout, or None."""
         owner = controller_of(replica_set.metadata)
         if owner is None or owner.kind != DEPLOYMENT:
             return None

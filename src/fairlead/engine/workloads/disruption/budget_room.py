@@ -59,7 +59,7 @@ class BudgetLimit(Struct, frozen=True):
 
     @property
     def losses_max(self) -> int:
-        """The most pods that can be evicted if none of the evicted pods is replaced."""
+        """The maximum number of pods that can be evicted if no evicted pod is replaced."""
         return max(self.now, self.at_best)
 
     @property

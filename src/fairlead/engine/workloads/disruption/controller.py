@@ -124,10 +124,7 @@ class Disruption:
         return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next eviction or condition expires, or a write is retried.
-
-        Returns None if nothing expires and no write is retried.
-        """
+        """Return the time at which the next eviction or condition expires or a write is retried."""
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:

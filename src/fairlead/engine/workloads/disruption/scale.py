@@ -208,10 +208,7 @@ class Scales(Struct):
         return found if found is not None and owner.uid in ("", found.metadata.uid) else None
 
     def _implied(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the Deployment whose ReplicaSet `owner` is missing from the snapshot.
-
-        Returns None if `owner` is not a ReplicaSet of a known Deployment.
-        """
+        """Return the Deployment whose ReplicaSet `owner` is missing from the snapshot, or None."""
         name = owner.name.rpartition("-")[0]
         deployment = self._known.get((DEPLOYMENT, namespace, name))
         pods = self._pods.get((namespace, owner))

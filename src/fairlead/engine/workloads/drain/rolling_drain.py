@@ -124,10 +124,7 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the next time at which a node returns to service or a change is retried.
-
-        Returns None if no node will return and no change was refused.
-        """
+        """Return the next time at which a node returns to service or a change is retried."""
         return earliest(self._back.next_due(), self._retries.next_due())
 
     def is_waiting(self) -> bool:

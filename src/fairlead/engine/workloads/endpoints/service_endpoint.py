@@ -76,10 +76,7 @@ class Endpoint(Struct, frozen=True):
         return entry | ({"hints": hints} if hints else {})
 
     def _hints(self) -> Json:
-        """Return the hints of the endpoint: the zone or node whose clients should use it.
-
-        Returns {} if the Service does not prefer the same zone or node.
-        """
+        """Return the hints of the endpoint: the zone or node whose clients should use it."""
         # upstream: endpointslice/trafficdist/trafficdist.go:ReconcileHints
         hints: Json = {}
         if self.zone and self.distribution in PREFER_ZONE:

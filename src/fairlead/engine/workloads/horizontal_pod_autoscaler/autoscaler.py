@@ -362,10 +362,7 @@ class Autoscaler:
         return known
 
     def _next_with_other_load(self, at: Instant) -> Instant | None:
-        """Return the time of the first sync after `at` at which the load may differ.
-
-        Returns None if the load stays constant forever.
-        """
+        """Return the time of the first sync after `at` at which the load may differ, or None."""
         following = at + self.config.sync_period
         found: Instant | None = None
         for metric in self._metrics:

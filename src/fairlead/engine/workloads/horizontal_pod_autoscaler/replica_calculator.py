@@ -28,7 +28,7 @@ NO_MATCH: Final = "no metrics returned matched known pods"
 
 
 class Tolerances(Struct, frozen=True):
-    """Maximum differences between the ratio and 1 that cause no change, as fractions."""
+    """The largest differences of the ratio from 1 that cause no change, as fractions."""
 
     scale_down: float
     scale_up: float

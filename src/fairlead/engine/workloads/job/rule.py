@@ -150,10 +150,7 @@ class JobRule:
         return NOTHING
 
     def wanted(self, running: int) -> int:
-        """Return the number of pods that should be active; `running` pods are active now.
-
-        It is 0 if the Job is suspended or has reached its end.
-        """
+        """Return the number of pods that should be active; `running` pods are active now."""
         is_ended = self.is_over or self.progress.finished is not None
         return 0 if is_ended or self.spec.suspend else self._wanted(running)
 
@@ -161,10 +158,7 @@ class JobRule:
 
     @property
     def deadline(self) -> Instant | None:
-        """Time at which the Job exceeds activeDeadlineSeconds.
-
-        None if the Job has no activeDeadlineSeconds or has not started.
-        """
+        """Time at which the Job exceeds activeDeadlineSeconds (see `deadline_of`)."""
         return deadline_of(self.job, self.progress)
 
     def _start(self, now: Instant) -> None:
