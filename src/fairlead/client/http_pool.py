@@ -103,11 +103,10 @@ class HttpPool:
         `head` is the result of the method `head`, and `body` is None for a request without a body.
         `tls` is None for plain HTTP.
 
-        The request fails after `seconds_max`. If `seconds_max` is None, the whole request has no
-        time limit, but it fails if no byte of the response arrives for the pool's
-        `read_seconds_max`. If the server has closed an idle connection, a GET, PUT or DELETE is
-        repeated on another connection. Raises UnreachableError or TimeoutError if the request
-        fails.
+        The request fails after `seconds_max` or, if that is None, when no byte of the response has
+        arrived for the pool's `read_seconds_max`. If the server has closed an idle connection, a
+        GET, PUT or DELETE is repeated on another connection. Raises UnreachableError or
+        TimeoutError if the request fails.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
@@ -272,10 +271,7 @@ class HttpPool:
         deadline: float | None,
         on_end: OnEnd,
     ) -> None:
-        """Send a request, which fails at `deadline`.
-
-        If `deadline` is None, the request fails if no bytes arrive for too long.
-        """
+        """Send a request, which fails at `deadline`."""
         self._busy.add(connection)
         connection.send(request, on_end, deadline)
         if self._timer is None or connection.deadline < self._timer_due:

@@ -319,10 +319,7 @@ class Reflector:
         return []
 
     def _remove_key(self, key: str) -> list[ObjectUpdate]:
-        """Remove the deleted object `key`, whose last version cannot be decoded.
-
-        Returns the deletion of its known version, or [] if no version is known.
-        """
+        """Remove the deleted object `key`, whose last version cannot be decoded."""
         self.undecodable.pop(key, None)
         known = self.objects.pop(key, None)
         return [] if known is None else [ObjectUpdate(known, is_deleted=True)]

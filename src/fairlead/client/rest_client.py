@@ -321,8 +321,8 @@ class RestClient:
     async def _wait(self, seconds_max: float | None) -> float | None:
         """Wait until the credentials can be used; return how many of `seconds_max` are left.
 
-        Returns None if `seconds_max` is None. Raises UnreachableError if the exec plugin takes
-        longer than `seconds_max`, and ConnectionConfigError if it fails.
+        Raises UnreachableError if the exec plugin takes longer than `seconds_max`, and
+        ConnectionConfigError if it fails.
         """
         clock = asyncio.get_running_loop().time
         deadline = None if seconds_max is None else clock() + seconds_max

@@ -234,11 +234,7 @@ class Scheduler:
         return min(waiting, cycle_at)
 
     def _next_cycle_at(self) -> Instant | None:
-        """Return the time at which the current cycle ends or the next cycle may start.
-
-        Returns None while the current cycle waits for extenders, or while the last cycle waits for
-        the outcomes of its commands.
-        """
+        """Return the time at which the current cycle ends or the next cycle may start."""
         if self._cycle is not None:
             return self._cycle.ends
         if self._blocked_by is not None or self._preempting is not None:
@@ -323,11 +319,7 @@ class Scheduler:
     def _continue_cycle(
         self, cycle: _Cycle, questions: Sequence[Command], now: Instant
     ) -> list[Command]:
-        """Return `questions`, the next extender calls, if the cycle has not decided yet.
-
-        If the cycle has decided, it ends after the configured `cycle_time`. If that time is 0, end
-        the cycle now and return its commands; otherwise return [].
-        """
+        """Return the extender calls `questions`; if the cycle has decided, end it when due."""
         if cycle.pending.decision is None:
             return list(questions)
         cycle.ends = now + self._config.cycle_time
@@ -468,10 +460,7 @@ class Scheduler:
     def _start_preemption(
         self, pod: PodInfo, result: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
-        """Begin the preemption; return (its first commands, its Execution).
-
-        The Execution is None if the cycle need not wait for the end of the preemption.
-        """
+        """Begin the preemption; return (its first commands, its Execution)."""
         self._report_preemption(pod, result, now)
         return self._preemptions.start(pod, result)
 

@@ -1,8 +1,7 @@
 """NodeOrder: upstream's order of nodes, round-robin over the zones.
 
 Zones are sorted by the time at which their first node was added. The nodes of a zone are sorted by
-the time at which they were added. The order takes one node from each zone in rotation, so that
-consecutive nodes are spread over the zones.
+the time at which they were added. The order takes one node from each zone in rotation.
 upstream: pkg/scheduler/backend/cache/node_tree.go
 """
 

@@ -258,11 +258,7 @@ class Cluster:
         self.changes.append(PodsLoaded(replicas, self.pods))
 
     def _are_usual(self, replicas: Replicas) -> bool:
-        """Return whether `replicas` can be added in bulk.
-
-        This is possible for new, unfinished pods without a PodGroup that have distinct uids and
-        names and the same affinity to other pods. No pod of the cluster may be assumed.
-        """
+        """Return whether `replicas` can be added in bulk."""
         replica = replicas[0]
         return (
             replica.spec.scheduling_group is None

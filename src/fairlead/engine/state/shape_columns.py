@@ -40,13 +40,7 @@ class ShapeColumns:
         self._nonzero: Ints = np.zeros((2, capacity), np.int64)
 
     def _view(self) -> None:
-        """Set the public columns, which have one entry per shape in use.
-
-        `wanted` is the amount that each shape requests of each resource, [resource, shape].
-        `requested` are the cpu (millicores) and memory (bytes) that each shape requests, [2,
-        shape]. `nonzero_requests` are the same amounts with upstream's defaults for containers
-        without requests.
-        """
+        """Set the public columns, which have one entry per shape in use."""
         used = len(self.shapes)
         self.wanted: Ints = self._wanted[:, :used]
         self.requested: Ints = self._requested[:, :used]

@@ -122,10 +122,7 @@ def _is_micro_time(text: str) -> bool:
 
 
 def _with(lease: Mapping[str, Any], own: tuple[str, str, str]) -> Json:
-    """Return `lease`, the Lease of a node, with other strings.
-
-    `own` contains the name, the uid of the owner and renewTime.
-    """
+    """Return `lease`, the Lease of a node, with other strings."""
     name, uid, renewed = own
     meta, spec = lease["metadata"], lease["spec"]
     owner = {**meta["ownerReferences"][0], "name": name, "uid": uid}

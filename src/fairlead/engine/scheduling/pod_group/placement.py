@@ -185,8 +185,7 @@ def _assume(
 ) -> tuple[PodGroupAttempt, _Assumption | None]:
     """Assume the pod on the node of `decision`, and run Reserve and Permit.
 
-    The node may be one that the pod fits only after preemption. Returns (attempt, assumption); the
-    assumption is None if `decision` has no node or a plugin refused.
+    The node may be one that the pod fits only after preemption.
     """
     place = _place(decision)
     if place is None:

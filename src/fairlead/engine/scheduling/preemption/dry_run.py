@@ -210,10 +210,7 @@ class DryRuns:
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
-        """Return the cached columns, with rows that may have changed marked as unknown.
-
-        Returns new columns if the results for `pod` must not be cached.
-        """
+        """Return the cached columns, with rows that may have changed marked as unknown."""
         beyond = filters_beyond_the_node(found.plan, found.state)
         if self._policy.eligibility or not all(type_of(one) in _OF_PODS for one in beyond):
             return CandidateColumns(table.capacity, self._policy.rules)
@@ -337,11 +334,7 @@ class DryRuns:
             run.columns.put(row, self._evaluate(run.pod, run.found, fit, row))
 
     def _evaluate_by_verdicts(self, verdicts: ClusterVerdicts, run: _Run, rows: Rows) -> Rows:
-        """Evaluate the rows that need no trial; return the other rows.
-
-        A node may lack resources even without its pods of lower priority. Then NodeResourcesFit
-        rejects it, because Filters that depend on other nodes run later.
-        """
+        """Evaluate the rows that need no trial; return the other rows."""
         pod, found, columns = run.pod, run.found, run.columns
         plan, own = found.plan, self._own_node(pod)
         at = _positions(plan, rows)
@@ -363,8 +356,7 @@ class DryRuns:
     def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
         """Store the results on `rows`, which may lack resources for the preemptor.
 
-        `codes` are the verdicts on `rows` of the Filters that depend on other nodes. A node is a
-        candidate if removing victims provides the resources and these Filters accept the node.
+        `codes` are the verdicts on `rows` of the Filters that depend on other nodes.
         """
         pod, found, columns = run.pod, run.found, run.columns
         by_sums = self._by_sums(pod, found.plan.table)

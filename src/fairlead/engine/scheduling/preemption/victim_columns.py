@@ -338,10 +338,7 @@ def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
 
 
 def _by_importance(priority: Ints, start: Ints) -> Ints:
-    """Return the slots of each node in order of importance, as a [node, slot] array.
-
-    Higher priority comes first, then earlier start.
-    """
+    """Return the slots of each node in order of importance, as a [node, slot] array."""
     by_start: Ints = np.argsort(start, axis=1, kind="stable")
     lowered = np.take_along_axis(-priority, by_start, axis=1)
     by_priority: Ints = np.argsort(lowered, axis=1, kind="stable")

@@ -225,8 +225,7 @@ class SchedulingQueue:
     ) -> bool:
         """Return whether an event in `missed` may make the pod schedulable.
 
-        `missed` are the events during the pod's attempt, in which `plugins` rejected it. After an
-        error (`plugins` is empty), the result is always True.
+        `missed` are the events during the pod's attempt, in which `plugins` rejected it.
         """
         if not plugins:
             return True
@@ -463,8 +462,8 @@ class SchedulingQueue:
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
         """Put a pod into the unschedulable, backoff or active queue.
 
-        A pod that PreEnqueue rejects becomes unschedulable. PreEnqueue runs before a pod enters a
-        queue from which it can be popped (scheduling_queue.go: moveToBackoffQ).
+        PreEnqueue runs before a pod enters a queue from which it can be popped
+        (scheduling_queue.go: moveToBackoffQ).
         """
         if not self._config.pop_from_backoff and self._is_backing_off(queued, now):
             queued.gated_by = ""

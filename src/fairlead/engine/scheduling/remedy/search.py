@@ -38,10 +38,8 @@ def find_remedy(
     No change deletes a pod for which `keeps` returns True. No change drops an entry of
     `kept_selector` from the pod's nodeSelector.
 
-    The result is a single change if one is enough. Otherwise the first change that satisfies the
-    rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
-    search finds no remedy, or if the node has a different operating system or architecture than the
-    pod requires.
+    The result is a single change if one is enough. Returns None if the search finds no remedy, or
+    if the node has a different operating system or architecture than the pod requires.
     """
     if not _could_run(pod.pod, node):
         return None
@@ -131,11 +129,7 @@ def _is_progress(before: Status, after: Status) -> bool:
 def _without_deleting(
     keeps: Callable[[PodInfo], bool], changes: Iterator[RemedyChange]
 ) -> Iterator[RemedyChange]:
-    """Yield `changes`, but no deletion of a pod for which `keeps` returns True.
-
-    If a change deletes such a pod and at least two other pods, yield the deletion of only the
-    other pods.
-    """
+    """Yield `changes`, but no deletion of a pod for which `keeps` returns True."""
     for change in changes:
         others = [pod for pod in change.without if not keeps(pod)]
         if len(others) == len(change.without):

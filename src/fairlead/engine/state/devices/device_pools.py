@@ -286,8 +286,6 @@ def _flaw_of_names(pool: Pool, devices: tuple[PoolDevice, ...]) -> str:
 def _flaw_of_counters(slices: list[ResourceSlice]) -> str:
     """Return why the counters in a complete pool's `slices` are invalid, "" if they are valid.
 
-    The names of counter sets must be unique, and every counter that a device consumes must exist.
-
     upstream: getAndValidateCounterSets, validateDeviceCounterConsumption
     """
     counters: dict[str, Container[str]] = {}
@@ -329,11 +327,7 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 
 
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
-    """Return whether `node` can use the slice `one`, which contains `devices`.
-
-    If a slice contains only counter sets, only the node in its nodeName can use it; without a
-    nodeName, every node can.
-    """
+    """Return whether `node` can use the slice `one`, which contains `devices`."""
     spec = one.spec
     if spec.shared_counters and not spec.devices:
         return spec.node_name in ("", node.metadata.name)

@@ -188,8 +188,7 @@ class _Copied:
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
         """Return (domain, count) of the few lowest counts in `domains`, ascending by count.
 
-        The result has at most `_LOWEST_KEPT` entries. Every call must pass the same
-        `domains`.
+        Every call must pass the same `domains`.
         """
         if not self.lowest:
             counts = self.sums[domains]

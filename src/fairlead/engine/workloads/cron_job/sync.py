@@ -242,11 +242,7 @@ class CronJobState(Struct):
     # --- Jobs that have ended --------------------------------------------------------------------
 
     def _note_ended(self) -> list[Command]:
-        """Record the Jobs that have ended since the last sync; return events about Jobs.
-
-        The events are about Jobs that have finished, are missing, or were not created by the
-        CronJob.
-        """
+        """Record the Jobs that have ended since the last sync; return events about Jobs."""
         commands: list[Command] = []
         for name, job in self.jobs.items():
             if not is_finished(job):

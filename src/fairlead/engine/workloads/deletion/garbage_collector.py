@@ -12,9 +12,9 @@ dependents is being deleted in the foreground. The uids of deleted owners are st
 dependents created after the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if the owner does not exist. In this case, only the newest GONE_MAX uids of deleted owners
-are stored. Differs from upstream: if `looks_up_owners` is not set, as in a simulation, an owner
-that was never observed counts as existing, because a dump seldom contains all owners.
+collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
+a simulation, an owner that was never observed counts as existing, because a dump seldom contains
+all owners.
 
 After a refused write, the object is examined again with exponential backoff.
 

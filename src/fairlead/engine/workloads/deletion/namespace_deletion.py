@@ -171,11 +171,7 @@ class NamespaceDeletion(Struct):
 
 
 def _estimate_s(answer: CollectionDeleted, namespace: Namespace, now: Instant) -> int:
-    """Return the estimated seconds until the remaining objects are deleted.
-
-    This is the maximum of two estimates: the pods' grace period if it has not passed, and a fixed
-    number of seconds if objects have finalizers.
-    """
+    """Return the estimated seconds until the remaining objects are deleted."""
     begun = parse_timestamp(namespace.metadata.deletion_timestamp)
     grace_s = answer.grace_period_s if now < begun + seconds(answer.grace_period_s) else 0
     estimates = [

@@ -168,8 +168,7 @@ class Rollouts(Struct):
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
         """Set the sizes of implied ReplicaSets in the rules for their pods.
 
-        An implied ReplicaSet has no API object to scale. If `is_loaded` is set, no pods are created
-        or deleted yet.
+        If `is_loaded` is set, no pods are created or deleted yet.
         """
         commands: list[Command] = []
         if not rollout.is_usable or is_ending(rollout.deployment):
@@ -203,8 +202,7 @@ class Rollouts(Struct):
     ) -> list[Command]:
         """Handle the refused creation of the ReplicaSet `target`.
 
-        `message` is the API server's error message. If the name is taken by another ReplicaSet,
-        sync with another name. For any other reason, retry after a backoff.
+        `message` is the API server's error message.
         """
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:

@@ -86,11 +86,7 @@ class RolloutOutput(Protocol):
         ...
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return the time at which the rollout exceeds its progress deadline.
-
-        Returns None if the rollout has no deadline, is complete or paused, or has exceeded the
-        deadline already.
-        """
+        """Return the time at which the rollout exceeds its progress deadline, or None."""
         ...
 
 
@@ -185,10 +181,7 @@ class RolloutWriter(Struct, frozen=True):
     def _write(
         self, rollout: Rollout, status: Mapping[str, Any], revision: int = 0
     ) -> list[Command]:
-        """Write `status`, and `revision` if it is not 0 and the Deployment has a different one.
-
-        Both are written in one patch. Returns [] if nothing changes.
-        """
+        """Write `status`, and `revision` if it is not 0 and the Deployment has a different one."""
         deployment = rollout.deployment
         before, wanted = deployment.status, str(revision)
         if not revision or deployment.metadata.annotations.get(REVISION) == wanted:

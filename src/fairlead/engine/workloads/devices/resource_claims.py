@@ -183,10 +183,7 @@ class ResourceClaims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Create the pod's missing claims, and write the names of its claims to the pod's status.
-
-        If the pod has finished, release its claims instead.
-        """
+        """Create the pod's missing claims, and write the names of its claims to its status."""
         if is_done(pod):
             return self._release(pod)
         if pod.metadata.deletion_timestamp:
@@ -209,10 +206,7 @@ class ResourceClaims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """Yield the creation of the claim `wanted`.
-
-        Yields nothing if the template does not exist or the creation is in flight.
-        """
+        """Yield the creation of the claim `wanted`."""
         key_of_claim = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)

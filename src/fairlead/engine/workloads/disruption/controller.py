@@ -223,10 +223,7 @@ class Disruption:
         return [command for state in states for command in self._sync(state, now)]
 
     def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
-        """Return the writes of the budgets `changed`, whose counts the change of `pod` affects.
-
-        If several budgets select the pod, an event about the pod comes first.
-        """
+        """Return the writes of the budgets `changed`, whose counts the change of `pod` affects."""
         commands = self._sync_all(changed, now)
         meta = pod.metadata
         if len(changed) > 1:

@@ -11,10 +11,8 @@ kubectl lists the pods of a node once. Here a pod that is bound to the node late
 that had not seen the cordon, is also evicted, unless it tolerates the cordon's taint.
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
-an eviction is final. Refused changes of the node are retried. `blocked` lists the pods that block
-each drain, with the message of the refusal. For a node in a rolling drain, and for a deleted node,
-the annotation becomes `done` once the node is empty; `rolling_drain` or `node_finalizers` continues
-from there.
+an eviction is final. For a node in a rolling drain, and for a deleted node, the annotation becomes
+`done` once the node is empty; `rolling_drain` or `node_finalizers` continues from there.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
 """

@@ -12,7 +12,7 @@ This controller requests each drain by writing the annotation `fairlead.dev/drai
 `drain.controller` drains the node. A drain that a disruption budget blocks also blocks the nodes
 after it. If the annotation is removed or the node is deleted, the next node follows. A node that
 was cordoned before its drain stays cordoned. With `away=forever`, an empty node no longer counts as
-unavailable, so that the next drain starts. Refused changes of nodes are retried.
+unavailable, so that the next drain starts.
 """
 
 from __future__ import annotations

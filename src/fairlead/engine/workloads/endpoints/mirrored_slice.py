@@ -105,10 +105,7 @@ def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json])
 
 
 def _wanted(endpoints: Endpoints) -> dict[tuple[str, MirroredPorts], DesiredSlice]:
-    """Return the desired slices by (address family, ports).
-
-    Subsets with the same ports are merged.
-    """
+    """Return the desired slices by (address family, ports)."""
     found: dict[tuple[str, MirroredPorts], DesiredSlice] = {}
     for subset in endpoints.subsets:
         given = subset.get("ports") or ()

@@ -185,8 +185,7 @@ def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> boo
     """Return whether a Service's hints must be computed again because a zone is overloaded.
 
     `hints` has the number of endpoints with a hint for each zone, and `ratios` has each zone's
-    share of the CPU. A zone is overloaded if it has too few endpoints for its share. If there are
-    hints but `ratios` is empty, the result is True.
+    share of the CPU. A zone is overloaded if it has too few endpoints for its share.
     """
     total = sum(hints.values())
     return bool(hints) and (
@@ -228,8 +227,7 @@ def _hints_of(
     """Return the number of hints for each zone in a slice with the endpoints `entries`.
 
     `hints` has the number of hints for each zone in the slices examined before. Returns None if the
-    slice cannot keep its hints: a ready endpoint lacks a hint, or has a hint for a zone without a
-    share, or a zone would exceed its maximum.
+    slice cannot keep its hints.
     """
     found: dict[str, int] = {}
     for one in entries:
@@ -249,8 +247,7 @@ def _givers_and_receivers(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many endpoints each zone gives to others, and how many each zone receives.
 
-    A zone that gives or receives none is left out. `hints` has the current number of hints for each
-    zone.
+    `hints` has the current number of hints for each zone.
     """
     differences = {zone: hints.get(zone, 0) - one.desired for zone, one in shares.items()}
     surplus = {zone: difference for zone, difference in differences.items() if difference > 0}

@@ -307,8 +307,7 @@ def _container_request(pod: Pod, container: Container, resource: str) -> int:
 def _container_part(pod: Pod, metered: MeteredResource) -> Fraction:
     """Return the metered container's part of the pod's usage.
 
-    It equals the container's part of the pod's requests. If no container has requests, all
-    containers have equal parts.
+    It equals the container's part of the pod's requests.
     """
     requested = {
         one.name: parse_quantity(one.resources.requests.get(metered.name, 0)).nano

@@ -4,8 +4,7 @@
     a pod that its ReplicaSet no longer selects                   released, and replaced
     a ReplicaSet without a controller, selected by a Deployment   adopted
 
-So a change of a label takes a pod out of its workload. If a workload is deleted with
-`--cascade=orphan` and created again, it adopts its former pods.
+If a workload is deleted with `--cascade=orphan` and created again, it adopts its former pods.
 
 Jobs do not adopt pods here: their selectors contain their uid, which no orphan has as a label.
 
