@@ -179,11 +179,11 @@ class Credentials:
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
         always read again. The exec plugin runs again, unless the headers have changed since the
-        request was sent, or the plugin's credential was already discarded recently. While refusals
-        repeat, this pause doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
+        request was sent, or a credential of the plugin was discarded a short time ago. While
+        refusals repeat, this time doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
 
-        Returns False if there are no files with credentials, and there is no plugin or the pause
-        has not ended.
+        Returns False if there are no files with credentials, and there is no plugin or it must not
+        run again yet.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

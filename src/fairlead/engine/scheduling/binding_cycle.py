@@ -355,7 +355,7 @@ def _bind_refusal(plugin: str, status: Status) -> Status:
 
 
 def _expect(binding: PodBinding) -> list[Command]:
-    """Return the patch that sets status.nominatedNodeName to the chosen node; [] if it is set."""
+    """Return the patch that nominates the chosen node; [] if the pod's status names it already."""
     if binding.pod.pod.status.nominated_node_name == binding.node:
         return []
     return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]

@@ -72,11 +72,11 @@ class BuiltProfile(Struct, frozen=True):
     """The framework, caches and settings with which one profile schedules its pods.
 
     If `names_preemption` is set, failure messages include the reasons of PostFilter plugins.
-    `meter` measures the steps of each cycle. `failures` and `placements` cache results of earlier
-    cycles for pods with equal keys (`equivalence_key`, `EqualPods.key`). Both caches are None if
-    the profile has extenders or limits the search for nodes, because pods with equal keys may then
-    get different decisions. `is_in_tree` is set if the profile has no extenders and no limited
-    search, and the scheduler has only in-tree plugins.
+    `failures` and `placements` cache results of earlier cycles for pods with equal keys
+    (`equivalence_key`, `EqualPods.key`). Both caches are None if the profile has extenders or
+    limits the search for nodes, because pods with equal keys may then get different decisions.
+    `is_in_tree` is set if the profile has no extenders and no limited search, and the scheduler has
+    only in-tree plugins.
     """
 
     framework: Framework

@@ -37,9 +37,6 @@ class SchedulerVersion(Struct, frozen=True, kw_only=True):
     - `plugins` and `args`: the default profile
     - `factories`: plugins that replace Fairlead's own plugins or are added to them
     - `backoff`: the default queue settings
-    - `queue`: builds the scheduling queue
-    - `preemption`: the rules that choose victims
-    - `new_execution`: builds the execution of a preemption
     - `names_preemption`: failure messages include the reasons of PostFilter plugins
     - `observes_generation`: the condition PodScheduled has observedGeneration
     - `device_taint_rules`: DeviceTaintRules have an effect

@@ -63,7 +63,7 @@ class NodeTable:
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
     of either. `resource_epoch` increases when a DeviceClass changes what a resource means on all
-    nodes. `representatives` has a PodInfo for each group of loaded pods.
+    nodes.
     """
 
     def __init__(self) -> None:

@@ -33,8 +33,7 @@ class RuleEffect(Struct, frozen=True, kw_only=True):
 
     `pending_pods` is the number of pods that are still to be evicted, and `pending_namespaces` is
     the number of their namespaces. Of the devices that the rule selects, `published_devices` are in
-    slices, and `allocated_devices` are allocated to claims. `evicted_pods` is the number of pods
-    that were evicted because of the rule.
+    slices, and `allocated_devices` are allocated to claims.
     """
 
     pending_pods: int = 0

@@ -26,8 +26,7 @@ class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
     annotations of the workload or its pods contain the usage.
 
     If `refreshes_status` is set, each autoscaler is synced in every period and its status is always
-    current, as API clients expect. Otherwise, syncs that would change nothing are skipped, and the
-    status is written only when the number of replicas or a condition changes.
+    current, as API clients expect. Otherwise, syncs that would change nothing are skipped.
     """
 
     sync_period: DurationNs = SYNC_PERIOD_DEFAULT
