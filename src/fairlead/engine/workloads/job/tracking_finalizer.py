@@ -179,12 +179,12 @@ class JobOrphans(Struct):
 
 
 class EndedJobPods(Struct):
-    """Removes the tracking finalizers of the pods of Jobs, without a status that counts them.
+    """Removes the tracking finalizers of pods in a simulation, where no status counts the pods.
 
-    The finalizer of a finished pod is removed at once. The finalizer of a terminating pod is also
-    removed at once, unless its Job has podReplacementPolicy Failed: such a Job counts the pod only
-    when it has finished. Invariant: the Job's rule has counted the pod already, because it handles
-    each stimulus before this controller.
+    A finished or terminating pod loses its finalizer at once. But a terminating pod keeps it until
+    the pod has finished if the Job has podReplacementPolicy Failed: such a Job counts only finished
+    pods. Invariant: the Job's rule has counted the pod already, because it handles each stimulus
+    before this controller.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")
