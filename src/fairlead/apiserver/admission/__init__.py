@@ -4,10 +4,7 @@ Law: a plugin reads one request (`attributes.AdmissionAttributes`) and the objec
 returns the object to store or raises `ApiError`. It does not write to storage; the only exception
 is ResourceQuota, which adds the usage of admitted objects to quotas.
 
-`chain` lists the plugins in upstream's order. `plugins` contains the plugins that consist of one
-module. `webhooks`, `policy` and `quota` contain plugins that consist of several modules. Webhooks
-and policies share `match` (rules, selectors, match conditions) and `cel` (the variables of an
-expression).
+`chain` lists the plugins in upstream's order.
 
 upstream: staging/src/k8s.io/apiserver/pkg/admission, plugin/pkg/admission
 """

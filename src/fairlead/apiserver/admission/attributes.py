@@ -19,7 +19,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """The operation of a request. LOAD stores an object of a snapshot; it has no HTTP verb."""
+    """The operation of a request. `LOAD` stores an object of a snapshot."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -38,7 +38,6 @@ class ReinvocationContext(Struct):
     `previously_invoked` contains the keys of the webhooks and policies that have run and whose
     reinvocationPolicy is IfNeeded. `due` contains the keys of the webhooks and policies that run in
     the second round. `last_output` is the object after the webhooks of the latest round.
-    `apply_defaults` sets the defaults of a changed object.
 
     upstream: apiserver/pkg/admission/reinvocation.go,
     plugin/webhook/mutating/reinvocationcontext.go
@@ -132,8 +131,8 @@ class AdmissionPlugin(Protocol):
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
         """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
-        The returned object is ignored for DELETE. For LOAD, only the returned pods are used. On
-        LOAD, `storage` has all objects of the snapshot except its pods. A plugin that calls
-        webhooks returns a generator, and the generator returns the object.
+        For DELETE, the returned object is ignored. For LOAD, it is used only if it is a pod, and
+        `storage` has all objects of the snapshot except its pods. A plugin that calls webhooks
+        returns a generator, and the generator returns the object.
         """
         ...

@@ -1,7 +1,6 @@
 """The admission plugins of an API server, and the order in which the plugins run.
 
-A store runs the plugins with `CHECKS_ONLY` after all other plugins. `minimal` has the plugins that
-every store runs. `simulation` runs some of the plugins in this module, in the same order.
+A store runs the plugins with `CHECKS_ONLY` after all other plugins.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """

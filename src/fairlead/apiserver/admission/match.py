@@ -1,7 +1,7 @@
 """Decides whether a webhook or policy applies to a request: rules, selectors and match conditions.
 
-With match policy Equivalent (the default), a rule for another version of a kind applies too. The
-webhook or policy then receives the object in that version. With Exact, such a rule does not apply.
+With the matchPolicy Equivalent (the default), a rule for another version of the request's kind
+applies too. The webhook or policy then receives the object in that version.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{generic/webhook,matchconditions/matcher}.go,
 predicates/{rules,namespace,object}
@@ -52,8 +52,7 @@ def matched_kind(
 ) -> Kind | None:
     """Return a kind that `rules` match: the request's kind, or else an equivalent kind.
 
-    Return None if no rule matches. If `is_exact` is True, equivalent kinds are not
-    considered.
+    Return None if no rule matches. If `is_exact` is True, only the request's kind is considered.
     """
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind
@@ -83,10 +82,9 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
 
 
 def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
-    """Return whether a match condition is false.
+    """Return whether one of the match conditions `conditions` is false.
 
-    The `conditions` of one webhook or policy share a cost budget. Raises ValueError if no
-    condition is false and one of them fails to evaluate.
+    Raises ValueError if none of them is false and one of them cannot be evaluated.
     """
     problems = []
     context = context.with_budget(MATCH_CONDITIONS_BUDGET)

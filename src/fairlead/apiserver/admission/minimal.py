@@ -12,8 +12,6 @@ def minimal_admission(
 ) -> tuple[AdmissionPlugin, ...]:
     """Return the plugins that every store runs, in this order.
 
-    Stores run them for the objects of a snapshot too.
-
     `preemption_policies` and `group_priorities` are options of the plugin Priority.
     """
     return (

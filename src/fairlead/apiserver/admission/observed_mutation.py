@@ -1,26 +1,23 @@
 """ObservedMutations: gives new pods what mutating admission gave to the pods of a snapshot.
 
-A simulation calls no webhooks, and a snapshot does not show which plugins its server had. But the
-pods of the snapshot show what the webhooks and plugins did: a pod has containers, resources,
-tolerations, nodeSelector entries and other fields that the template of its workload lacks. A new
-pod of the workload gets these additions too, except for fields that its own template sets.
+A simulation calls no webhooks. But the pods of a snapshot show what the webhooks and admission
+plugins of its server added: containers, resources, tolerations, nodeSelector entries and other
+fields that the template of the pod's workload lacks. A new pod of the workload gets these additions
+too, except for fields that its own template sets.
 
     template       containers: app                 (requests cpu 300m)
     dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
     new pod        containers: app, istio-proxy
 
-If the template has scheduling gates, a program must have removed them from the bound pods, as Kueue
-does for topology-aware scheduling. New pods of the workload are created without these gates. When
-the program removed the gates, it may have added nodeSelector entries to assign each pod to a node.
-A new pod gets only those entries that all bound pods have, and never the hostname label of a single
-node.
+If the template has scheduling gates but its pods are bound, a program such as Kueue has removed the
+gates. New pods are created without them. The program may also have assigned each pod to a node with
+nodeSelector entries. So a new pod gets only the entries that all bound pods have, without
+hostnames.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
-ReplicaSets. In general, if the observed owner of a pod has a controller, the additions apply to all
-new pods that this controller controls, directly or through a ReplicaSet or StatefulSet. A pod is
-compared only with the template from which it was created. If a pod was resized in place, its
-amounts are ignored, unless VerticalPodAutoscaler changed them: its webhook sets the same amounts in
-new pods.
+ReplicaSets. The amounts of a pod that was resized in place are ignored, unless
+VerticalPodAutoscaler resized it: the webhook of VerticalPodAutoscaler sets the same amounts in new
+pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -85,7 +82,7 @@ class _Mutation(Struct, frozen=True):
     gates: Sequence[str]
 
     def applied_to(self, spec: Json) -> Json:
-        """Return `spec` with all changes: additions that it lacks, amounts, and removed gates."""
+        """Return the pod spec `spec` after the mutation."""
         found = {**self.whole, **spec}
         if self.gates:
             gates = found.pop("schedulingGates", None) or ()
@@ -123,17 +120,14 @@ class _Mutation(Struct, frozen=True):
 
 
 class ObservedMutations:
-    """The mutations that the pods of a snapshot show, as an admission plugin for new pods."""
+    """An admission plugin that repeats, on new pods, what the pods of a snapshot show."""
 
     def __init__(self) -> None:
         """Start without mutations: until `observe`, new pods stay unchanged."""
         self._by_owner: dict[str, _Mutation] = {}
 
     def observe(self, loaded: LoadedObjects) -> None:
-        """Compare one pod of each owner in `loaded` with the template of the owner.
-
-        Only pods that were loaded as replicas are compared.
-        """
+        """Compare the pods in `loaded.replicas` with the templates of their owners."""
         owners = {one.metadata.uid: one for one in loaded.others if isinstance(one, _OWNERS)}
         samples: dict[str, list[Pod]] = {}  # by uid of the owner: a pod of each group
         for replicas in loaded.replicas:
@@ -181,8 +175,7 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
     """Return whether `pod` was created from the current template of `owner`; False if unknown.
 
     For a DaemonSet, the answer is unknown if some of its pods are out of date. The templates of
-    owners other than StatefulSets and DaemonSets rarely change after their first pod, so they are
-    not checked.
+    other kinds of owners are not checked, because they rarely change after the first pod.
     """
     match owner:
         case StatefulSet():
@@ -196,11 +189,7 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
 
 
 def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
-    """Return what admission added to `pods`, which were created from `template`; None if nothing.
-
-    The additions are read from one of the pods. Only to find the nodeSelector entries of a workload
-    with scheduling gates, all bound pods are compared.
-    """
+    """Return what admission added to `pods`, which were created from `template`, or None."""
     stated = template.get("spec") or {}
     gates = [one.get("name", "") for one in stated.get("schedulingGates") or ()]
     bound = [one for one in pods if one.spec.node_name] if gates else []  # a bound pod has no gates

@@ -10,12 +10,11 @@ looks up such a kind is skipped unless the snapshot lists the kind:
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-NamespaceLifecycle is not skipped completely: it accepts missing namespaces, but makes its other
-checks.
+Instead of being skipped, NamespaceLifecycle accepts missing namespaces.
 
-A real server has already admitted the objects of the snapshot, so most plugins do not run for these
-objects. The plugins of `minimal_admission` do run, because pods may have been written by hand.
-`NOT_SIMULATED` names the plugins that are left out.
+A real server has already admitted the objects of the snapshot. So only the plugins of
+`minimal_admission` run for them, because pods may have been written by hand. `NOT_SIMULATED` names
+the plugins that are left out.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ class Unchecked(Struct):
     """The checks that admission skipped in a run.
 
     `plugins` maps each missing resource, such as `namespaces`, to the plugin that needed it.
-    `webhooks` maps each webhook's name to the number of requests that a server would have sent to
-    the webhook.
+    `webhooks` maps the name of a webhook to the number of requests that a server would have sent to
+    it.
     """
 
     plugins: dict[str, str] = field(default_factory=dict)
@@ -83,11 +82,7 @@ class Unchecked(Struct):
 
 
 class SimulatedAdmission:
-    """The admission plugins of one simulated store, in order.
-
-    `unchecked` records the skipped checks. `observed` applies the mutations that the pods of the
-    snapshot show.
-    """
+    """The admission plugins of one simulated store, in order."""
 
     def __init__(
         self,
@@ -153,7 +148,7 @@ class _OfRequests:
 
 
 class _ChecksOfRequests(_OfRequests):
-    """Runs plugins that never change objects, for requests but not for a snapshot's objects."""
+    """Like `_OfRequests`, for plugins that never change objects."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -161,10 +156,9 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If the snapshot does not list them, the plugin `otherwise` runs instead. If `otherwise` is None,
-    the object is admitted. `unchecked` records a skipped `plugin` in one case: `plugin` would have
-    looked up an object of `kind` for a new pod, and there are no objects of `kind` at all. If
-    `kind` is Namespace, all requests are checked; otherwise, only new pods are checked.
+    If the snapshot does not list them, the plugin `otherwise` runs; if this is None, the object is
+    admitted. `unchecked` records `plugin` if there are no objects of `kind` at all and `plugin`
+    would have looked one up for a new pod.
     """
 
     plugin: AdmissionPlugin
@@ -211,8 +205,7 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 class _Policies(Struct):
     """Applies admission policies to requests of users, after all defaults of the object are set.
 
-    `load` returns the plugin. `load` imports CEL, which a simulation without policies does not
-    need.
+    `load` returns the plugin. It imports CEL, which a simulation without policies does not need.
     """
 
     load: Callable[[], AdmissionPlugin]
@@ -286,6 +279,6 @@ def _completed(attributes: AdmissionAttributes, completed: Completed) -> Admissi
 
 
 def _object(admitted: Json | WebhookCalls[Json]) -> Json:
-    """Return the object that a plugin without webhooks has admitted."""
+    """Return `admitted`, the result of a plugin that calls no webhooks."""
     assert isinstance(admitted, dict)
     return admitted

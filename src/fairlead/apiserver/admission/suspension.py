@@ -5,11 +5,9 @@ The webhook plugin yields the call, and receives the webhook's answer:
     handler --> store verb --> admission --> webhook plugin --yield WebhookCall--> HTTP server
                                                             <--send WebhookAnswer--
 
-No code between the plugin and the HTTP server does I/O. Other requests run while one request is
-suspended, so an object may change between a request's read and its write. The write then raises
-`SupersededError`, and `retried` restarts the request with the newest object.
-
-Scheduling cycles call extenders in the same way: `engine.scheduling.extender.consultation`.
+Other requests run while one request is suspended, so an object may change between a request's read
+and its write. The write then raises `SupersededError`, and `retried` restarts the request with the
+newest object.
 """
 
 from __future__ import annotations
@@ -77,7 +75,7 @@ def run_to_end(
 ) -> Result:
     """Run the generator `calls` to its end and return its result.
 
-    `call` sends a webhook call and returns the answer. Raises RuntimeError if a webhook is to be
+    `call` sends a webhook call and returns the answer. Raises RuntimeError if a webhook must be
     called and `call` is None.
     """
     try:
@@ -113,7 +111,7 @@ class Suspendable(Generic[Parameters, Result]):
     """A function that can wait for webhooks, written as a generator function.
 
     `steps(...)` returns the generator, which yields the calls of webhooks. A plain call runs the
-    generator to its end, for callers whose writes do not go through webhooks.
+    generator to its end; it raises RuntimeError if a webhook must be called.
     """
 
     __slots__ = ("steps",)

@@ -50,9 +50,8 @@ def _converted(attributes: AdmissionAttributes, matched: Kind, obj: Json) -> Jso
 def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
     """Return the AdmissionRequest of a request, without objects and uid.
 
-    `matched` is the kind that the webhook's or policy's rule matches. It is written to the fields
-    `kind` and `resource` of the AdmissionRequest. The kind that the client used is written to
-    `requestKind` and `requestResource`.
+    Its fields `kind` and `resource` describe `matched`, the kind that a rule of the webhook or
+    policy matches. `requestKind` and `requestResource` describe the kind that the client used.
     """
     write, subresource = attributes.write, attributes.subresource
     request: Json = {

@@ -4,9 +4,6 @@
     authorizer.requestResource.check("approve").allowed()
     authorizer.serviceAccount("n", "builder").path("/metrics").check("get").reason()
 
-Each call before `check` returns a copy of the access check with one more attribute. `check` calls
-the server's authorizer.
-
 upstream: apiserver/pkg/cel/library/authz.go
 """
 
@@ -43,7 +40,7 @@ class RequesterAuthorizer(Struct, frozen=True):
 class AuthorizerCheck(Struct, frozen=True):
     """An access check, with the attributes that the expression has set so far.
 
-    If `requester` is None, the function `check` fails, because the request has no user.
+    If the request has no user, `requester` is None and the function `check` fails.
     """
 
     requester: RequesterAuthorizer | None
@@ -64,7 +61,7 @@ def authorizer_variables(
 ) -> dict[str, AuthorizerCheck]:
     """Return the CEL variables `authorizer` and `authorizer.requestResource`.
 
-    `request` is the AdmissionRequest. `requester` is None if the request has no user.
+    `request` is the AdmissionRequest.
     """
     resource = request["requestResource"]
     attributes = {
@@ -82,10 +79,7 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Return a function that takes a check and a text, and returns a copy of the check.
-
-    In the copy, the attribute `key` is set to the text.
-    """
+    """Return a function that returns a copy of a check, with the attribute `key` set to a text."""
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

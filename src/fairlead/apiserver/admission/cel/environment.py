@@ -124,10 +124,7 @@ class ExpressionContext(Struct):
 
 
 def _is_too_large(value: Any) -> bool:
-    """Return whether a value exceeds the maximum size or the maximum nesting depth.
-
-    A list that occurs several times in the value counts each time.
-    """
+    """Return whether a value exceeds the maximum size or the maximum nesting depth."""
     remaining, characters = [value], 0
     while remaining and characters <= VALUE_CHARACTERS_MAX:
         here = remaining.pop()

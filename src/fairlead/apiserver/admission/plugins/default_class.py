@@ -13,8 +13,7 @@ from fairlead.apiserver.storage.storage import Storage
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
     """Return the name of the class on which one of `annotations` is "true"; "" if there is none.
 
-    If there are several default classes, the newest class is used. Of several classes that were
-    created at the same time, the first by name is used.
+    The newest of several default classes is used; of equally old ones, the first by name.
     """
     defaults = []
     for candidate in storage.items(kind):

@@ -53,11 +53,7 @@ class DefaultTolerationSeconds:
 
 
 def _covers(toleration: Json, key: str) -> bool:
-    """Return whether `toleration` matches the taint `key` with the effect NoExecute.
-
-    A toleration without a key matches every key. A toleration without an effect matches every
-    effect.
-    """
+    """Return whether `toleration` matches the taint `key` with the effect NoExecute."""
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         NO_EXECUTE,
         "",

@@ -26,7 +26,7 @@ _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init
 
 
 class _Resources(Struct, frozen=True):
-    """Requests and limits; `has_limits` is False for claims, which have no limits."""
+    """Requests and limits. `has_limits` is False for claims."""
 
     requests: Amounts
     limits: Amounts
@@ -40,8 +40,7 @@ class LimitRanger:
         """Return the object; a new pod gets the default resources of its namespace's LimitRanges.
 
         Raises ApiError 403 if the resources of a new pod, a resized pod or a claim are out of
-        range. An object with a malformed amount is returned unchanged: validation, which runs
-        later, reports the amount and its field.
+        range. An object with a malformed amount is returned unchanged; validation refuses it later.
         """
         if not _is_limited(attributes):
             return attributes.obj

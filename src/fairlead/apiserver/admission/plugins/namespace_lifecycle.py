@@ -1,8 +1,5 @@
 """NamespaceLifecycle: requires that an object's namespace exists and can accept the object.
 
-The default and system namespaces cannot be deleted. In a terminating namespace, objects can still
-be changed and deleted, but no objects can be created.
-
 upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 """
 
@@ -33,8 +30,7 @@ class NamespaceLifecycle:
     ) -> None:
         """If `requires_namespace` is False, an object is admitted even if its Namespace is missing.
 
-        A dump of a cluster often has objects without their Namespaces. The namespaces in
-        `never_missing` count as existing even if there is no Namespace object for them.
+        The namespaces in `never_missing` count as existing even without a Namespace object.
         """
         self._requires_namespace = requires_namespace
         self._never_missing = frozenset(never_missing)

@@ -1,6 +1,6 @@
-"""NodeDeclaredFeatureValidator: refuses to change a bound pod in a way its node does not support.
+"""NodeDeclaredFeatureValidator: refuses changes to a bound pod that its node does not support.
 
-In `status.declaredFeatures` of its node, a kubelet lists the features that it supports. Three
+A kubelet lists the features that it supports in `status.declaredFeatures` of its node. Three
 features of version 1.36 concern changes to pods:
 
     GuaranteedQoSPodCPUResize                  changed CPU requests of a pod of QoS Guaranteed

@@ -69,8 +69,7 @@ class NodeRestriction:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse a kubelet's write to objects of other nodes, or to restricted fields.
 
-        For example, a kubelet may not change the taints of its Node. Other users are not
-        restricted. Raises ApiError 403.
+        For example, a kubelet may not change the taints of its Node. Raises ApiError 403.
         """
         user = attributes.write.user
         node = node_of(user) if user is not None else ""

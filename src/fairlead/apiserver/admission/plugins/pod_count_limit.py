@@ -1,8 +1,7 @@
 """PodCountLimit: limits the number of pods of a local server (no upstream plugin).
 
-A workload may request a billion replicas by mistake. In a real cluster, etcd and the nodes limit
-the number of pods. In a local server, this plugin refuses new pods above the limit, so the
-controller backs off and records an event. Existing pods are kept.
+It protects the server from a workload that requests a billion replicas by mistake. In a real
+cluster, etcd and the nodes limit the number of pods.
 """
 
 from __future__ import annotations

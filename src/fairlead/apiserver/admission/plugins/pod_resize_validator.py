@@ -1,7 +1,7 @@
 """PodResizeValidator: refuses resizes that a pod's node can never satisfy.
 
-Requests above the node's allocatable amounts can never be met, and only Linux nodes resize pods in
-place. This plugin ignores the node's other pods: the kubelet checks whether they leave enough free.
+A resize is refused if the new requests exceed the node's allocatable amounts, or if the node does
+not run Linux. The other pods on the node do not count here: the kubelet checks them.
 
 upstream: plugin/pkg/admission/podresize/admission.go
 """
@@ -58,7 +58,7 @@ def _problem(pod: Json, node: Json) -> str:
 def _excess(pod: Json, allocatable: Json) -> Iterator[str]:
     """Yield an error for each resource of which `pod` requests more than the node's `allocatable`.
 
-    Only cpu (in millicores) and memory (in bytes) are compared.
+    Only cpu and memory are compared.
     """
     view = decode_stored(pod)
     assert isinstance(view, Pod)

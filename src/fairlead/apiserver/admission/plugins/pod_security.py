@@ -1,8 +1,7 @@
 """PodSecurity: enforces the Pod Security Standards that a namespace's labels select.
 
 Pods that violate the `enforce` level are refused. Pods and workloads that violate the `warn` level
-cause a warning. Fairlead ignores the `audit` level. Workloads are never refused, but the pods that
-they create can be.
+cause a warning. Fairlead ignores the `audit` level.
 
 upstream: pod-security-admission/admission/admission.go
 """

@@ -1,11 +1,9 @@
 """The checks of the Pod Security Standards: levels `baseline` and `restricted`.
 
-A check returns the details of a violation, or "" if the pod does not violate the standard. The
-standards have the version numbers of Kubernetes. Each check applies from some minor version on; so
-do allowed values and exemptions.
+The standards have the version numbers of Kubernetes. Each check, allowed value and exemption
+applies from some minor version on.
 
-AppArmor profiles are not checked. Seccomp profiles in annotations, as clusters before 1.19 used
-them, are not checked either.
+Differs from upstream: AppArmor profiles, and seccomp profiles in annotations, are not checked.
 
 upstream: pod-security-admission/policy/check_*.go
 """
@@ -131,7 +129,7 @@ def _setters(containers: Sequence[Json], *, is_pod: bool) -> str:
     """Return the parts of a pod that set a field, such as `pod and container "a"`.
 
     `containers` are the containers that set the field. `is_pod` is True if the pod's spec sets it
-    too. The text is "" if neither sets it.
+    too.
     """
     return " and ".join(filter(None, ("pod" if is_pod else "", _names(containers))))
 

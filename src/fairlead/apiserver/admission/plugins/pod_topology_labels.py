@@ -1,7 +1,5 @@
 """PodTopologyLabels: copies a node's zone and region labels to each pod that is bound to the node.
 
-A pod that is created with a nodeName gets these labels at creation.
-
 upstream: plugin/pkg/admission/podtopologylabels/admission.go
 """
 

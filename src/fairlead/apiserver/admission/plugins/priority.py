@@ -2,8 +2,7 @@
 
 A new pod gets the value and preemption policy of its PriorityClass. A pod that names no class gets
 the value and policy of the default class, or priority 0 if there is no default class. A pod that
-sets these fields itself is refused, unless they equal the resolved values. Existing pods keep their
-values.
+sets these fields itself is refused, unless they equal the resolved values.
 
 A pod of a snapshot that names a class but has no priority was written by hand, so its priority is
 resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
@@ -46,8 +45,8 @@ class Priority:
         """Return the object; a new pod or PodGroup gets its priority.
 
         Raises ApiError 403 if the PriorityClass does not exist, or if the object sets a different
-        priority or preemption policy. A second default PriorityClass and the deletion of a system
-        class are also refused with ApiError 403.
+        priority or preemption policy. Also raises ApiError 403 for a second default PriorityClass,
+        and for the deletion of a system class.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:

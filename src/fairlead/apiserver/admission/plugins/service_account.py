@@ -42,8 +42,7 @@ class ServiceAccount(Struct, frozen=True):
     """The admission plugin `ServiceAccount`.
 
     `suffix` returns five characters for the name of a new volume. Each pair (ConfigMap name, key)
-    in `authorities` names a certificate that a distribution mounts beside the cluster's CA
-    certificate.
+    in `authorities` names a certificate that is mounted beside the cluster's CA certificate.
     """
 
     suffix: Callable[[], str]

@@ -49,10 +49,7 @@ class StorageObjectInUseProtection:
     """The admission plugin `StorageObjectInUseProtection`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; a new claim, volume or VolumeAttributesClass gets a finalizer.
-
-        A controller removes this finalizer when the object is no longer used.
-        """
+        """Return the object; a new claim, volume or VolumeAttributesClass gets a finalizer."""
         obj, finalizer = attributes.obj, _FINALIZERS.get(attributes.kind)
         if finalizer is None or not attributes.is_new:
             return obj

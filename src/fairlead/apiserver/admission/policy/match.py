@@ -37,10 +37,9 @@ _A_NAMESPACE: Final = "paramRef.namespace must not be provided for a cluster-sco
 class PolicyMatch(Struct, frozen=True):
     """A policy that applies to a request through a binding.
 
-    `kind` is the kind that the policy's rules match, in the matched version. The policy is
-    evaluated once for each item of `params`; if the item is None, the policy is evaluated without
-    parameters. `problem` is the reason why the policy or the binding cannot be used; "" if both can
-    be used. `binding` is None if the problem is in the policy.
+    `kind` is the kind that the policy's rules match. The policy is evaluated once for each item of
+    `params`; None stands for an evaluation without parameters. `problem` is the reason why the
+    policy or the binding cannot be used, or "". `binding` is None if the problem is in the policy.
     """
 
     policy: Json
@@ -51,7 +50,7 @@ class PolicyMatch(Struct, frozen=True):
 
     @property
     def ignores_failure(self) -> bool:
-        """True if errors that occur while the policy is evaluated are ignored."""
+        """True if errors of the policy's expressions are ignored (failurePolicy Ignore)."""
         return bool(self.policy["spec"].get("failurePolicy", "Fail") == "Ignore")
 
 

@@ -1,8 +1,7 @@
 """MutatingAdmissionPolicy: changes objects with CEL expressions.
 
-A policy takes effect through bindings. Its mutations run one after the other. An ApplyConfiguration
-is merged into the object by the rules of server-side apply. A JSONPatch is applied to the object
-by the rules of RFC 6902.
+The mutations of a policy run one after the other. An ApplyConfiguration is merged into the object
+by the rules of server-side apply. A JSONPatch is applied to the object by the rules of RFC 6902.
 
 upstream: apiserver/pkg/admission/plugin/policy/mutating/{dispatcher,plugin}.go,
 patch/{smd,json_patch}.go

@@ -1,9 +1,9 @@
 """Type checks of ValidatingAdmissionPolicies: the warnings in `status.typeChecking`.
 
-The kinds that a policy matches may have different fields. Therefore a policy is stored even if its
-expressions refer to fields that do not exist. Its status contains a warning about each expression
-that does not compile for one of these kinds. In this check, `object`, `oldObject` and `params` get
-their types from the schemas of the kinds; all other variables have the type `dyn`.
+A policy is stored even if its expressions refer to fields that some of the matched kinds lack. Its
+status contains a warning about each expression that does not compile for one of these kinds. In
+this check, `object`, `oldObject` and `params` get their types from the schemas of the kinds; all
+other variables have the type `dyn`.
 
 Differs from upstream: quantities and values of CEL's library types also have the type `dyn`.
 
@@ -58,7 +58,7 @@ def expression_warnings(policy: Json, kinds: Iterable[Kind], param: Kind | None)
 
 
 class _TypeCheck:
-    """The types of variables for objects of one kind."""
+    """Checks expressions against the types of the variables for objects of one kind."""
 
     def __init__(self, kind: Kind, param: Kind | None, spec: Json) -> None:
         self._title = f"{kind.group}/{kind.version}, Kind={kind.kind}"

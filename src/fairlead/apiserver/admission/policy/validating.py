@@ -1,7 +1,7 @@
 """ValidatingAdmissionPolicy: refuses requests that violate CEL expressions.
 
-A policy takes effect through bindings. The binding's validationActions decide whether a violation
-leads to a refusal, a warning or an audit annotation.
+The validationActions of a binding decide whether a violation leads to a refusal, a warning or an
+audit annotation.
 
 upstream: apiserver/pkg/admission/plugin/policy/validating/{dispatcher,validator}.go
 """
@@ -39,7 +39,7 @@ _FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_fail
 
 
 class _Decision(Struct, frozen=True):
-    """The message of a violated rule or an error; `index` is the rule's index in the policy."""
+    """A violated rule of a policy, or an error. `index` is the rule's index in the policy."""
 
     message: str
     reason: str = ""
@@ -52,7 +52,7 @@ class _Denial(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """The message of the refusal, which contains the names of the policy and its binding."""
+        """The message of the refusal."""
         name, binding = self.match.policy["metadata"]["name"], self.match.binding
         through = f" with binding '{binding['metadata']['name']}'" if binding else ""
         return (
@@ -68,8 +68,8 @@ class ValidatingAdmissionPolicy:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse the request if any policy denies it.
 
-        Raises ApiError. Its HTTP status code follows from the `reason` of the violated rule; if the
-        rule gives no reason, the code is 422.
+        Raises ApiError. The `reason` of the violated rule decides the HTTP status code; without a
+        reason, the code is 422.
         """
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
@@ -137,10 +137,7 @@ def _message(rule: Json, context: ExpressionContext) -> str:
 def _enforce(
     match: PolicyMatch, decision: _Decision, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
-    """Carry out the binding's validationActions for one violation.
-
-    Yield a denial if the actions include Deny.
-    """
+    """Carry out the binding's validationActions for one violation; yield a denial for Deny."""
     binding = match.binding or {}
     name, binding_name = match.policy["metadata"]["name"], binding["metadata"]["name"]
     actions = binding["spec"].get("validationActions") or ()

@@ -1,7 +1,7 @@
 """QuotaLedgers: the usage of each ResourceQuota, updated as objects are created and deleted.
 
-When the status of a quota is first requested, and after its spec has changed, all objects in the
-namespace are counted. After that, each change of an object is added or subtracted.
+All objects in a namespace are counted when the status of a quota is first requested, and again
+after the quota's spec has changed. Between such counts, each change of an object updates the usage.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """
@@ -83,10 +83,7 @@ class _Ledger(Struct):
 
 
 class QuotaLedgers:
-    """The usage of quotas, kept up to date at every change in `storage`.
-
-    The usage of a quota is counted only after the first call of `status` for this quota.
-    """
+    """The usage of quotas, kept up to date at every change in `storage`."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
@@ -96,14 +93,14 @@ class QuotaLedgers:
     def are_counted(self, namespace: str) -> bool:
         """Return whether changes in `namespace` are counted.
 
-        They are counted once the status of a quota in the namespace has been requested.
+        They are counted after the first call of `status` for a quota in the namespace.
         """
         return bool(self._ledgers.get(namespace))
 
     def status(self, namespace: str, name: str, now: int) -> Json | None:
-        """Return the quota's status at `now` (ns since 1970); None if the quota does not exist.
+        """Return the status (`hard` and `used`) of the quota `name` at `now` (ns since 1970).
 
-        The status has `hard` and `used`.
+        Return None if the quota does not exist.
         """
         quota = self._storage.find(RESOURCE_QUOTA, namespace, name)
         if quota is None:

@@ -2,8 +2,7 @@
 
 The plugin enforces the limits in a quota's status: the quota limits nothing until the quota
 controller has set `status.hard`. An admitted request is added to `status.used` immediately, so the
-next request is checked against the higher usage. Only the controller lowers `status.used`, when it
-recounts.
+next request is checked against the higher usage. Only the quota controller lowers `status.used`.
 
 The resources in `ResourceQuota.limited` can be used only if a quota covers them. Kubernetes
 documents this as the way to restrict who may use high priority classes.
@@ -40,11 +39,10 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
-    `resource` is a resource such as `pods`. An object of this resource may use quota resources such
-    as `requests.cpu`. If the name of a used quota resource contains one of the texts in `contains`,
-    a quota must limit that quota resource. `scopes` are requirements as in a scopeSelector. If the
-    object matches all of them, each of these scopes must be a scope of a quota that applies to the
-    object.
+    `resource` is a resource such as `pods`. An object of this resource uses quota resources such as
+    `requests.cpu`. A quota must limit each used quota resource whose name contains one of the texts
+    in `contains`. `scopes` are requirements as in a scopeSelector. If the object matches all of
+    them, each scope must be a scope of a quota that applies to the object.
     """
 
     resource: str
@@ -176,8 +174,8 @@ class _Charge(Struct, frozen=True):
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
         """Return the increase of usage from `old` to the new object.
 
-        `delta` is the usage of the new object. The method returns `delta` itself if there is no
-        old object, or if the scopes of the quota exclude the old object.
+        `delta` is the usage of the new object. It is returned if there is no old object, or if the
+        scopes of the quota exclude the old object.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

@@ -70,9 +70,9 @@ def is_terminal(pod: Json) -> bool:
 def counted_until(kind: Kind, obj: Json) -> int | None:
     """Return the time (ns since 1970) after which quotas count only `count/pods` for a pod.
 
-    The time is the pod's deletionTimestamp plus its grace period. A terminating pod that still
-    exists then is assumed to be stuck because its node is lost. Such a pod must not prevent the
-    creation of its replacement. Return None for all objects except terminating pods.
+    The time is the pod's deletionTimestamp plus its grace period. A pod that still exists then is
+    probably on a lost node, and must not prevent the creation of its replacement. Return None for
+    all objects except terminating pods.
     """
     # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
     meta = obj["metadata"]
@@ -99,10 +99,9 @@ def is_counted(kind: Kind, resource: str) -> bool:
 
 
 def missing_resources(spec: Json, required: Iterable[str]) -> str:
-    """Return as text the resources in `required` that a container of the pod does not specify.
+    """Return, as text, the resources in `required` that a container of the pod does not specify.
 
-    Example: `cpu for: a,b; memory for: a`. Resources that the pod itself specifies (spec.resources)
-    are not missing. The text is "" if no resource is missing.
+    Example: `cpu for: a,b; memory for: a`. Resources in the pod's spec.resources are not missing.
     """
     requirement = _REQUIRED_BY_QUOTA.intersection(required)
     containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]

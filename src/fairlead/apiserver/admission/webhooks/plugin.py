@@ -1,8 +1,7 @@
 """The admission plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook.
 
-This module does no I/O: `admit` is a generator that yields the webhook calls and receives their
-answers (see `admission.suspension`). Webhooks are not called for writes that the server itself
-makes.
+`admit` is a generator that yields the webhook calls and receives their answers (see
+`admission.suspension`). Webhooks are not called for writes that the server itself makes.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
 plugin/webhook/generic/webhook.go, errors/statuserror.go
@@ -211,8 +210,7 @@ def _fails_match_conditions(
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
     """Return the webhook's response; {} if the call failed and the webhook ignores failures.
 
-    Raises ApiError if the webhook denies the request, or if the call fails and the webhook does not
-    ignore failures.
+    Otherwise, a failed call or a denial raises ApiError.
     """
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
@@ -281,7 +279,7 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """Return the refusal described by the webhook's Status, with an HTTP code from 400 to 599."""
+    """Return the error for a denial, with the code (400 to 599) of the Status `status`."""
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
