@@ -16,10 +16,9 @@ def with_conditions(
     """Return `conditions` with `changes` merged in by type.
 
     Each change is a condition with at least its type and status. Its fields replace those of the
-    existing condition. If reason, message or observedGeneration is empty or missing in the change,
-    the condition loses that field; all its other fields keep their values if the change has no
-    value for them. lastTransitionTime becomes `timestamp` if the status changes or the condition is
-    new.
+    existing condition. The condition loses its reason, message or observedGeneration if this field
+    is empty or missing in the change. lastTransitionTime becomes `timestamp` if the status changes
+    or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)
@@ -37,10 +36,7 @@ def with_conditions(
 
 
 def _place(conditions: list[Json], condition_type: str) -> int:
-    """Return the index of the condition of type `condition_type`.
-
-    Return the length of the list if there is none.
-    """
+    """Return the index of the condition of type `condition_type`, or else the list's length."""
     for place, condition in enumerate(conditions):
         if condition.get("type") == condition_type:
             return place

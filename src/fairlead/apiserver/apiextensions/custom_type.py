@@ -58,8 +58,9 @@ _BLOCKING: Final = frozenset(
 class ScalePaths(Struct, frozen=True):
     """The paths of the fields of a custom resource from which its Scale is built.
 
-    `spec` and `status` lead to the desired and the current number of replicas. Each `..._text` is
-    the path as the definition contains it. `selector` is None if the Scale has no selector.
+    `spec` and `status` lead to the desired and the current number of replicas. `spec_text`,
+    `status_text` and `selector_text` are the paths as the definition contains them. `selector` is
+    None if the Scale has no selector.
     """
 
     spec_text: str
@@ -88,7 +89,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def fields(self) -> Schema:
         """The schema for managedFields and server-side apply.
 
-        It is built at its first use, because building it takes long for a large definition.
+        It is built at its first use, because this takes long for a large definition.
         """
         return object_schema(self.schema)
 

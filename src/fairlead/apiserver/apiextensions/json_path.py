@@ -30,7 +30,7 @@ Step = Callable[[Any], Values]
 
 
 class JsonPathError(ValueError):
-    """The error for a text that is not a simple JSON path."""
+    """A text is not a simple JSON path."""
 
 
 class JsonPath(Struct, frozen=True):

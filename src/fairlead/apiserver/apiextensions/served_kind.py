@@ -174,10 +174,7 @@ def _cells(columns: Sequence[Json]) -> Cells:
 
 
 def _cell(values: list[Any], type_name: str, now: int) -> Cell:
-    """Return the first of `values` as a cell.
-
-    Return None if there is none, or if it does not have the type of the column.
-    """
+    """Return the first of `values` as a cell; None if it is missing or is not of `type_name`."""
     if not values:
         return None
     value = values[0]

@@ -16,7 +16,7 @@ from fairlead.apiserver.request import User
 
 
 class AuthorizationAttributes(Struct, frozen=True):
-    """The attributes of a request that is to be authorized.
+    """The attributes of a request that an authorizer reads.
 
     For a non-resource request, all attributes except `user`, `verb` and `path` are "". `selector`
     is the field selector of a request for many objects, as the client sent it.

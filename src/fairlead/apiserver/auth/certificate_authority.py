@@ -1,7 +1,5 @@
 """The cluster's certificate authority, and the certificates that it issues to servers and clients.
 
-This module generates random keys, so it is not deterministic. The time is an argument.
-
 upstream: client-go/util/cert/cert.go
 """
 
@@ -43,8 +41,7 @@ class CertificateKeyPair(Struct, frozen=True):
 def new_authority(now: datetime) -> CertificateKeyPair:
     """Return a new certificate authority. `now` must have a time zone.
 
-    All certificates of this module are valid from BACKDATING before `now` until VALIDITY after
-    `now`.
+    It is valid from BACKDATING before `now` until VALIDITY after `now`.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)
@@ -85,7 +82,7 @@ def is_certificate(text: str) -> bool:
 
 
 def is_key(text: str) -> bool:
-    """Return whether `text` is a PEM private key on an elliptic curve, like the generated keys."""
+    """Return whether `text` is a PEM private key on an elliptic curve."""
     try:
         key = serialization.load_pem_private_key(text.encode(), password=None)
     except (ValueError, TypeError):

@@ -6,8 +6,6 @@ There are three signers:
     kubernetes.io/kube-apiserver-client-kubelet   client certificates of kubelets
     kubernetes.io/kubelet-serving                 server certificates of kubelets
 
-Requests with another signerName are ignored.
-
 upstream: pkg/controller/certificates/signer/signer.go, pkg/controller/certificates/authority,
 pkg/apis/certificates/helpers.go
 """
@@ -90,8 +88,8 @@ def sign(
 ) -> str:
     """Return the certificate (PEM) for `request`.
 
-    The certificate expires at `not_after` or when the authority's certificate expires, whichever
-    is earlier. Its start time is that of the authority's certificate, to tolerate clock skew.
+    It expires at `not_after` or with the authority's certificate, whichever is earlier. It is valid
+    from the same time as the authority's certificate, to tolerate clock skew.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)

@@ -2,10 +2,9 @@
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
 v1, all other metrics, the current values of all metrics, the conditions and the behavior are JSON
-in annotations. Metrics in annotations have the field names of v1's types. The fields of the
-behavior have the names of Go fields, because upstream encodes the behavior from an internal type,
-which has no JSON tags. Malformed annotations are dropped. If a v2 object has annotations with these
-names, they are dropped too. A CPU metric that was converted to v1 and back becomes the last metric.
+in annotations. The fields of the behavior have Go names, because upstream encodes an internal type
+without JSON tags. Malformed annotations, and annotations with these names in a v2 object, are
+dropped. A CPU metric that was converted to v1 and back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -97,8 +96,7 @@ def _set(obj: Json, name: str, value: Any) -> None:
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
     """Return `autoscaler` with `notes` (annotation name -> JSON value) as annotations.
 
-    Empty values are left out. Annotations that this conversion uses, but that are not in `notes`,
-    are removed.
+    They replace all annotations that this conversion uses.
     """
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}

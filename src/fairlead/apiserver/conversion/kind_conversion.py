@@ -1,10 +1,9 @@
 """Converts objects between the version of a request and the stored version.
 
 The groups "" and events.k8s.io serve the same Events, and autoscaling/v1 and v2 serve the same
-HorizontalPodAutoscalers. Such objects are stored in the version `Kind.stored_as`; an object that is
-served in this version is not converted. The versions of a custom resource differ only in apiVersion
-and in their schemas. Fields that the stored version lacks are lost on write, and fields that the
-served version lacks are left out on read.
+HorizontalPodAutoscalers. They are stored in the version `Kind.stored_as`. The versions of a custom
+resource differ only in apiVersion and in their schemas. Fields that the stored version lacks are
+lost on write, and fields that the served version lacks are left out on read.
 
 upstream: pkg/apis/events/v1/conversion.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
@@ -62,7 +61,7 @@ def stored(kind: Kind, obj: Json) -> Json:
 def pruned_for_storage(kind: Kind, obj: Json) -> Json:
     """Return `obj` without the fields that the schema of the stored version lacks.
 
-    `obj` is valid and already has the stored apiVersion. Only custom resources are pruned.
+    `obj` already has the stored apiVersion. Only custom resources are pruned.
     """
     if kind.custom is None or not is_converted(kind):
         return obj

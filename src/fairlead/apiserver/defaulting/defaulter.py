@@ -2,8 +2,7 @@
 
 An object first gets the defaults of its single fields, which are rows of `api.facts`. Then the rule
 for its type in `RULES` is applied, if there is one. As in upstream's generated functions, an object
-gets its defaults before the objects inside it. So a rule sees the values that rules of enclosing
-types have set.
+gets its defaults before the objects inside it.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go,
 pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,

@@ -54,8 +54,7 @@ class _Definition(_Form, frozen=True):
 def with_definition_defaults(definition: Json) -> Json:
     """Return a CustomResourceDefinition with the defaults of its names and its conversion.
 
-    The kind has no typed view, so this function checks the types of the fields. Raises DecodeError
-    if a field has the wrong type.
+    Raises DecodeError if a field has the wrong type.
     """
     decode_as(_Definition, definition)
     return {**definition, "spec": _definition_spec(definition.get("spec") or {})}

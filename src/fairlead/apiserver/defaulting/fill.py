@@ -11,10 +11,7 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """Return `obj` with `defaults` for the fields that are absent or an empty string.
-
-    Returns `obj` itself if all these fields have values.
-    """
+    """Return `obj` with `defaults` for the fields that are absent or an empty string."""
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 
@@ -27,6 +24,6 @@ def filling(**defaults: Any) -> Rule:
 def replaced(obj: Json, key: str, value: Any) -> Json:
     """Return a copy of `obj` with `key` set to `value`.
 
-    Returns `obj` itself if it already contains the same Python object at `key`.
+    Returns `obj` itself if it already contains this Python object at `key`.
     """
     return obj if key in obj and obj[key] is value else {**obj, key: value}

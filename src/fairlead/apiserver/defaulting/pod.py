@@ -54,7 +54,7 @@ def _pod_spec(spec: Json) -> Json:
 def _with_account(spec: Json) -> Json:
     """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount.
 
-    If both are set and differ, serviceAccountName is used for both.
+    If both are set, serviceAccountName is used.
     """
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
@@ -87,8 +87,8 @@ def _container(container: Json) -> Json:
 def pull_policy(image: str) -> str:
     """Return the default imagePullPolicy of `image`.
 
-    The policy is `Always` if the tag is `latest`, or if the image has neither tag nor digest;
-    otherwise, it is `IfNotPresent`.
+    It is `Always` if the tag is `latest` or the image has neither tag nor digest, otherwise
+    `IfNotPresent`.
     """
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]

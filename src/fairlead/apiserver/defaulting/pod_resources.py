@@ -73,5 +73,5 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with only its "requests" or only its "limits" (`of`), as requests."""
+    """Return `container` with its "requests" or its "limits" (`of` says which) as requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

@@ -1,7 +1,7 @@
 """The defaults for simulations: only the defaults that controllers or the scheduler read.
 
 A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots stay
-short. The values are those of the API server's defaulter, but fewer defaults are set.
+short.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 def with_defaults(kind: Kind, obj: Json) -> Json:
     """Return `obj` with the defaults of its kind; `obj` itself if no default is missing.
 
-    The defaults of a pod with pod-level resources are computed from the quantities of its
-    containers. Raises QuantityError if such a quantity is malformed.
+    Raises QuantityError if a pod has pod-level resources and a container has a malformed quantity.
     """
     rule = _RULES.get(kind.resource)
     return rule(obj) if rule else obj

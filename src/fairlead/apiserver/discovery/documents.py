@@ -6,9 +6,6 @@
     /                              all paths
     /healthz  /livez  /readyz      health
 
-Each document is encoded once and cached until the served kinds change, except for the health
-reports.
-
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery,
 staging/src/k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go,
 staging/src/k8s.io/apiserver/pkg/server/routes/index.go
@@ -61,7 +58,7 @@ class _Kept(Struct, frozen=True):
 
 
 class Documents:
-    """Serves the documents of this module, as an `endpoints.server.Document`."""
+    """An `endpoints.server.Document` that serves the documents of this module."""
 
     def __init__(
         self,
@@ -85,8 +82,8 @@ class Documents:
         """Return the document at the request's path; None if there is no document.
 
         `now` is ignored. Raises ApiError 404 for an unknown version of a built-in group and for
-        paths below `/version`, 405 if the path allows only GET and the request has another method,
-        and 406 if the client accepts none of the media types.
+        paths below `/version`, 405 for another method than GET at some paths, and 406 if the client
+        accepts none of the media types.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
@@ -148,7 +145,7 @@ class Documents:
         return negotiated_media_type(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
-        """Return whether the path allows only GET. Documents at other paths ignore the method."""
+        """Return whether the path allows only GET; documents at other paths ignore the method."""
         # upstream: apiserver/pkg/server/handler.go:director. Other paths are served by
         # kube-aggregator/pkg/apiserver/handler_apis.go and
         # apiextensions-apiserver/pkg/apiserver/customresource_handler.go, which ignore the method.
@@ -203,9 +200,9 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Clauses are examined in order of preference. Return None if a supported clause without the
-    parameter `as` comes first, or if no clause is suitable. But if no clause is suitable although
-    all clauses have the parameter `as` and one of them has a known media type, raise ApiError 406.
+    Return None if a supported clause without the parameter `as` is preferred, or if no clause is
+    suitable. Raises ApiError 406 if no clause is suitable, all of them have the parameter `as`, and
+    one of them has a known media type.
     """
     wanted = clauses(accept)
     for clause in wanted:

@@ -1,10 +1,8 @@
 """The paths `/healthz`, `/livez` and `/readyz`.
 
-The checks have upstream's names, because a probe may exclude checks by name. The server is one
-process, so it is alive if it responds. The checks of upstream's post-start hooks always pass,
-because the server does the work of these hooks before the first request. If the storage fails, the
-check `etcd` of `/healthz` and `/readyz` fails, and the report contains the error. `/livez` still
-passes, because a restart would not help.
+The checks have upstream's names, because a probe may exclude checks by name. Only the check `etcd`
+of `/healthz` and `/readyz` can fail: it fails if the storage does. `/livez` still passes then,
+because a restart would not help.
 
 upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth
 """

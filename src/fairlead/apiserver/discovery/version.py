@@ -17,7 +17,7 @@ _NO_BUILD: Final = "1970-01-01T00:00:00Z"
 def version_info(fairlead_version: str) -> dict[str, str]:
     """Return the document at `/version`, with the Kubernetes version that the server emulates.
 
-    `gitVersion` is a semantic version, with `fairlead_version` in its build metadata.
+    The build metadata of `gitVersion` contains `fairlead_version`.
     """
     return {
         "major": MAJOR,

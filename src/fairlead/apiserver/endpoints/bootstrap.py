@@ -1,9 +1,7 @@
 """Objects that every API server creates at start: APIServices, priority levels and flow schemas.
 
 They have no effect in Fairlead, because its server serves all groups itself and never queues
-requests. They exist because clients and tools read and change them. If a server starts again,
-perhaps with other feature gates, `reconcile_at_start` creates the missing objects, deletes the
-APIServices that are no longer served, and extends the RBAC roles.
+requests. They exist because clients and tools read and change them.
 
 upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/default.go
@@ -53,8 +51,8 @@ def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
     """Create, extend and delete objects in a `store` that an earlier start has filled.
 
     `gates` are the enabled feature gates. Missing objects are created. A role whose annotation
-    autoupdate is "true" gets the rules that it lacks, and keeps the rules that users have added.
-    APIServices of versions that are no longer served are deleted. Other objects do not change.
+    autoupdate is "true" gets the rules that it lacks. APIServices of versions that are no longer
+    served are deleted.
 
     upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
     kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService
@@ -88,8 +86,8 @@ def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> N
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
     """Yield the APIServices, priority levels and flow schemas that a server creates at start.
 
-    They have no status, because post-start hooks write it. `gates` are the enabled feature gates,
-    which add APIServices.
+    Post-start hooks write their status. `gates` are the enabled feature gates, which add
+    APIServices.
     """
     yield from _api_services(gates)
     yield from _priority_levels()

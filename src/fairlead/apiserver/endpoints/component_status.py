@@ -12,10 +12,7 @@ from fairlead.apiserver.error import ApiError
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:
-    """Return the ComponentStatus `name`.
-
-    Its condition Healthy has the status `is_healthy` and the message `message`.
-    """
+    """Return the ComponentStatus `name`, whose condition Healthy has the status `is_healthy`."""
     condition = {"type": "Healthy", "status": str(is_healthy), "message": message}
     return {"metadata": {"name": name}, "conditions": [condition]}
 
@@ -31,7 +28,7 @@ class Components:
         self._components = components
 
     def objects(self, namespace: str, now: int) -> list[Json]:
-        """Return all components, which are in no namespace."""
+        """Return all components."""
         return list(self._components)
 
     def absent(self, namespace: str, name: str) -> ApiError:

@@ -40,9 +40,9 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
 
     `clock` returns ns since 1970. `address` is the host and port in discovery documents. `version`
     is the version of Fairlead. `authorize` allows or refuses requests. `identity` issues and checks
-    tokens, and decides reviews. `components` are the componentstatuses. `computed` maps each other
-    kind that is not stored to its ComputedObjects. `late` delays the post-start hooks. `gates` are
-    the enabled feature gates, which add kinds.
+    tokens, and decides reviews. `components` are the componentstatuses. `computed` has the
+    ComputedObjects of the other kinds that are not stored. `late` delays the post-start hooks.
+    `gates` are the enabled feature gates, which add kinds.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))

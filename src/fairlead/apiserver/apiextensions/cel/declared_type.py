@@ -187,5 +187,5 @@ def _text_size(raw: Json) -> int:
 
 
 def _characters(length: int) -> int:
-    """Return the maximum length in bytes of a string of `length` characters."""
+    """Return the maximum number of bytes in a string of `length` characters."""
     return max(length, 0) * 4

@@ -2,8 +2,7 @@
 
 In a rule, `self` is the value that the rule validates, and `oldSelf` is the old value. A rule that
 uses oldSelf (a transition rule) is evaluated only if there is an old value, unless the rule sets
-optionalOldSelf. Fields whose names are not CEL identifiers have escaped names. Strings with a time
-or duration format are CEL timestamps and durations.
+optionalOldSelf.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 """
@@ -49,11 +48,11 @@ _MIDNIGHT: Final = "T00:00:00Z"
 
 
 class RuleError(ValueError):
-    """The error for a rule that does not compile; its text is the reason."""
+    """A rule does not compile. The text is the reason."""
 
 
 class _StopEvaluationError(Exception):
-    """The error that stops the evaluation of rules because the cost limit is reached."""
+    """The cost limit is reached, so the evaluation of rules stops."""
 
 
 def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
@@ -220,8 +219,8 @@ def _quoted_value(value: Any) -> str:
 def _cel_value(schema: Structural, value: Any) -> Any:
     """Return `value` as a CEL value.
 
-    Fields are also accessible by their escaped names. Numbers and strings have the CEL type that
-    the schema declares, such as timestamp.
+    Fields are also accessible by their escaped names. The schema decides the CEL types of numbers
+    and strings; for example, a string can be a timestamp.
     """
     if isinstance(value, dict):
         return dict(_cel_fields(schema, value))

@@ -34,8 +34,8 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
     """Return `definition` with the condition NamesAccepted=False if a name is already in use.
 
     A name is in use if one of `others` in the same group has accepted it, and `definition` has not.
-    The names that are not in use are recorded as accepted. Return None if no name is in use. Return
-    `definition` itself if its status already says all of this. `now` is in ns since 1970.
+    The other names are recorded as accepted. Return None if no name is in use, and `definition`
+    itself if its status does not change. `now` is in ns since 1970.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}
@@ -64,7 +64,7 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 def holder_of_own_plural(definition: Json) -> Json:
     """Return a placeholder definition that has accepted the plural name of `definition`.
 
-    The placeholder conflicts with `definition`, so `with_name_conflict` refuses the plural name.
+    With it, `with_name_conflict` refuses the plural name.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -1,8 +1,7 @@
 """Limits the estimated cost of a definition's CEL rules.
 
-One limit applies to each rule; the cost of a rule is multiplied by the number of values on which it
-is evaluated. Another limit applies to the total of all rules in a schema. maxItems, maxProperties
-and maxLength lower the estimate.
+One limit applies to each rule, another to the total of all rules in a schema. The cost of a rule is
+multiplied by the number of values on which it is evaluated.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
 """
@@ -51,15 +50,12 @@ class ExpressionLengthBudget:
 
 
 class RuleCostTotal:
-    """The total estimated cost of a schema's rules, and its most expensive rules."""
+    """The total estimated cost of a schema's rules, and the most expensive of these rules."""
 
     __slots__ = ("_most_expensive", "_total", "length_budget")
 
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
-        """Start at zero; `length_budget` is shared by all schemas of a definition.
-
-        If it is None, a new length budget is created.
-        """
+        """`length_budget` is shared by all schemas of a definition."""
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []
@@ -82,7 +78,7 @@ class RuleCostTotal:
             ]
 
     def total_causes(self, field: str) -> Iterator[Cause]:
-        """Yield the errors of the schema at `field` if its total cost exceeds the limit."""
+        """Yield errors if the total cost of the schema at `field` exceeds the limit."""
         if self._total <= TOTAL_COST_MAX:
             return
         for _, expensive in self._most_expensive:
@@ -100,8 +96,7 @@ def multiplied_cost(cost: int, count: int) -> int:
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
     """Return the maximum number of values that a child schema of `raw` validates.
 
-    `cardinality` is the maximum number of values that `raw` itself validates. As argument and as
-    result, None means unbounded.
+    `cardinality` is the maximum number of values that `raw` itself validates. None means unbounded.
     """
     if cardinality is None:
         return None

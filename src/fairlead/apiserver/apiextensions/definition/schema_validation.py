@@ -257,7 +257,7 @@ def _additional_properties_causes(raw: Json, field: str, context: _NodeContext) 
 def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContext:
     """Return the context in which the `properties` of the schema `raw` are validated.
 
-    `inner` is the context of its other subschemas, such as `items`.
+    `inner` is the context of other subschemas, such as `items`.
     """
     if raw.get("x-kubernetes-map-type", "granular") in ("atomic", "granular"):
         return inner

@@ -63,8 +63,7 @@ _NO_FIELDS: Final = (
 def properties_to_check(raw: Json) -> Iterator[tuple[str, Json]]:
     """Yield (name, schema) of each property in `raw` that can have errors.
 
-    A property with only a scalar type and a description cannot have errors, so it is left out. Most
-    properties of large definitions are of this form.
+    A property with only a scalar type and a description, the usual form, cannot have errors.
     """
     for name, inner in (raw.get("properties") or {}).items():
         is_plain = (
@@ -170,9 +169,9 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    The schemas in allOf, anyOf, oneOf and not must not declare types. There are two exceptions for
-    an int-or-string: if `is_int_or_string` is True, the anyOf of `raw` is not checked, and if
-    `is_int_or_string_in_all` is True, the anyOf of the first schema in allOf is not checked.
+    The schemas in allOf, anyOf, oneOf and not must not declare types. There are two exceptions:
+    with `is_int_or_string`, the anyOf of `raw` is not checked; with `is_int_or_string_in_all`, the
+    anyOf of the first schema in allOf is not checked.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:
@@ -194,7 +193,7 @@ def _value_validation_causes(
 
 
 def _regexp_error(problem: str) -> str:
-    """Return the error text of an invalid pattern in the words of Go's regexp package."""
+    """Return the error text of Go's regexp package for an invalid pattern."""
     problem_text, _, path_ = problem.partition(": ")
     return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem_text, problem_text)}: `{path_}`"
 

@@ -1,8 +1,8 @@
 """Validates CustomResourceDefinitions.
 
-In v1beta1, the schema, the columns, the subresources and the selectable fields were also fields of
-the spec, such as `spec.validation`. If all versions have the same value of such a part, errors in
-it contain the path of that v1beta1 field.
+In v1beta1, the schema, columns, subresources and selectable fields could also be fields of the
+spec, such as `spec.validation`. If all versions have the same schema, for example, its errors
+contain the path of the v1beta1 field.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """

@@ -1,7 +1,6 @@
 """The schema of a custom resource for managedFields and server-side apply.
 
-If a schema node preserves unknown fields, so do all nodes inside it: their objects may also have
-fields that the schema does not declare. A value without a declared type can have any type.
+If a schema node preserves unknown fields, so do all nodes inside it.
 
 upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,
 kube-openapi/pkg/schemaconv/openapi.go

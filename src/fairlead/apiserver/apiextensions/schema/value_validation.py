@@ -37,7 +37,7 @@ _DURATION: Final = re.compile(r"\d+\s*(ns|us|µs|ms|s|m|h|d|w|\w+)")
 
 
 def _parses_with(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Return a function that returns whether `read` parses a text without an error."""
+    """Return a function that returns whether `read` can parse a text."""
 
     def has_format_(text: str) -> bool:
         try:
@@ -132,7 +132,7 @@ def is_same(value: Any, old: Any) -> bool:
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
     """Return a function that maps an item of a list to the item's old value, or to ABSENT.
 
-    Only items of lists of type map have old values; they are found by their keys.
+    Only items of lists of type map have old values.
     """
     keys = schema.raw.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list):

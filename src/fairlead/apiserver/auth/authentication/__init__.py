@@ -1,1 +1,1 @@
-"""Identifies the user who sends a request, by known bearer tokens and by service account tokens."""
+"""Finds the user who sends a request: known bearer tokens and service account tokens."""

@@ -1,7 +1,7 @@
 """Service account tokens: JWTs that the server signs and recognizes by their signatures.
 
-A token from the TokenRequest API expires. A token in a Secret does not expire: it is valid while
-the Secret contains it.
+A token from the TokenRequest API expires. A token in a Secret is valid while the Secret contains
+it.
 
 upstream: pkg/serviceaccount/{jwt,claims,legacy}.go
 """
@@ -73,7 +73,7 @@ class ServiceAccountTokens:
 
     @property
     def keys(self) -> tuple[Json, ...]:
-        """The public key as a JWK (RFC 7517), the only item of the tuple."""
+        """One item: the public key as a JWK (RFC 7517)."""
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
@@ -88,7 +88,7 @@ class ServiceAccountTokens:
         return jwt.encode(all_claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def issue_for_secret(self, account: Json, secret: Json) -> str:
-        """Return the signed token of `account` for `secret`; it does not expire."""
+        """Return the signed token of `account` for `secret`."""
         meta = account["metadata"]
         claims = {
             "iss": _LEGACY_ISSUER,

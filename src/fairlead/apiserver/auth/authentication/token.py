@@ -49,8 +49,7 @@ def bearer_token(headers: Mapping[str, str]) -> str:
 class TokenAuthenticator:
     """Authenticates requests by their bearer tokens.
 
-    Tokens are looked up by their digests, so the lookup time does not depend on the token's
-    content.
+    Tokens are looked up by digest, so that the lookup time does not reveal a token.
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:

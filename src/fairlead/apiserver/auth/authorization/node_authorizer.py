@@ -83,7 +83,7 @@ class NodeAuthorizer:
     def __call__(self, attributes: AuthorizationAttributes) -> AccessDecision | str:
         """Return a decision that allows the request, or the reason for having no opinion on it.
 
-        The reason may be "", for example if the request is not from a kubelet.
+        The reason may be "".
         """
         node = node_of(attributes.user)
         if not node or not attributes.is_resource:

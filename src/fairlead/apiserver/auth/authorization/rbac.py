@@ -1,8 +1,7 @@
 """The RBAC authorizer: evaluates the roles and bindings in storage.
 
 A request is allowed if the user, or a group of the user, is bound to a role with a rule that allows
-the request. Members of `system:masters` may do everything. The bindings are compiled at their first
-use, and again after any role or binding has changed.
+the request. Members of `system:masters` may do everything.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go,
 pkg/registry/rbac/validation/rule.go
@@ -42,7 +41,7 @@ class _Grant(Struct, frozen=True):
     """The subjects of a binding, and the rules of its role.
 
     `namespace` is the namespace of the binding, "" for a ClusterRoleBinding. `description` names
-    the binding and its role in the reason of a decision.
+    the binding and its role.
     """
 
     subjects: Sequence[Json]
@@ -147,10 +146,7 @@ class Rbac:
 
 
 def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
-    """Return ApiError 403 for a request that its user may not make.
-
-    If `reason` is not "", it is part of the message.
-    """
+    """Return ApiError 403 for a request that its user may not make; the message has `reason`."""
     # upstream: apiserver/pkg/endpoints/handlers/responsewriters/errors.go:forbiddenMessage
     user = f'User "{attributes.user.name}" cannot {attributes.verb}'
     explanation = f": {reason}" if reason else ""
@@ -177,7 +173,7 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
     """Return `attributes` with the namespace in which RBAC decides on the request.
 
-    For a request for one Namespace object, this is the namespace that the object represents.
+    For a request for one Namespace object, this is the object's own name.
     """
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
@@ -210,8 +206,7 @@ def _subject_text(subject: Json, namespace: str) -> str:
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
     """Return the rules of `role` and of all roles that its aggregation rule selects, recursively.
 
-    Upstream's aggregation controller writes these rules into the role. This function works without
-    that controller.
+    Upstream's aggregation controller writes these rules into the role.
     """
     rules: dict[str, Json] = {}
     visited = {_role_name(role)}

@@ -1,7 +1,4 @@
-"""Builds the namespaces, RBAC roles and bindings of a new cluster.
-
-The roles and bindings come from the tables in `roles` and `controller_roles`.
-"""
+"""Builds the namespaces, RBAC roles and bindings of a new cluster."""
 
 from __future__ import annotations
 

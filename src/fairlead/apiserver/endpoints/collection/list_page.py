@@ -9,8 +9,8 @@ N with a limit       ""                    the objects at version N
 
 A continue token contains the version of the first page, and the key at which the next page starts.
 Later pages show the objects at that version, reconstructed from the change log. If the change log
-no longer contains that version, the client gets error 410 with a token that continues with the
-newest objects (version -1).
+no longer contains that version, the client gets error 410, with a token to continue with the newest
+objects (version -1).
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
 storage/cacher/delegator/interface.go:ShouldDelegateList
@@ -59,8 +59,8 @@ _PAGE_TOO_OLD: Final = (
 class ListPage(Struct, frozen=True):
     """One page of a list of objects, at `version`. If the objects are not stored, `version` is -1.
 
-    `remaining` is the number of objects after this page, or None if it is unknown. On the last
-    page, `continue_token` is "" and `remaining` is None.
+    `remaining` is the number of objects after this page; None if it is unknown or zero. On the last
+    page, `continue_token` is "".
     """
 
     objects: Sequence[StoredObject]
@@ -197,8 +197,8 @@ def _objects_at(
 ) -> tuple[Iterator[ListEntry], int]:
     """Return (objects as they were at `version`, their number).
 
-    The objects are ordered by key, and begin at the key `start`. Each object is looked up when the
-    iterator reaches it. Raises ApiError 410 if the change log starts after `version`.
+    The objects are ordered by key, and begin at the key `start`. Raises ApiError 410 if the change
+    log starts after `version`.
     """
     before = _changed_since(storage, kind, namespace, version)
     keys = storage.list_keys(kind, namespace)
@@ -354,10 +354,7 @@ def _checked(content: dict[str, Any]) -> Token:
 
 
 def _cleaned(key: str) -> str:
-    """Return `key` as Go's path.Clean would clean it.
-
-    Python's normpath would keep a leading `//`.
-    """
+    """Return `key` as Go's path.Clean would clean it."""
     return normpath(key.replace("//", "/", 1)) if key.startswith("//") else normpath(key)
 
 

@@ -138,10 +138,7 @@ class Watch:
         self._is_first = self._is_first and not existing
 
     def _added(self, existing: Sequence[StoredObject]) -> Iterator[bytes]:
-        """Yield the encoded ADDED events of `existing`, each encoded only when it is needed.
-
-        All events together might not fit into memory.
-        """
+        """Yield the encoded ADDED events of `existing`, one at a time to save memory."""
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 

@@ -133,9 +133,9 @@ _UNKNOWN_OPTIONS: Final = (
 class DeleteOptions(Struct, frozen=True):
     """All DeleteOptions of a request; `deletion` is the part that the store needs.
 
-    `is_legacy_cascade` means that orphanDependents is false, which is the old way to request
-    background deletion. The status code is then 202 if the object still exists. `raw` are the
-    options as the client sent them, which admission receives.
+    `is_legacy_cascade` is True if orphanDependents is false, the old way to request background
+    deletion. The status code is then 202 if the object still exists. `raw` are the options as the
+    client sent them.
     """
 
     deletion: Deletion
@@ -177,10 +177,7 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warn the client that dependents are orphaned, if `options` have no propagation policy.
-
-    Only some kinds orphan dependents in this case.
-    """
+    """Warn the client that dependents are orphaned, if `options` have no propagation policy."""
     warning = strategy_of(scope.kind).warning_without_policy
     if warning and not options.deletion.policy:
         scope.warnings.append(warning)

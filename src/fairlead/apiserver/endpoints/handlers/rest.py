@@ -134,9 +134,8 @@ def without_duplicate_owners(
 ) -> Json:
     """Return `obj` without repeated owner references, and warn the client about them.
 
-    A reference is repeated only if it equals another one in all fields. If `is_admitted` is True,
-    the warning says that `obj` is the result of a patch or of mutating admission, rather than the
-    body.
+    If `is_admitted` is True, the warning says that `obj` is the result of a patch or of mutating
+    admission, rather than the body.
 
     upstream: apiserver/pkg/endpoints/handlers/rest.go:dedupOwnerReferencesAndAddWarning
     """

@@ -5,10 +5,9 @@
     ip_address_reconciler    keeps one IPAddress for each cluster IP
 
 As in upstream, these controllers are part of the server, because clients rely on them even if no
-other process runs. For example, when a client gets the response to its request to create a
-definition, the custom resource is served, and discovery lists it. Each hook records changes of the
-store, and handles them between requests, when the server calls `reconcile`. Hooks write to the
-store directly, while all other controllers return commands.
+other process runs. Each hook records changes of the store, and handles them between requests, when
+the server calls `reconcile`. Hooks write to the store directly; all other controllers return
+commands.
 
 upstream: apiextensions-apiserver/pkg/apiserver/apiserver.go:AddPostStartHookOrDie,
 pkg/controlplane/apiserver/server.go, kube-aggregator/pkg/apiserver/apiserver.go

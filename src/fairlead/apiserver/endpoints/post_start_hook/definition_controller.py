@@ -1,8 +1,7 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
 The controller accepts the names of a definition, and serves or withdraws its kinds. When a
-definition is deleted, the controller deletes all its objects first. Changes are recorded when they
-happen and handled between requests (`reconcile`), so that watches receive them in order.
+definition is deleted, the controller deletes all its objects first.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes
@@ -142,10 +141,7 @@ class DefinitionController:
             self._serve(name, definition, kinds, now)
 
     def _serve(self, name: str, definition: Json, kinds: tuple[Kind, ...], now: int) -> None:
-        """Do the next step for a definition: accept its names, establish it, or serve `kinds`.
-
-        A step that writes the definition also records it as changed, so the next step follows.
-        """
+        """Do the next step for a definition: accept its names, establish it, or serve `kinds`."""
         others = self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
         conflict = None if is_accepted(definition) else with_name_conflict(definition, others, now)
         if conflict is not None:
