@@ -1,7 +1,7 @@
 """Kind: the facts about a kind of objects that the API server needs.
 
-`kind_table` contains the rows. The facts about other kinds (custom resources, other versions) are
-guessed. So a server looks up the kinds that it serves in `registry.served_kinds`, not here.
+`kind_table` contains the built-in kinds. This module guesses the facts about all other kinds, so a
+server looks up the kinds that it serves in `registry.served_kinds`.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """

@@ -105,10 +105,10 @@ class PostStartHook(Protocol):
 
 
 class ApiServer:
-    """The Kubernetes API for the objects in `store`. Requests are handled one at a time.
+    """The Kubernetes API for the objects in `store`.
 
-    However, other requests may be handled while a request waits for a webhook, and while it pauses
-    after decoding a large body (see `handle`).
+    Requests are handled one at a time, with two exceptions: other requests run while a request
+    waits for a webhook, or pauses after decoding a large body (see `handle`).
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server

@@ -5,13 +5,7 @@ messages, so they are reproduced to the byte.
 
 - `value`: `%v`, `%s`, `%#v` and `%T` of a decoded JSON value. A map prints as `map[a:1 b:<nil>]`, a
   list as `[1 x]`. A whole number from JSON is an int64, every other number is a float64.
-- `definition`: parts of a CustomResourceDefinition as `field.Invalid` quotes them. Upstream
-  validates its internal Go types, so a schema prints with the names of the Go fields, and includes
-  the fields that are nil.
-
-Two texts are produced elsewhere. Errors about a patched document quote its JSON text, which
-`patch.jsonpatch.patched_document` produces. The errors of structured-merge-diff's schema
-validation are in `patch.managedfields.typed_validation`.
+- `definition`: parts of a CustomResourceDefinition as `field.Invalid` quotes them.
 
 upstream: fmt/print.go, encoding/json/encode.go, apimachinery/pkg/util/validation/field/errors.go
 """

@@ -104,11 +104,10 @@ class ApiApp:
     ) -> None:
         """`wait_until_durable` is awaited before each watch event and response, even for a read.
 
-        Without this wait, a client could receive a resourceVersion that a crash reverts. Another
-        change would then get the same version, and a watch from this version would miss that
-        change. If a response shows only one object, the wait ends when this object's version
-        (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
-        `audit` is called with one line per response.
+        Otherwise, a client could receive a resourceVersion that a crash reverts and that another
+        change then gets. If a response shows only one object, the wait ends when this object's
+        version (`Response.version`) is durable. `handlers` serve additional paths, after
+        authorization. `audit` is called with one line per response.
         """
         self._handlers = handlers
         self._audit = audit
@@ -253,8 +252,7 @@ async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> b
 def _cluster_time(seconds: int) -> tuple[bytes, bytes]:
     """Return the header with the time of the cluster, `seconds` since 1970.
 
-    The header Date has the real time, because clients such as kubectl compare it with their own
-    clocks to decide whether a cached response is still fresh.
+    The header Date has the real time, because clients compare it with their own clocks.
     """
     return (CLUSTER_TIME, formatdate(seconds, usegmt=True).encode())
 

@@ -1,8 +1,8 @@
 """Splits long responses into chunks, so that a client that does not read is detected.
 
-The event loop can pause only between writes. A single long write could stay in the TLS buffer
-indefinitely. With chunks, only a few chunks are in the buffer when writing is paused and
-`TimeoutHttpProtocol` starts its timeout.
+The event loop can pause only between writes, so a single long write could stay in the TLS buffer
+indefinitely. With chunks, writing pauses after a few chunks, and `TimeoutHttpProtocol` starts its
+timeout.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CoalescingTransport: sends the head of a response together with the first part of its body.
 
 uvicorn writes the head immediately, which costs every response a second system call and a second
-TLS record. ASGI allows a server to wait for the body.
+TLS record.
 """
 
 from __future__ import annotations

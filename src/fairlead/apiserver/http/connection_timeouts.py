@@ -173,9 +173,9 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         """Refuse a request whose head is too long and not complete yet.
 
         The rest of the head is discarded until the client closes the connection, or until
-        LINGER_SECONDS_MAX. If the connection were closed while data arrives, the client would get
-        a reset instead of the refusal. If the response to an earlier request is not complete, the
-        connection is aborted.
+        LINGER_SECONDS_MAX have passed. If the connection were closed while data arrives, the client
+        would get a reset instead of the refusal. If the response to an earlier request is not
+        complete, the connection is aborted.
         """
         # upstream: Go's net/http/server.go:closeWriteAndWait
         is_idle = self.cycle is None or self.cycle.response_complete
@@ -193,10 +193,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
 
 def _refusal(problem: str) -> Any:
-    """Return an ASGI application that responds with the status line `problem`.
-
-    The response closes the connection.
-    """
+    """Return an ASGI application that sends the status line `problem` and closes the connection."""
     status, body = int(problem[:3]), problem.encode()
     headers = [
         (b"content-type", b"text/plain; charset=utf-8"),

@@ -2,8 +2,8 @@
 
 The stream pauses after each send, so that the events of a busy watch are sent together. The pause
 grows with the number of watches of the same kind, because the same events are sent to each of them.
-With few watches, an event is sent within a millisecond of the write. With a thousand watches, it is
-sent within 50 milliseconds.
+An event is sent within a millisecond of the write if there are few watches, and within 50
+milliseconds if there are a thousand.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class _Stream:
     async def _send_lines(self) -> bool:
         """Send the queued events; return whether more events can follow.
 
-        One chunk at a time is taken from the queue. The remaining events stay in the queue, where
-        their bytes are shared with other watches.
+        One chunk at a time is taken from the queue, because other watches share the bytes in the
+        queue.
         """
         self._woken.clear()
         is_over = self._watch.is_over

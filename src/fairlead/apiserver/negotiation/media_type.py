@@ -4,7 +4,7 @@ Clauses of the Accept header are tried by descending q value, then in their orde
 requests an unknown view is skipped. Responses are JSON or YAML, never protobuf.
 
 Routes of built-in kinds first compare the Accept header with the media types that the route can
-produce, as go-restful does. This check refuses `application/*`, with a different error message.
+produce, as go-restful does. This check refuses `application/*`, with its own error message.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """

@@ -225,7 +225,7 @@ class DefinitionController:
         return False
 
     def _kinds_of(self, definition: Json) -> tuple[Kind, ...]:
-        """Return the kinds of a definition. They are built once for each uid and generation."""
+        """Return the kinds of a definition."""
         meta = definition["metadata"]
         spec_id = meta.get("uid", ""), meta.get("generation", 0)
         made = self._kinds.get(meta["name"])

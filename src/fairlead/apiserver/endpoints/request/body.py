@@ -45,10 +45,7 @@ _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
 def values_max(kind: str, media_type: str = JSON) -> int:
-    """Return the maximum number of JSON values in the body of a request for objects of `kind`.
-
-    Patches, which are recognised by `media_type`, may have other limits than objects.
-    """
+    """Return the maximum number of JSON values in a body of `media_type` for objects of `kind`."""
     if kind == CUSTOM_RESOURCE_DEFINITION.kind:
         return DEFINITION_VALUES_MAX
     return _VALUES_MAX_OF_PATCHES.get(media_type, VALUES_MAX)
@@ -147,10 +144,8 @@ def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
 def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
-    The time to handle a request grows with the number of its values rather than its bytes, and
-    other requests wait during that time. This function counts the commas and closing brackets
-    outside strings, because every value is followed by one of them. A malformed body with too many
-    values may be accepted here.
+    The time to handle a request, during which other requests wait, grows with the number of its
+    values rather than its bytes. A malformed body with too many values may be accepted here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)

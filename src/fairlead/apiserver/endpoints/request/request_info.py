@@ -6,8 +6,6 @@
     .../NAME                     one object           .../NAME/SUBRESOURCE      a part of an object
     /VERSION/watch/...           a deprecated way to watch
 
-Authorization needs only a RequestInfo, and runs before the resource is looked up.
-
 upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 """
 
@@ -82,8 +80,7 @@ def ends_without_resource(path: str) -> bool:
 def without_namespace(info: RequestInfo) -> RequestInfo:
     """Return `info` without the namespace if it names a Namespace object.
 
-    In storage, a Namespace object is cluster-scoped. RBAC treats it as part of the namespace that
-    it represents.
+    In storage, a Namespace object is cluster-scoped.
     """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 

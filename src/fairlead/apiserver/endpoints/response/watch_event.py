@@ -44,7 +44,7 @@ class ObjectEventEncoder:
         return _line(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True, because equal encoders produce the same line for a change."""
+        """Return True."""
         return True
 
 
@@ -58,7 +58,7 @@ class MetadataEventEncoder(Struct, frozen=True):
         return _line(name, encode(partial(self.media_type, value_of(obj))))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True, because equal encoders produce the same line for a change."""
+        """Return True."""
         return True
 
 
@@ -83,5 +83,5 @@ class TableEventEncoder:
         return _line(name, encode(table))
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return True, because equal encoders produce the same line for a change."""
+        """Return True."""
         return True
