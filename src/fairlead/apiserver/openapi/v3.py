@@ -71,10 +71,7 @@ def _get(name: str, tagged: str, definition: str) -> Json:
 
 
 def group_document(group: str, *, described: bool = True) -> Json:
-    """Return the document of the path `/apis/<group>`, `/api` (group "") or `/apis` (group "*").
-
-    If `described` is set, the types have descriptions.
-    """
+    """Return the document of the path `/apis/<group>`, `/api` (group "") or `/apis` (group "*")."""
     types = Types(V3, described=described)
     match group:
         case "":

@@ -1,8 +1,5 @@
 """JSON merge patch (RFC 7386) without mutation: unchanged members are shared with the original.
 
-If the target is not an object, the result is the patch without its null members. If the target is
-an object and the patch is not, the result is the patch.
-
 upstream: gopkg.in/evanphx/json-patch.v4/merge.go
 """
 

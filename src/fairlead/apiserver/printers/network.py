@@ -120,7 +120,7 @@ def _ingress(obj: Json, now: int) -> list[Cell]:
 def _hosts(rules: list[Json]) -> str:
     """Return up to MORE_MAX hosts and `+ N more...` as text; "*" if no rule has a host.
 
-    As in upstream, N also counts rules without a host.
+    N also counts rules without a host.
     """
     hosts: list[str] = []
     for rule in rules:

@@ -111,7 +111,7 @@ def _count_init_containers(pod: Json, tally: _Tally) -> bool:
     """Count the init containers up to the first that blocks the pod's start.
 
     An init container blocks the start unless it has succeeded or is a started sidecar. The first
-    blocking container sets the status word. Return whether there is such a container.
+    blocking container sets the status word. Return whether there is one.
     """
     total = len(items(pod, "spec", "initContainers"))
     for index, status in enumerate(items(pod, "status", "initContainerStatuses")):
@@ -143,10 +143,7 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """Replace the counted restarts by those of sidecars.
-
-    After initialization, the restarts of other init containers are not shown.
-    """
+    """Replace the counted restarts by those of sidecars."""
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:
@@ -156,10 +153,8 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container that waits or has terminated sets the status word. If the word is then
-    `Completed` and a container is ready, the word becomes `Running` or `NotReady`. If the word is
-    `Completed`, no container is ready and one has failed, the reason of the failure becomes the
-    word.
+    The first container that waits or has terminated sets the status word. The word `Completed` is
+    replaced if another container is ready or has failed.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

@@ -1,7 +1,5 @@
 """Builds Tables: the columns, and a row for each object.
 
-A row also embeds the object, its metadata, or nothing, as the client requested.
-
 upstream: apiserver/pkg/endpoints/handlers/response.go:asTable
 """
 

@@ -4,8 +4,7 @@ A request body is a prefix and a message that contains the encoded object:
 
     k8s\0 | Unknown{typeMeta: {apiVersion, kind}, raw: the object}
 
-Timestamps, quantities and some other types are messages in protobuf and strings in JSON. As for
-JSON bodies, the schema determines whether a field with its zero value is kept.
+Timestamps, quantities and some other types are messages in protobuf and strings in JSON.
 
 upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go:Decode
 """
@@ -307,7 +306,7 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
     """Decode `value` and set the field `name` of `obj` to it, or add it to the field.
 
-    A message contains the items of a list or map one by one, and may contain an object in parts.
+    A message contains the items of a list or map one by one.
     """
     match schema.type:
         case Type.LIST if schema.items is not None:
@@ -332,8 +331,7 @@ def _items(schema: Schema, value: Any) -> list[Any]:
 def _entry(schema: Schema, value: Any) -> Any:
     """Return the decoded value of a map entry; None is decoded as the zero value.
 
-    `schema` is the type of the value. If it is a list, `value` is a message that contains the
-    items of the list.
+    `schema` is the type of the value. If it is a list, `value` is a message with the list's items.
     """
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))

@@ -1,7 +1,5 @@
 """AdmissionControl: runs the admission plugins of one store for each request.
 
-Its methods are generators, because a plugin may call webhooks (see `admission.suspension`).
-
 Mutating plugins run first. If a webhook or policy changed the object, the mutating plugins run once
 more (reinvocation). Validating plugins receive the object that will be stored.
 
@@ -74,7 +72,7 @@ class AdmissionControl:
         """Return the admission attributes of a request.
 
         `old` is the stored object that an update replaces, `subresource` is "" for the object
-        itself, and `write` is the context of the request. Mutating plugins are reinvoked only for
+        itself, and `write` is the context of the request. Mutating plugins run twice only for
         requests of API clients, not for controllers' writes.
         """
         reinvocation = None
@@ -140,8 +138,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook configuration or admission policy binding is stored.
-
-    If so, the decision about a request may depend on its user.
-    """
+    """Return whether any webhook configuration or admission policy binding is stored."""
     return any(map(storage.count, JUDGING))

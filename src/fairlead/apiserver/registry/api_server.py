@@ -1,7 +1,4 @@
-"""API_SERVER: the registry of a store whose API is served over HTTP (not of a simulation).
-
-Objects are decoded by the schemas of their types and get all defaults.
-"""
+"""API_SERVER: the registry of a store whose API is served over HTTP (not of a simulation)."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ def default(kind: Kind, obj: Json) -> Json:
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
     """Return `new` with the empty fields that its type always encodes.
 
-    `new` was derived from the stored object `old`. If `old` is None, the object is new.
+    `old` is the stored object that `new` replaces, or None.
     """
     schema = _schema(kind)
     if schema is None:

@@ -1,15 +1,15 @@
 """Deletion: the options of a request, the garbage collector's finalizers and graceful deletion.
 
 The propagation policies `Foreground` (wait for dependents) and `Orphan` (keep dependents) each add
-a finalizer. The garbage collector removes the finalizer when it has processed the dependents.
+a finalizer, which the garbage collector removes when it has processed the dependents.
 
 An object that is deleted gracefully is first marked with deletionTimestamp. For a pod on a node,
 this is the time by which the pod should have stopped; the kubelet then removes the pod by deleting
 it with a grace period of 0. Pods without a node, finished pods and pods that are deleted with a
 grace period of 0 are removed immediately. A second deletion can only shorten the remaining time.
 
-If an object of any kind has finalizers, it is kept until its last finalizer is removed. A Namespace
-is also kept until its spec.finalizers are removed. All other objects are removed immediately.
+An object is kept until its last finalizer is removed, and a Namespace also until its
+spec.finalizers are removed.
 
 upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, registry/generic/registry/store.go:
 Delete, deletionFinalizersForGarbageCollection
@@ -53,7 +53,7 @@ class Deletion(Struct, frozen=True, kw_only=True):
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
     """Return `obj` with the finalizer of the propagation policy, `Foreground` or `Orphan`.
 
-    The finalizer of the other policy is removed. The policy `Background` removes both finalizers.
+    Finalizers of other policies are removed.
     """
     meta = obj["metadata"]
     before = meta.get("finalizers", [])

@@ -1,6 +1,6 @@
 """DumpedObject: the text of an object in a dump, together with its typed view.
 
-The text is decoded only if something reads the JSON value. Most objects of a dump are never read.
+The text is decoded only when something reads the JSON value.
 """
 
 from __future__ import annotations

@@ -14,12 +14,10 @@ strings. A copy equals the pod that the stages would create, because a template 
 - the manifest (except for the own strings), user and field manager are the same, and
 - the name is a valid DNS label.
 
-All templates are dropped when an object that admission could read changes. Admission could read
-objects of all kinds except those in `_UNREAD`.
-
-No template is made while webhooks, policies or quotas are configured, because they may read each
-pod. No template is made for a pod with spec.nodeName, or for a pod with conditions, which contain
-times. Plugins that count pods (`COUNTS_PODS`) check each copy.
+All templates are dropped when an object changes that admission could read: an object of any kind
+that is not in `_UNREAD`. No template is made while webhooks, policies or quotas are configured,
+because they may read each pod. No template is made for a pod with spec.nodeName or with conditions.
+Plugins that count pods (`COUNTS_PODS`) check each copy.
 """
 
 from __future__ import annotations
@@ -84,8 +82,7 @@ class Recording:
 class _Template(Struct, frozen=True):
     """A function that copies a stored pod, and the warnings and annotations of its creation.
 
-    `copy` takes the new pod's own strings, listed in the module's docstring. `has_volume` is True
-    if these strings include the name of a volume.
+    `copy` takes the new pod's own strings. `has_volume` is True if these include a volume's name.
     """
 
     copy: Callable[[Sequence[str]], Json]

@@ -2,8 +2,7 @@
 
 A store is composed with one registry. `api_server.API_SERVER` has all features that clients of an
 API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in a
-simulation: it allocates no addresses, issues no warnings, sets only the defaults that scheduling
-reads, and validates less.
+simulation.
 
 upstream: runtime.Scheme for the functions, pkg/registry for the strategies
 """

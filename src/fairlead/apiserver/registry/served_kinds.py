@@ -108,7 +108,7 @@ class ServedKinds:
         return tuple(kind for kinds in versions for kind in kinds)
 
     def _index(self) -> None:
-        """Rebuild all indexes. This is only needed when definitions change."""
+        """Rebuild all indexes after definitions have changed."""
         self.revision += 1
         kinds = [
             *self._built_in,

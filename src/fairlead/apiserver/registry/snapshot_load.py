@@ -8,8 +8,7 @@ The objects are returned in the order in which a new client would list them, reg
 order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
 Each input is a JSON value, a `DumpedObject` (the text of an object together with its typed view),
-or `DumpedReplicas`. `DumpedObject` and `DumpedReplicas` are stored without changes. Their text is
-decoded when the storage first reads it. Most objects of a dump are never read.
+or `DumpedReplicas`. `DumpedObject` and `DumpedReplicas` are stored without changes.
 
 upstream: client-go lists every kind in the order of its keys
 """
@@ -195,8 +194,8 @@ def _in_listing_order(
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
     DumpedReplicas that overlap with other pods are joined or divided (see `_without_overlaps`).
-    Raises ApiError if two objects in `loaded` have the same kind, namespace and name, or if
-    `storage` already contains an object with the kind, namespace and name of one of them.
+    Raises ApiError if two objects have the same kind, namespace and name, in `loaded` or in
+    `loaded` and `storage`.
     """
     present = {kind.resource for kind in storage.kinds()}
     if not all(map(_is_one, loaded)):
@@ -257,13 +256,11 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 
 
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
-    """Return the pods of `run` as one DumpedReplicas.
+    """Return the pods of `run` as one DumpedReplicas; None if this is not possible.
 
-    Return None if not all are replicas of each other, if `run` has no DumpedReplicas, if a uid is
-    missing, if a uid or name is repeated, or if only some of the pods have a node or a start time.
-
-    `run` may contain single pods, because the first pods of a workload were decoded before there
-    was a template. They are joined too if their texts match the template.
+    It is possible if all are replicas of each other, all uids and names are unique, and either all
+    or none have a node, and either all or none a start time. `run` may contain single pods, which
+    were decoded before there was a template. They are joined too if their texts match the template.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:

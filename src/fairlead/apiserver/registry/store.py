@@ -7,9 +7,6 @@ refused request raises `ApiError`. Returned objects are shared, so callers must 
 
 Webhooks can suspend a verb: `store.create.steps(...)` is a generator (see `admission.suspension`).
 
-Selectors, tables and server-side apply belong to the endpoints, which read from a store and write
-with these verbs.
-
 upstream: apiserver/pkg/registry/generic/registry/store.go, registry/rest/{create,update,delete}.go
 """
 
@@ -277,9 +274,9 @@ class Store:
 
         `new` has been decoded. Its status is ignored, unless the kind's strategy has
         `updates_status`. If `new` has a resourceVersion or uid, it must equal that of `old`. Raises
-        ApiError 409 if it differs, or if the object changes while a webhook is called; 422 or 400
-        if the object is invalid; 500 if it is too large to be stored; and the error of an admission
-        plugin or webhook that refuses it.
+        ApiError 409 if a precondition fails or the object changes while a webhook is called, 422 or
+        400 if the object is invalid, 500 if it is too large to be stored, and the error of an
+        admission plugin or webhook that refuses it.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
@@ -406,10 +403,10 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Merge `fields` (RFC 7386) into status, and `conditions` into status.conditions by type.
 
-        A condition has type, status, reason and message; its lastTransitionTime becomes `now` when
-        its status changes. A non-empty `uid` or `resource_version` is a precondition. Raises
-        ApiError 404 if the object does not exist, 409 if a precondition fails, 422 or 400 if the
-        status is invalid, and the error of an admission plugin or webhook that refuses the update.
+        The lastTransitionTime of a condition becomes `now` when its status changes. A non-empty
+        `uid` or `resource_version` is a precondition. Raises ApiError 404 if the object does not
+        exist, 409 if a precondition fails, 422 or 400 if the status is invalid, and the error of an
+        admission plugin or webhook that refuses the update.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)

@@ -1,17 +1,17 @@
 """StoredForm: decides from a typed view whether loading would leave the object unchanged.
 
-Loading a dump (`snapshot_load`) sets defaults, matchLabelKeys selectors, priority and tolerations
-in JSON values, and validates these values. Almost every object of a dump comes from an API server
-that has already done this. For such an object, the view that is decoded from its text equals the
-view that loading would produce. So no JSON value needs to be built until the object is read.
+Loading a dump (`snapshot_load`) sets defaults in JSON values, and validates these values. The API
+server from which a dump comes has already done this for almost every object. For such an object,
+the view that is decoded from its text equals the view that loading would produce. So no JSON value
+needs to be built until the object is read.
 
 `has` returns True only if `snapshot_load.as_stored` and the admission plugins that run on loading
 would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and
 the object is loaded as JSON. A property test compares both ways of loading.
 
-The pods of a workload have equal specs except for a few fields. So the result for the shared fields
-is cached by their encoded content. Equal parts of views become one object, which saves memory and
-lets later stages compare them by identity.
+The result for fields that the pods of a workload share is cached by the encoded content of the
+fields. Equal parts of views become one object, which saves memory and lets later stages compare
+them by identity.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
 
-        Call this only if another pod is in stored form and `pod` is similar to it. The two pods may
+        Call this only if another pod is in stored form and `pod` is similar. The two pods may
         differ in name, uid, resourceVersion, times, node and volumes, in all fields of the status
         except the phase, and in the node to which the affinity pins the pod.
         """
@@ -187,10 +187,7 @@ class StoredForm:
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
-        """Return whether the metadata is valid and has all fields that a server sets.
-
-        This includes all rules of `check_metadata` and `check_owner_ids`.
-        """
+        """Return whether the metadata is valid and has all fields that a server sets."""
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
@@ -213,7 +210,7 @@ class StoredForm:
         return _is_time(meta.creation_timestamp) and _is_time(meta.deletion_timestamp)
 
     def _are_valid_labels(self, labels: dict[str, str]) -> bool:
-        """Return whether all labels are valid. The labels of a workload's pods are mostly equal."""
+        """Return whether all labels are valid."""
         unknown = labels.items() - self._valid_labels
         if any(check_labels("", dict(unknown))):
             return False
@@ -279,8 +276,7 @@ def _interned(
 ) -> Part | None:
     """Return the first part that equals `part`, so that equal parts are one object.
 
-    Return None if `part` is invalid. `known` contains the results for earlier parts, by encoded
-    content.
+    Return None if `part` is invalid. `known` contains the results by encoded content.
     """
     key = _ENCODE(part)
     if key not in known:

@@ -1,8 +1,8 @@
 """ResourceStrategy: the rules that are specific to one kind.
 
 `store.Store` has the steps that all kinds share. A strategy contains what one kind adds to these
-steps, as data if possible and as functions otherwise. The defaults of all fields suit a kind
-without special rules, so such a kind needs no strategy.
+steps, as data if possible and as functions otherwise. A kind without special rules needs no
+strategy.
 
 upstream: pkg/registry/<group>/<resource>/{strategy.go,storage/storage.go},
 apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces

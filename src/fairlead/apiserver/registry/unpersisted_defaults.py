@@ -1,13 +1,10 @@
 """Objects whose defaults are not persisted: their next no-op update stores a new version.
 
 Upstream sets defaults when it decodes an object, before PrepareForCreate changes the object. This
-change can make more defaults necessary. One example is the status of a claim after the client's
-status was cleared. Another example is a Job without labels. Its labels default to those of its
-template, and then the server adds labels to the template.
-
-Every reader sees these defaults, because upstream also sets defaults when it reads from etcd, but
-etcd does not contain them. So the first update without a visible change still changes the stored
-object: the object gets a new resourceVersion, and watches send an event.
+change can make more defaults necessary. For example, PrepareForCreate clears the status of a claim.
+Upstream sets these defaults when it reads the object from etcd, but etcd does not contain them. So
+the first update without a visible change still changes the stored object: the object gets a new
+resourceVersion, and watches send an event.
 
 upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
 pkg/apis/core/v1/defaults.go:SetDefaults_PersistentVolumeClaim and pkg/registry/core/
@@ -25,10 +22,7 @@ _Key = tuple[str, str, str]
 
 
 class UnpersistedDefaults:
-    """Records the versions of objects whose defaults are not persisted.
-
-    Only the store adds and removes records.
-    """
+    """Records the versions of objects whose defaults are not persisted."""
 
     def __init__(self) -> None:
         self._versions: dict[_Key, str] = {}

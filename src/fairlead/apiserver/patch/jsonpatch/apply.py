@@ -10,9 +10,6 @@ As in evanphx/json-patch, some operations differ from the RFC:
 If any other operation is impossible, the whole patch fails. The size of copied values is limited,
 because a document that is copied into itself doubles with each operation.
 
-A value in the patch stays JSON text until a path refers to a part of it, because `test` compares
-JSON texts.
-
 upstream: gopkg.in/evanphx/json-patch.v4 at 4.13.0,
 apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
 """
@@ -44,10 +41,7 @@ _MISSING: Final = object()
 
 
 class TestFailedError(ApiError):
-    """ApiError 422: a `test` operation failed.
-
-    As in upstream, the message is the same as for any other failed operation.
-    """
+    """ApiError 422: a `test` operation failed."""
 
     def __init__(self) -> None:
         """Use the message that upstream has for every failed operation."""

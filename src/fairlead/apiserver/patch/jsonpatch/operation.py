@@ -1,7 +1,8 @@
 """Decodes JSON patches into operations, and returns warnings about their fields.
 
-Values stay JSON text. With field validation (`is_typed`), upstream decodes each operation into a
-struct of four fields, and reports unknown and duplicate fields.
+Values stay JSON text, because `test` compares JSON texts. With field validation (`is_typed`),
+upstream decodes each operation into a struct of four fields, and reports unknown and duplicate
+fields.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go:jsonPatchOp, gopkg.in/evanphx/json-patch.v4
 """

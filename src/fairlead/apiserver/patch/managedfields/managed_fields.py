@@ -1,8 +1,6 @@
 """metadata.managedFields: the fields that each manager wrote, updated on every write.
 
-A manager is identified by name, operation, API version and subresource (`ManagerIdentifier`), and
-has one entry. In memory, managedFields is a dict of entries with decoded field sets. `entries_of`
-reads it from an object and `with_managed_fields` writes it.
+In memory, managedFields is a dict from `ManagerIdentifier` to an entry with a decoded field set.
 
 A client turns tracking off by sending `[]` or `[{}]` as managedFields. While the stored list is
 empty, updates are not recorded. The next apply turns tracking on again, and records all existing
@@ -77,7 +75,7 @@ class ManagerIdentifier(Struct, frozen=True):
     def sort_key(self) -> str:
         """The text form of the identifier, as upstream writes it; managers are sorted by it.
 
-        The identifier of an applier contains no version, because its entry applies to all versions.
+        The text of an applier contains no version.
         """
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
@@ -191,7 +189,7 @@ class UnknownVersionError(ValueError):
 def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> ManagedFields:
     """Return the entries of served versions, reconciled with their current schemas.
 
-    A schema may have changed since an entry was recorded. Raises UnknownVersionError.
+    Raises UnknownVersionError.
     """
     # upstream: structured-merge-diff/merge/update.go:reconcileManagedFieldsWithSchemaChanges
     made = {}
@@ -361,9 +359,7 @@ def _encoded_entry(owner: ManagerIdentifier, entry: ManagedFieldsEntry) -> Json:
 def _capped(managed: ManagedFields) -> ManagedFields:
     """Return `managed`, with its oldest updaters merged if there are more than UPDATERS_MAX.
 
-    The merged entry is called `ancient-changes`. There is one for each API version, because a field
-    set belongs to a version. So more than UPDATERS_MAX updaters remain if they use many versions.
-    Appliers are never merged.
+    Each API version has its own merged entry, called `ancient-changes`. Appliers are never merged.
     """
     # upstream: capmanagers.go:capUpdateManagers
     updaters = [owner for owner in managed if owner.operation == UPDATE]

@@ -1,9 +1,8 @@
 """Presence: the set of all fields of a value, at every level.
 
-These are the fields that a write adds or removes if it adds or removes the whole value. Unlike
-`typed.field_set`, which returns the fields that an applier claims, presence includes the structs
-that contain fields. Almost every write adds a whole value, so each type is compiled once into a
-function that returns the presence of a value.
+A write that adds or removes a value adds or removes these fields. Unlike `typed.field_set`,
+presence includes the structs that contain fields. Each type is compiled once into a function,
+because almost every write adds a whole value.
 """
 
 from __future__ import annotations

@@ -9,12 +9,10 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
     hpa updates the Scale: hpa {.spec.replicas}
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
-An updater is identified by its name and the API version in which it wrote, an applier by its name
-only. In the managedFields of the Scale, the version is autoscaling/v1. So an updater that owns the
-field before and after a write through the Scale is not recognized, and gets a new entry with the
-object's version. If the updater already has an entry with this version, this entry keeps the
-field. Upstream instead writes a second entry with the same manager and version, and forgets the
-first one when it next reads the object.
+An updater is identified by its name and API version. In the managedFields of the Scale, the version
+is autoscaling/v1. So after a write through the Scale, every updater that owns the field gets an
+entry with the object's version. If the updater already has such an entry, this entry keeps the
+field. Upstream instead writes a second entry with the same manager and version.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -64,8 +62,8 @@ def parent_managed_fields(
     """Return the managedFields of an object after its Scale was written.
 
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
-    written Scale. New managers are recorded with `api_version`, the version of the object in the
-    request. `replicas` is the field of the object that the Scale shows.
+    written Scale. New managers get `api_version`. `replicas` is the field of the object that the
+    Scale shows.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

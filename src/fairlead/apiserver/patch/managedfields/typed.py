@@ -34,10 +34,7 @@ _ABSENT: Final = object()
 
 
 class _Duplicates(list[Any]):
-    """The items of a list that have the same path element.
-
-    Together they are treated as one field.
-    """
+    """The items of a list that have the same path element. Together they are one field."""
 
 
 # --- field sets -----------------------------------------------------------------------------
@@ -48,8 +45,7 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template. A
     struct such as `spec` is itself in the set only if it is empty or null. Map keys and list items
-    are in the set themselves, in addition to the fields inside them. A list item without a usable
-    key is left out.
+    are in the set themselves, in addition to the fields inside them.
     """
     # upstream: typed/tofieldset.go:toFieldSetWalker
     if is_leaf(schema, value):
@@ -187,10 +183,7 @@ def _compare_members(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
-    """Compare the items that share one path element; `old`, `new` or both are `_Duplicates`.
-
-    Duplicates are one leaf, regardless of their content.
-    """
+    """Compare the items that share one path element; `old`, `new` or both are `_Duplicates`."""
     # upstream: compare.go:visitListItems
     if type(old) is type(new):
         return {}, EMPTY if json_equal(old, new) else LEAF, {}
@@ -208,8 +201,7 @@ def _below(schema: Schema, value: Any) -> FieldSet:
 def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield (path element, old member, new member), except for identical Python objects.
 
-    Patches share unchanged parts with the original, so most members are skipped here before their
-    path elements are built.
+    Patches share unchanged parts with the original, so most members are skipped.
     """
     is_list = schema.type is Type.LIST
     before, after = _members(schema, old), _members(schema, new)
@@ -231,10 +223,7 @@ def _members(schema: Schema, value: Any) -> dict[str, Any]:
 
 
 def _by_element(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the items by path element.
-
-    Items with the same element are collected in `_Duplicates`.
-    """
+    """Return the items by path element; items with the same element are one `_Duplicates`."""
     made: dict[str, Any] = {}
     for element, item in items:
         if element not in made:

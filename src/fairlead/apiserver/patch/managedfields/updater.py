@@ -23,9 +23,8 @@ Worked example, with spec = {replicas, image}:
 Invariant: `owners` never contains an empty set, and no manager owns a field in the `reset_fields`
 of its version.
 
-A manager's set is recorded in the API version in which the manager wrote. If this version differs
-from the version of the current write, `OwnerVersions` maps the manager to its version, and the
-object is converted to that version to find the changes.
+A manager's set is recorded in the API version in which the manager wrote. If this is not the
+version of the current write, `OwnerVersions` maps the manager to its version.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -84,10 +83,7 @@ _NO_OTHER_VERSIONS: Final[Mapping[Any, OwnedVersion]] = MappingProxyType({})
 
 
 class OwnershipConflictError(Exception, Generic[Name]):
-    """An apply changes fields that other managers own.
-
-    `conflicts` maps each of these managers to its fields that the apply changes.
-    """
+    """An apply changes fields that other managers own."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
         """`conflicts` maps each other owner to its fields that the apply changes."""
@@ -283,8 +279,7 @@ def _with_owned(
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
     """Return `full` without the fields that the applier owned and that are not in `left`.
 
-    `before` are the fields that the applier owned. Other fields of `full` are kept, even if `left`
-    lacks them because a field above them was removed.
+    `before` are the fields that the applier owned.
     """
     # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))

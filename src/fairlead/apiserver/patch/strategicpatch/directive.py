@@ -103,16 +103,13 @@ def missing_merge_key(item: Json, key: str) -> ApiError:
 def panic_error() -> ApiError:
     """Return ApiError 422 for a patch that makes upstream's own code panic.
 
-    This differs from upstream, which responds to such a patch with a plain 500.
+    Upstream responds to such a patch with a plain 500.
     """
     # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery
     return unprocessable()
 
 
 def unprocessable() -> ApiError:
-    """Return ApiError 422 for a patch that cannot be applied.
-
-    As in upstream, the message does not name the cause.
-    """
+    """Return ApiError 422 for a patch that cannot be applied."""
     message = "the server rejected our request due to an error in our request"
     return ApiError("Invalid", 422, message, has_details=True)

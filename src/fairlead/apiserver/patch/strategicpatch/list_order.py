@@ -44,10 +44,8 @@ def in_set_order(
 ) -> list[Any]:
     """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
 
-    `before` is the original list. The sorted lists are merged from the front. An item of `rest`
-    comes next if `before` has it in front of the next item of `from_patch`; otherwise the item of
-    `from_patch` comes next. `key` is the merge key; it is ignored unless `are_objects` is set,
-    because scalars are compared as a whole. Raises ApiError 500.
+    `before` is the original list. `key` is the merge key; it is ignored unless `are_objects` is
+    set, because scalars are compared as a whole. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -98,9 +96,9 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
     """Return `items` in the order that Go's stable sort produces with upstream's comparison.
 
     `found` contains the position that each item should have, or -1 for an unknown item. The
-    comparison is not a total order: an item at position -1 is less than every other item, and every
-    other item is less than it. So the result depends on the algorithm. Go's sort.Stable uses
-    insertion sort for short lists, as this function does.
+    comparison is not a total order, because an unknown item and any other item are each less than
+    the other. So the result depends on the algorithm. Go's sort.Stable uses insertion sort for
+    short lists.
     """
     result: list[tuple[int, Any]] = []
     for position, item in zip(found, items, strict=True):
@@ -119,7 +117,7 @@ def _merge_sorted(
     """Return both lists as one list.
 
     An item of `rest` stays in front of a patch item if it preceded the patch item in the original
-    list. `before_positions` are the positions in the original list.
+    list, which has the positions `before_positions`.
     """
     # upstream: patch.go:mergeSortedSlice
     result = []

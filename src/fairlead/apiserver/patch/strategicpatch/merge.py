@@ -6,8 +6,7 @@ unless `$setElementOrder/<list>` gives another order. The module `directive` lis
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
 is used without the nulls and directives in it. A new list item, and a list or an object that is
-replaced as a whole, are used unchanged: directives in them are unknown fields, which decoding
-reports.
+replaced as a whole, keep their directives; decoding reports these as unknown fields.
 
 Example, with the merge key `name` of `containers`:
 
@@ -61,8 +60,7 @@ _POINTERS: Final = (Zero.KEEP, Zero.NULL)
 def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
     """Return `obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
 
-    Directives that were executed are removed from `patch`, because errors about the result quote
-    `patch`.
+    Executed directives are removed from `patch`.
     """
     return _merged(Field(schema, Zero.EMIT), obj, patch)
 

@@ -51,8 +51,8 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
 def _conversion_causes(definition: Json) -> Iterator[Cause]:
     """Yield an error if a webhook would have to convert the definition's objects.
 
-    This differs from upstream, which calls the webhook. Without conversion, clients that use a
-    version other than the storage version would read and write objects with wrong fields.
+    Upstream calls the webhook instead. Without conversion, clients that use a version other than
+    the storage version would read and write wrong fields.
     """
     spec = definition["spec"]
     versions = spec.get("versions") or ()
@@ -63,10 +63,7 @@ def _conversion_causes(definition: Json) -> Iterator[Cause]:
 
 
 def _schemas(definition: Json) -> list[Any]:
-    """Return the schemas of all versions of a definition.
-
-    If an update does not change these schemas, their CEL rules are not compiled again.
-    """
+    """Return the schemas of all versions of a definition."""
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 
 

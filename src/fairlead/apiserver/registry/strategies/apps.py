@@ -47,8 +47,7 @@ def _with_template_generation(daemon_set: Json, generation: int) -> Json:
 def is_deployment_respecified(old: Json, new: Json) -> bool:
     """Return whether an update changes a Deployment's annotations or spec.
 
-    Such an update increments the Deployment's generation. Changes of status or other metadata do
-    not.
+    Such an update increments the Deployment's generation.
     """
     before, after = (obj["metadata"].get("annotations", {}) for obj in (old, new))
     return before != after or is_respecified(old, new)

@@ -26,7 +26,7 @@ from fairlead.apiserver.validation.scheduling import (
 
 
 def _never(_: Json, __: Json) -> bool:
-    """Return False, because the generation of a PriorityClass stays 1."""
+    """Return False: the generation of a PriorityClass stays 1."""
     return False
 
 

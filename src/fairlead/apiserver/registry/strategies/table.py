@@ -1,9 +1,8 @@
 """The strategy of each built-in kind, by resource.
 
-The strategies of an API group are imported when one of them is first looked up. The strategies of
-definitions, policies and certificates import CEL and cryptography, which a simulation of nodes and
-pods does not need. Such a simulation does not need Services or volumes either, so several kinds of
-the core group have their own modules.
+The strategies of an API group are imported when one of them is first looked up, because some import
+CEL and cryptography, which a simulation of nodes and pods does not need. For the same reason,
+several kinds of the core group have their own modules.
 """
 
 from __future__ import annotations

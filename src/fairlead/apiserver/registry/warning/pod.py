@@ -380,8 +380,7 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 def _are_apart(paths: list[str]) -> bool:
     """Return whether no path in `paths` is a prefix of another path.
 
-    If the paths are sorted, each path that is a prefix of another path is directly followed by a
-    path that begins with it. So only neighbours are compared.
+    In sorted order, a path that is a prefix of others is directly followed by one of them.
     """
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))

@@ -2,8 +2,8 @@
 
 When a pod is created, the server merges the labels that these keys name into the stored
 labelSelector. Readers of the pod then need only the selector. A key adds nothing if the pod has no
-label with this key. An absent selector, which matches nothing, stays absent. A second merge changes
-nothing, so labels can also be merged in the pods of a dump.
+label with this key. An absent selector stays absent. A second merge changes nothing, so labels can
+also be merged in the pods of a dump.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """

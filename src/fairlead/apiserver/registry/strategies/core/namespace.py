@@ -52,10 +52,7 @@ def begin_deletion(namespace: Json, now: int, _: int | None) -> Json | None:
 
 
 def has_content_finalizers(namespace: Json) -> bool:
-    """Return whether spec.finalizers is not empty.
-
-    The namespace controller removes the finalizer when the namespace is empty.
-    """
+    """Return whether spec.finalizers is not empty."""
     return bool(namespace.get("spec", {}).get("finalizers"))
 
 

@@ -86,10 +86,7 @@ def _without_useless(before: Json, spec: Json) -> Json:
 
 
 def _status_of(service: Json) -> Json:
-    """Return the status of a Service.
-
-    Only Services of type LoadBalancer keep status.loadBalancer.
-    """
+    """Return the status of a Service; only the type LoadBalancer keeps status.loadBalancer."""
     status: Json = service.get("status") or {}
     return status if _is_balanced(service["spec"]) else {**status, "loadBalancer": {}}
 
@@ -137,10 +134,7 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse a new Service if its addresses are unavailable, or if it needs a name and has none.
-
-    This check runs before all other validation.
-    """
+    """Refuse a new Service if its addresses are unavailable, or if it needs a name and has none."""
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
     else:

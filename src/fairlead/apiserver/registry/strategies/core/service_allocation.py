@@ -1,7 +1,5 @@
 """Allocates a cluster IP for each Service, and node ports if its type needs them.
 
-A node port is in use if a stored Service has it.
-
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """
 
@@ -51,7 +49,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 def require_name(service: Json, storage: Storage) -> None:
     """Refuse a Service without a name if it needs an IPAddress.
 
-    An IPAddress refers to its Service by name. Raises ApiError 422.
+    Raises ApiError 422.
     """
     # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
     spec = service["spec"]
@@ -70,8 +68,8 @@ def require_name(service: Json, storage: Storage) -> None:
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
     """Refuse a new Service that cannot get its addresses.
 
-    Raises ApiError 422 if a requested address is not available, and 500 if no address is left. In a
-    dry run (`dry_run`), it is no error that no address is left.
+    Raises ApiError 422 if a requested address is not available, and, unless this is a dry run, 500
+    if no address is left.
     """
     with_addresses(service, storage, dry_run=dry_run)
 
