@@ -1,7 +1,6 @@
 """Type-strict equality of JSON values, and a hashable canonical form of these values.
 
-1 equals 1.0 but not true. The order of an object's members does not matter. The canonical form
-distinguishes 1 from 1.0.
+1 equals 1.0 but not true. The order of an object's members does not matter.
 """
 
 from __future__ import annotations

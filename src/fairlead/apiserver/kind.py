@@ -200,16 +200,13 @@ class Kind:
     def singular(self) -> str:
         """The singular name, such as `pod`.
 
-        By default, this is `kind` in lower case. Metrics kinds have no singular name ("").
+        Metrics kinds have no singular name ("").
         """
         return self.kind.lower() if self.singular_name is None else self.singular_name
 
     @cached_property
     def list_kind(self) -> str:
-        """The kind of a list of these objects, such as `PodList`.
-
-        The definition of a custom resource may set another name.
-        """
+        """The kind of a list of these objects, such as `PodList`."""
         return self.list_kind_name or f"{self.kind}List"
 
     def part(self, name: str) -> Subresource | None:
@@ -359,10 +356,7 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
 
 
 def _plural(kind: str) -> str:
-    """Return the usual plural of `kind`.
-
-    The definition of a custom resource may set another plural.
-    """
+    """Return the usual plural of `kind`."""
     # upstream: apimachinery/pkg/api/meta/restmapper.go:UnsafeGuessKindToResource
     singular = kind.lower()
     if singular.endswith("s"):

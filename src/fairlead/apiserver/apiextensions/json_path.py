@@ -70,10 +70,7 @@ def json_path(text: str) -> JsonPath:
 
 
 def plain_path(text: str) -> JsonPath:
-    """Return the path that consists of the field names in `text`, separated by dots.
-
-    The names may contain any characters except dots.
-    """
+    """Return the path that consists of the field names in `text`, separated by dots."""
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)
 

@@ -49,7 +49,7 @@ _NAME_TYPES: Final = (
 def request_of(content: bytes) -> x509.CertificateSigningRequest:
     """Return the PEM certificate request in `content`.
 
-    Other text may precede the request. Raises ValueError if there is no valid request.
+    Raises ValueError if there is no valid request.
     """
     return x509.load_pem_x509_csr(content[content.index(_PEM_HEADER) :])
 

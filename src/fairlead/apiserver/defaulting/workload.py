@@ -126,10 +126,7 @@ def _job(obj: Json) -> Json:
 
 
 def with_completions(spec: Json) -> Json:
-    """Return a Job's spec, in which completions defaults to 1 if parallelism is not set.
-
-    A Job that sets only parallelism is a work queue, so its completions stay unset.
-    """
+    """Return a Job's spec, in which completions defaults to 1 if parallelism is not set."""
     if "completions" in spec or "parallelism" in spec:
         return spec
     return {**spec, "completions": 1}

@@ -104,11 +104,7 @@ class Documents:
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
-        """Return a function that builds the document at `path`; None if there is no document.
-
-        Raises ApiError 404 for an unknown version of a built-in group, and for paths below
-        `/version`.
-        """
+        """Return a function that builds the document at `path`; None if there is no document."""
         registry = self._registry
         match path:
             case () | ("index.html",):

@@ -171,7 +171,6 @@ class ApiServer:
         """Return the response or watch for one request that arrived at `now` (ns since 1970).
 
         `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body.
-        Other requests may be handled until the generator is resumed.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)
@@ -199,11 +198,7 @@ class ApiServer:
         return answer
 
     def run_post_start_hooks(self, now: int) -> None:
-        """Run the post-start hooks for all recorded changes, unless the storage is full.
-
-        If the server refuses a write of a hook because the object would be too large, the hook
-        drops that write.
-        """
+        """Run the post-start hooks for all recorded changes, unless the storage is full."""
         for hook in self._post_start_hooks:
             if hook.waits and not self._storage.is_full:
                 with suppress(ApiError):

@@ -1,7 +1,6 @@
 """Types in OpenAPI: the entries of `components.schemas` (v3) or `definitions` (v2).
 
-A type is added together with all types that it refers to. Descriptions are optional and come from
-`schema.model.words`.
+Descriptions are optional and come from `schema.model.words`.
 
 upstream: k8s.io/kube-openapi/pkg/generators/openapi.go, pkg/builder3/util
 """

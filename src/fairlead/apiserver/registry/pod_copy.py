@@ -189,8 +189,7 @@ class PodCopies:
         """Return the key of the template for `manifest`.
 
         The key contains everything on which the stages of `Store.create` depend, except stored
-        objects and the pod's own strings. If `metadata` is not an object, the key contains the
-        whole manifest.
+        objects and the pod's own strings.
         """
         meta = manifest.get("metadata")
         if isinstance(meta, dict):

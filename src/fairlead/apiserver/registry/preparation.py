@@ -1,8 +1,7 @@
 """Sets the fields that the server owns when an object is created or updated.
 
-The server sets uid, timestamps and generation, and the fields that the kind's strategy sets. If
-status is a subresource, a new object does not keep the status that the client sent. An update of
-the whole object does not change its status.
+If status is a subresource, only a write to this subresource changes the status, and a new object
+does not keep the status that the client sent.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """

@@ -9,9 +9,8 @@ needs to be built until the object is read.
 would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and
 the object is loaded as JSON. A property test compares both ways of loading.
 
-The result for fields that the pods of a workload share is cached by the encoded content of the
-fields. Equal parts of views become one object, which saves memory and lets later stages compare
-them by identity.
+Equal parts of views become one object, which saves memory and lets later stages compare them by
+identity.
 """
 
 from __future__ import annotations
@@ -167,9 +166,8 @@ class StoredForm:
     def has_replicas(self, pods: DumpedReplicas) -> bool:
         """Return whether all `pods` are in stored form, by the rules of `has_replica`.
 
-        The nodes and times are checked once for each distinct value, not for each pod. The result
-        is also False if names or uids are not unique, or if only some of the pods have a node or a
-        start time.
+        The result is also False if names or uids are not unique, or if only some of the pods have a
+        node or a start time.
         """
         nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
         if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):

@@ -147,10 +147,7 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """Return the compiled program of `expression`.
-
-    Raises ValueError with the compiler's message if `expression` does not compile.
-    """
+    """Return the compiled program of `expression`. Raises ValueError if it does not compile."""
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

@@ -1,8 +1,7 @@
 """DefaultTolerationSeconds: limits how long pods tolerate not-ready and unreachable nodes.
 
-A pod that already tolerates one of these taints keeps its own toleration. Pods of a snapshot get
-the default tolerations too: a real server would have added them, so a pod without them was written
-by hand.
+Pods of a snapshot get the default tolerations too: a real server would have added them, so a pod
+without them was written by hand.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """

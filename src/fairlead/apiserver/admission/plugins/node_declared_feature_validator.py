@@ -55,10 +55,7 @@ class NodeDeclaredFeatureValidator:
 
 
 def bound_node(attributes: AdmissionAttributes, storage: Storage, name: str) -> Json:
-    """Return the node called `name`, to which a pod is bound.
-
-    Raises ApiError 403 if the node does not exist.
-    """
+    """Return the node `name`, to which a pod is bound. Raises ApiError 403 if it does not exist."""
     node = storage.find(NODE, "", name)
     if node is None:
         raise _refusal(attributes, f"node {quoted(name)} not found")

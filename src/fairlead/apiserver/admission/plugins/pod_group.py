@@ -23,10 +23,7 @@ class PodGroupProtection:
     """The admission plugin `PodGroupProtection`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; a new PodGroup gets its protection finalizer.
-
-        The finalizer prevents the removal of the PodGroup while its pods are active.
-        """
+        """Return the object; a new PodGroup gets its protection finalizer."""
         if attributes.kind is not POD_GROUP or not attributes.is_new:
             return attributes.obj
         return with_finalizer(attributes.obj, PROTECTION_FINALIZER)

@@ -1,8 +1,7 @@
 """Priority: resolves the priority of new pods, and validates PriorityClasses.
 
 A new pod gets the value and preemption policy of its PriorityClass. A pod that names no class gets
-the value and policy of the default class, or priority 0 if there is no default class. A pod that
-sets these fields itself is refused, unless they equal the resolved values.
+the value and policy of the default class, or priority 0 if there is no default class.
 
 A pod of a snapshot that names a class but has no priority was written by hand, so its priority is
 resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
@@ -34,9 +33,8 @@ class Priority:
     def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
         """If `preemption_policies` is True, new pods get a preemptionPolicy.
 
-        Upstream has done so by default since 1.19 (gate NonPreemptingPriority). If
-        `group_priorities` is True, PodGroups of scheduling.k8s.io get the priority of their class
-        (gate WorkloadAwarePreemption).
+        This is the gate NonPreemptingPriority. If `group_priorities` is True (gate
+        WorkloadAwarePreemption), PodGroups of scheduling.k8s.io get the priority of their class.
         """
         self._preemption_policies = preemption_policies
         self._group_priorities = group_priorities
@@ -122,10 +120,9 @@ def _resolved(pod: Json, storage: Storage) -> Json:
 
 
 def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json:
-    """Return the PriorityClass that `spec` names, or else the default class.
+    """Return the PriorityClass that `spec` names, or else the default class, or else {}.
 
-    Return {} if `spec` names no class and there is no default class. Raises ApiError 403 if the
-    class does not exist.
+    Raises ApiError 403 if the named class does not exist.
     """
     name = spec.get("priorityClassName")
     if not name:

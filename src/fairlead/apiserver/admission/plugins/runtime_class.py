@@ -1,7 +1,6 @@
 """RuntimeClass: applies the overhead and scheduling constraints of a pod's RuntimeClass.
 
-A new pod gets the overhead, node selector and tolerations of the RuntimeClass that it names. A pod
-that names no RuntimeClass must not set an overhead.
+A pod that names no RuntimeClass must not set an overhead.
 
 upstream: plugin/pkg/admission/runtimeclass/admission.go, pkg/util/tolerations/tolerations.go
 """

@@ -1,10 +1,8 @@
 """ServiceAccount: sets the pod's service account and mounts its token.
 
-A pod that names no account gets the account `default`. The account must exist. Unless the pod or
-the account opts out, the plugin adds a projected volume with the token, the CA certificate and the
-namespace. It mounts this volume into all containers. A pod without imagePullSecrets gets the
-imagePullSecrets of its account. A mirror pod must not use an account. An account can restrict its
-pods to the secrets that it lists.
+A pod that names no account gets the account `default`. Unless the pod or the account opts out, the
+plugin adds a projected volume with the token, the CA certificate and the namespace, and mounts it
+into all containers. A pod without imagePullSecrets gets the imagePullSecrets of its account.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go; pkg/api/v1/pod/util.go:
 VisitPodSecretNames

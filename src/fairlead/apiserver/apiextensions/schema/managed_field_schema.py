@@ -87,10 +87,7 @@ def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
 def _fields(
     schema: Structural, *, keeps_unknown: bool
 ) -> tuple[dict[str, Field], dict[str, object]]:
-    """Return (schemas of the declared fields, defaults of declared fields), both by field name.
-
-    `keeps_unknown` is True if this value or an enclosing value preserves unknown fields.
-    """
+    """Return (schemas of the declared fields, defaults of declared fields), both by field name."""
     fields = {
         name: _field(value_schema(inner, keeps_unknown=keeps_unknown))
         for name, inner in schema.properties.items()
@@ -104,10 +101,7 @@ def _fields(
 
 
 def _other_fields(schema: Structural, *, keeps_unknown: bool) -> Schema | None:
-    """Return the schema of undeclared fields; None if undeclared fields are not allowed.
-
-    `keeps_unknown` is True if this value or an enclosing value preserves unknown fields.
-    """
+    """Return the schema of undeclared fields; None if undeclared fields are not allowed."""
     if schema.additional is not None:
         return value_schema(schema.additional, keeps_unknown=keeps_unknown)
     return ANYTHING if keeps_unknown else None

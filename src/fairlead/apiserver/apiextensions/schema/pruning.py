@@ -47,7 +47,7 @@ def pruned_and_defaulted(schema: Structural, obj: Json, on_dropped: OnDropped) -
 def pruned_object(schema: Structural, obj: Json) -> Json:
     """Return the whole object `obj` without undeclared fields and disallowed nulls.
 
-    apiVersion, kind and metadata are kept unchanged. Defaults are not set.
+    apiVersion, kind and metadata are kept unchanged.
     """
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
     result: Json = _pruned(schema, inner, FieldLocation(), _ignore)

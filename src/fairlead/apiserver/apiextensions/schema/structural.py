@@ -26,8 +26,8 @@ class Structural(Struct, frozen=True, eq=False):
 
     `additional` is the type of a map's values. `default` is ABSENT if the node has no default.
     `has_rules` is True if this node or a node inside it has `rules`. `filled` contains (name,
-    schema, length of the default in characters) of each property that has a default. `all_of`,
-    `any_of`, `one_of` and `negated` contain the schemas in allOf, anyOf, oneOf and not.
+    schema, length of the default in characters) of each property that has a default. `negated`
+    contains the schema in `not`.
     """
 
     raw: Json

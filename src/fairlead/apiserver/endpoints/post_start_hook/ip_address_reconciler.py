@@ -1,10 +1,7 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
-The IPAddress is created after the Service, and deleted when the Service no longer has the address.
-If a client deletes the IPAddress earlier, it is created again. An existing IPAddress is never
-updated, even if it has another parent.
-
-Upstream writes the IPAddress before the Service.
+An IPAddress that a client deletes is created again while its Service has the address. Upstream
+writes the IPAddress before the Service; here, it is created after the Service.
 
 upstream: pkg/registry/core/service/ipallocator/ipallocator.go:createIPAddress, release,
 ipallocator/controller/repairip.go:syncService

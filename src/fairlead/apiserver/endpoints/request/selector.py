@@ -218,10 +218,7 @@ def _field_reader(kind: Kind, field: str) -> FieldReader:
 
 
 def _is_named_only(kind: Kind) -> bool:
-    """Return whether field selectors of `kind` reject metadata.namespace.
-
-    Most kinds accept it; some cluster-scoped kinds do not.
-    """
+    """Return whether field selectors of `kind` reject metadata.namespace."""
     # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
     # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
     is_custom = kind.custom is not None and not kind.namespaced

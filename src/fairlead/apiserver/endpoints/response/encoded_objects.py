@@ -28,10 +28,7 @@ class EncodedObjects:
         self._storage = storage
 
     def item(self, kind: Kind, obj: StoredObject) -> bytes:
-        """Return the text of `obj` as an item of a list.
-
-        Only items that are custom resources have kind and apiVersion.
-        """
+        """Return the text of `obj` as an item of a list."""
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)

@@ -1,7 +1,7 @@
 """The subresource `log`: a synthetic log of a simulated container.
 
-The log contains the container's start, the request to stop, and its end. All options of
-`kubectl logs` are supported. A watch that follows the log sends new lines until the container ends.
+The log contains the container's start, the request to stop, and its end. A watch that follows the
+log sends new lines until the container ends.
 
 upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
 pkg/apis/core/validation/validation.go:ValidatePodLogOptions,

@@ -119,8 +119,7 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    A custom resource may lack the field with its number of replicas. Then the Scale has 0 replicas
-    if `is_partial` is True; otherwise this raises ApiError 500.
+    A custom resource may lack the field with its number of replicas; see `scale_parts`.
     """
     paths = _scale_paths(kind)
     if paths is None:

@@ -73,10 +73,7 @@ class ManagerIdentifier(Struct, frozen=True):
 
     @property
     def sort_key(self) -> str:
-        """The text form of the identifier, as upstream writes it; managers are sorted by it.
-
-        The text of an applier contains no version.
-        """
+        """The text form of the identifier, as upstream writes it; managers are sorted by it."""
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
             "manager": self.manager,

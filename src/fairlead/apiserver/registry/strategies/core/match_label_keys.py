@@ -1,9 +1,8 @@
 """matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
 When a pod is created, the server merges the labels that these keys name into the stored
-labelSelector. Readers of the pod then need only the selector. A key adds nothing if the pod has no
-label with this key. An absent selector stays absent. A second merge changes nothing, so labels can
-also be merged in the pods of a dump.
+labelSelector. Readers of the pod then need only the selector. A second merge changes nothing, so
+labels can also be merged in the pods of a dump.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """
