@@ -15,10 +15,10 @@ def with_conditions(
 ) -> list[Json]:
     """Return `conditions` with `changes` merged in by type.
 
-    Each change is a condition with at least its type and status. Its fields replace those of the
-    existing condition. The condition loses its reason, message or observedGeneration if this field
-    is empty or missing in the change. lastTransitionTime becomes `timestamp` if the status changes
-    or the condition is new.
+    Each change is a condition with at least its type and status. Its non-empty fields replace those
+    of the existing condition. The condition loses its reason, message or observedGeneration if this
+    field is empty or missing in the change. lastTransitionTime becomes `timestamp` if the status
+    changes or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

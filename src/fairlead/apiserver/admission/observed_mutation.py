@@ -120,7 +120,7 @@ class _Mutation(Struct, frozen=True):
 
 
 class ObservedMutations:
-    """An admission plugin that repeats, on new pods, what the pods of a snapshot show."""
+    """An admission plugin that gives new pods what admission added to a snapshot's pods."""
 
     def __init__(self) -> None:
         """Start without mutations: until `observe`, new pods stay unchanged."""
@@ -189,7 +189,7 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
 
 
 def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
-    """Return what admission added to `pods`, which were created from `template`, or None."""
+    """Return what admission added to `pods` of `template`; None if it added nothing."""
     stated = template.get("spec") or {}
     gates = [one.get("name", "") for one in stated.get("schedulingGates") or ()]
     bound = [one for one in pods if one.spec.node_name] if gates else []  # a bound pod has no gates
@@ -225,7 +225,7 @@ def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
 
 
 def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
-    """Return the nodeSelector entries that all `pods` have, without the label of a single node."""
+    """Return the nodeSelector entries that all `pods` have, without the hostname."""
     others = [one.spec.node_selector.items() for one in pods[1:]]
     return {
         key: value

@@ -370,7 +370,7 @@ def _in_labels(name: str, value: Any) -> Any:
 def _typed(source: Json) -> Json:
     """Return the target of the metric `source`, with a `type` that follows from its values.
 
-    An Object metric with an averageValue loses its value.
+    An Object metric with an averageValue loses its `value`.
     """
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:

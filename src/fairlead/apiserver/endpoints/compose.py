@@ -38,11 +38,10 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
 ) -> ApiServer:
     """Return an API server that serves the objects in `store`.
 
-    `clock` returns ns since 1970. `address` is the host and port in discovery documents. `version`
-    is the version of Fairlead. `authorize` allows or refuses requests. `identity` issues and checks
-    tokens, and decides reviews. `components` are the componentstatuses. `computed` has the
-    ComputedObjects of the other kinds that are not stored. `late` delays the post-start hooks.
-    `gates` are the enabled feature gates, which add kinds.
+    `address` is the host and port in discovery documents. `version` is the version of Fairlead.
+    `components` are the componentstatuses. `computed` has the ComputedObjects of the other kinds
+    that are not stored. `gates` are the enabled feature gates, which add kinds. The remaining
+    arguments are those of `ApiServer`.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))

@@ -60,7 +60,7 @@ class Clause(Struct, frozen=True):
 
     @property
     def requests_view(self) -> bool:
-        """Whether the clause requests a view of the object, even one that is not supported."""
+        """Whether the clause requests a view of the object; the view may be unsupported."""
         return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 

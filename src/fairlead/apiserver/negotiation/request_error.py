@@ -45,10 +45,7 @@ def not_acceptable(available: tuple[str, ...]) -> ApiError:
 
 
 def unknown_media_type(accepted: tuple[str, ...]) -> ApiError:
-    """Return ApiError 406: the client requests an unknown view or media type.
-
-    The message lists the `accepted` media types.
-    """
+    """Return ApiError 406: the client requests an unknown view or media type."""
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return ApiError("NotAcceptable", 406, message)
 

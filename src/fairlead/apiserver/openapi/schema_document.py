@@ -181,7 +181,7 @@ class Types(Struct):
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Return whether a field with this schema is granular although its named type is atomic."""
+    """Return whether the schema of a field is granular although its named type is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC

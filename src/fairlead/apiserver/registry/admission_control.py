@@ -138,5 +138,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook configuration or admission policy binding is stored."""
+    """Return whether any webhook or policy binding exists; its verdict may depend on the user."""
     return any(map(storage.count, JUDGING))

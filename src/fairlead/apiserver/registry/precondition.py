@@ -68,10 +68,7 @@ def require_same_version(kind: Kind, old: Json, new: Json) -> None:
 
 
 def require_no_version(obj: Json) -> None:
-    """Refuse a new object whose resourceVersion is a number other than 0.
-
-    Raises ApiError 500.
-    """
+    """Refuse a new object whose resourceVersion is a number other than 0. Raises ApiError 500."""
     version = obj["metadata"].get("resourceVersion", "")
     if version.isascii() and version.isdecimal() and version.strip("0"):
         raise ApiError("", 500, RV_ON_CREATE)

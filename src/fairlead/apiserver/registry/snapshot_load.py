@@ -194,8 +194,7 @@ def _in_listing_order(
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
     DumpedReplicas that overlap with other pods are joined or divided (see `_without_overlaps`).
-    Raises ApiError if two objects have the same kind, namespace and name, in `loaded` or in
-    `loaded` and `storage`.
+    Raises ApiError if an object occurs twice in `loaded`, or is already in `storage`.
     """
     present = {kind.resource for kind in storage.kinds()}
     if not all(map(_is_one, loaded)):
@@ -258,9 +257,10 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     """Return the pods of `run` as one DumpedReplicas; None if this is not possible.
 
-    It is possible if all are replicas of each other, all uids and names are unique, and either all
-    or none have a node, and either all or none a start time. `run` may contain single pods, which
-    were decoded before there was a template. They are joined too if their texts match the template.
+    This is possible if the pods are replicas of each other, have unique names and uids, and have
+    either all or none a node, and either all or none a start time. `run` may contain single pods,
+    which were decoded before there was a template. They are joined too if their texts match the
+    template.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:

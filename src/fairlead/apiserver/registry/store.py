@@ -86,9 +86,7 @@ class Store:
     """Stores objects by the API server's rules. Every argument `now` is in ns since 1970.
 
     An argument `write` is the context of a request: its user, options and callbacks. By default,
-    the server itself is the writer. `storage` is the lower layer; subresources and watches also
-    use it. `admission` runs the plugins; a subresource with its own type, such as Binding, calls
-    it directly.
+    the server itself is the writer. `storage` is the lower layer. `admission` runs the plugins.
     """
 
     def __init__(
@@ -103,9 +101,9 @@ class Store:
     ) -> None:
         """`ids` generates uids and names, and `registry` has the rules of all kinds.
 
-        The plugins in `admission` run in the given order. The log keeps the newest `log_capacity`
-        changes; if `storage` is given, `log_capacity` is ignored. If `copying` is given, a pod is
-        created as a copy of an equal pod, which is faster (see `PodCopies`).
+        The log keeps the newest `log_capacity` changes; if `storage` is given, `log_capacity` is
+        ignored. If `copying` is given, a pod is created as a copy of an equal pod, which is faster
+        (see `PodCopies`).
         """
         self.storage = Storage(log_capacity) if storage is None else storage
         self.ids = ids

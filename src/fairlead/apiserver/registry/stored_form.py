@@ -344,7 +344,7 @@ def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
 
 
 def _are_texts(amounts: ResourceList) -> bool:
-    """Return whether all amounts are strings. A number may be too long to be stored."""
+    """Return whether all amounts are strings; a number may be too long to be stored."""
     return all(isinstance(amount, str) for amount in amounts.values())
 
 

@@ -117,7 +117,7 @@ def _refused(pod: Json, problem: str) -> ApiError:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with serviceAccountName, and the deprecated field serviceAccount."""
+    """Return `spec` with serviceAccountName and the deprecated field serviceAccount set."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
     return {**spec, "serviceAccountName": name, "serviceAccount": name}
 

@@ -109,7 +109,7 @@ class _TypeCheck:
         return found.type_
 
     def _type_of(self, schema: Schema) -> CelType:
-        """Return the CEL type of values with `schema`; add the types of its structures."""
+        """Return the CEL type of values with `schema`; add its structures to `self._structures`."""
         if schema.type is Type.LIST and schema.items is not None:
             return list_of(self._type_of(schema.items))
         if schema.type is Type.MAP and schema.items is not None:

@@ -210,7 +210,7 @@ def _fails_match_conditions(
 def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
     """Return the webhook's response; {} if the call failed and the webhook ignores failures.
 
-    Otherwise, a failed call or a denial raises ApiError.
+    Raises ApiError for a denial, and for a failed call that is not ignored.
     """
     write = attributes.write
     if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:

@@ -67,7 +67,7 @@ def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:
 
 
 def _pruned(schema: Structural, value: Any, path: FieldLocation, on_dropped: OnDropped) -> Any:
-    """Return `value` without undeclared fields, and without nulls that are to be dropped."""
+    """Return `value` without undeclared fields and disallowed nulls."""
     if isinstance(value, dict):
         return _pruned_object(schema, value, path, on_dropped)
     if isinstance(value, list):

@@ -101,11 +101,7 @@ def _roles(table: str) -> Iterator[Json]:
 
 
 def _role(line: str) -> Json:
-    """Return the role in `line`, the first line of a role in a table; rules are added later.
-
-    In `NAME -> ROLE`, the role is aggregated to ROLE. In `NAME <- LABEL`, the role aggregates the
-    roles that have LABEL.
-    """
+    """Return the role in `line`, the first line of a role in a table; rules are added later."""
     head, _, selects = line.partition(" <- ")
     name, _, target = head.partition(" -> ")
     meta = _meta(name)
@@ -129,10 +125,7 @@ def _rule(words: list[str]) -> Json:
 
 
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
-    """Return the rules of `role`, then the rules of the roles that it aggregates, by role name.
-
-    A rule that occurs several times is returned once.
-    """
+    """Return the rules of `role`, then the rules of the roles that it aggregates, by role name."""
     rules = list(role["rules"])
     for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
         labels = selector["matchLabels"].items()

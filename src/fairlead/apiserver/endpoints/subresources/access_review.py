@@ -176,7 +176,7 @@ def _attributes(spec: Json, user: User) -> AuthorizationAttributes:
 
 
 def _selector(about: Json) -> str:
-    """Return the field selector of a collection request as text; "" for other verbs."""
+    """Return the field selector in `about` as text; "" if its verb is not for collections."""
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
     field_selector = about.get("fieldSelector") or {}
     if about.get("verb") not in _COLLECTION_VERBS:

@@ -54,8 +54,7 @@ class LogOptions(Struct, frozen=True, kw_only=True):
     """The options of a request for a log (PodLogOptions).
 
     `since` is in ns since 1970. `tail` is a number of lines; None means all lines. `bytes_max` is
-    the option `limitBytes`; None means no limit. `has_times` is the option `timestamps`,
-    `is_previous` is the option `previous`, and `follows` is the option `follow`.
+    the option `limitBytes`; None means no limit. `has_times` is the option `timestamps`.
     """
 
     since: int = 0

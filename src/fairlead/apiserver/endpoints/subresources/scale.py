@@ -96,7 +96,7 @@ def _unchanged(_: Json | None, new: Json) -> Json:
 
 
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
-    """Return `obj` with the field managers of its replicas taken from the Scale `view`."""
+    """Return `obj`; the field managers of its number of replicas are those of the Scale `view`."""
     owners = entries_of(obj), entries_of(view)
     return with_managed_fields(
         obj, parent_managed_fields(*owners, kind.api_version, _replicas_field(kind))

@@ -64,7 +64,7 @@ STRIPPED_FIELDS: Final = set_of_paths(
 
 
 class ManagerIdentifier(Struct, frozen=True):
-    """The fields of a managedFields entry that identify it, with the same values as in the API."""
+    """The fields that identify a managedFields entry, with the same values as in the API."""
 
     manager: str
     operation: str

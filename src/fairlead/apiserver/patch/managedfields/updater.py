@@ -86,7 +86,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps each other owner to its fields that the apply changes."""
+        """`conflicts` maps each of these managers to its fields that the apply changes."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 

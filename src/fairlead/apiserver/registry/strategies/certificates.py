@@ -113,7 +113,7 @@ def _decoded(text: str) -> bytes:
 
 
 def check_signed(old: Json, new: Json) -> Causes:
-    """Yield the errors of a status update by a signer, from `old` to `new`."""
+    """Yield the errors of a signer's status update, which changes `old` to `new`."""
     yield from _check_state(old, new)
     had, has = _rows(old), _rows(new)
     for verdict in _VERDICTS:

@@ -47,10 +47,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a Service without a name if it needs an IPAddress.
-
-    Raises ApiError 422.
-    """
+    """Refuse a Service without a name if it needs an IPAddress. Raises ApiError 422."""
     # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
     spec = service["spec"]
     wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
