@@ -104,10 +104,7 @@ class _Mutation(Struct, frozen=True):
         return found
 
     def _with_amounts(self, container: Json) -> Json:
-        """Return `container` with the amounts that admission set.
-
-        An amount is replaced only if `container` has the same amount as the observed template.
-        """
+        """Return `container` with the amounts that admission set."""
         changed = self.amounts.get(container["name"])
         if not changed:
             return container

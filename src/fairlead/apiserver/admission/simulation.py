@@ -13,8 +13,8 @@ looks up such a kind is skipped unless the snapshot lists the kind:
 Instead of being skipped, NamespaceLifecycle accepts missing namespaces.
 
 A real server has already admitted the objects of the snapshot. So only the plugins of
-`minimal_admission` run for them, because pods may have been written by hand. `NOT_SIMULATED` names
-the plugins that are left out.
+`minimal_admission` run for them; they complete pods that were written by hand. `NOT_SIMULATED`
+names the plugins that are left out.
 """
 
 from __future__ import annotations
@@ -260,10 +260,7 @@ class _UncalledWebhooks(Struct, frozen=True):
 
 
 def _completed(attributes: AdmissionAttributes, completed: Completed) -> AdmissionAttributes:
-    """Return `attributes` with all defaults set in its objects.
-
-    The body of a subresource other than `status` stays unchanged.
-    """
+    """Return `attributes` with all defaults set in its objects."""
     if attributes.subresource not in ("", "status"):
         return attributes
     kind, old = attributes.kind, attributes.old

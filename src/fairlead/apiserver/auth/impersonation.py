@@ -156,10 +156,7 @@ def _node(name: str) -> str:
 
 
 def _account(name: str) -> tuple[str, str] | None:
-    """Return (namespace, name) of the service account with the user name `name`.
-
-    Return None if `name` is not the user name of a service account.
-    """
+    """Return (namespace, name) of the service account with the user name `name`, or None."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and len(parts) == 2 and all(parts)

@@ -52,10 +52,7 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount.
-
-    If both are set, serviceAccountName is used.
-    """
+    """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec

@@ -82,8 +82,8 @@ class Documents:
         """Return the document at the request's path; None if there is no document.
 
         `now` is ignored. Raises ApiError 404 for an unknown version of a built-in group and for
-        paths below `/version`, 405 for another method than GET at some paths, and 406 if the client
-        accepts none of the media types.
+        paths below `/version`, 405 for a method other than GET if the path allows only GET, and 406
+        if the client accepts none of the media types.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
@@ -131,7 +131,7 @@ class Documents:
     def _media_type(self, path: Path, accept: str) -> str:
         """Return the media type of the document at `path`, chosen by the Accept header.
 
-        Raises ApiError 406 if `accept` allows none of the media types of the document.
+        Raises ApiError 406.
         """
         if path[:1] not in (("api",), ("apis",)):
             if path == ("version",):

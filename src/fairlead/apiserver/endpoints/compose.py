@@ -68,8 +68,7 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
 def _in_schema_order(kind: Kind, obj: Json, before: Json | None) -> Json:
     """Return `obj` with its fields in the order of its type's declaration, as in upstream's JSON.
 
-    Fields of custom resources are sorted by name. `before` is the stored version that `obj`
-    replaces.
+    Fields of custom resources are sorted by name.
     """
     schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
     made: Json = ordered_by_name(obj) if schema is None else ordered(schema, obj, before)

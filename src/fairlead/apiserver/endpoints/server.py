@@ -333,10 +333,7 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
 
 
 def _is_bounded_later(media_type: str) -> bool:
-    """Return whether the body is YAML or protobuf.
-
-    The values of such a body are counted later, while it is parsed.
-    """
+    """Return whether the body is YAML or protobuf, whose values are counted while it is parsed."""
     return "yaml" in media_type or "protobuf" in media_type
 
 

@@ -229,8 +229,7 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
 async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> bytes:
     """Return the body of the request.
 
-    Raises ApiError if the body is too long, arrives too slowly or takes too much memory. Raises
-    ClientGone if the client disconnects.
+    Raises ApiError if the body is refused, and ClientGone if the client disconnects.
     """
     try:
         return await read_body(
@@ -280,10 +279,7 @@ async def _send(
     body: Iterator[bytes],
     now: int,
 ) -> None:
-    """Send `response`, with `body` as its body, to a request with `request_headers`.
-
-    A body longer than GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
-    """
+    """Send `response`, with `body` as its body, to a request with `request_headers`."""
     parts, length, is_complete = _beginning(body)
     headers = [
         NO_CACHE,

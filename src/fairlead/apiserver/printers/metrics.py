@@ -31,10 +31,7 @@ def _row(obj: Json, usages: Sequence[Mapping[str, str]]) -> list[Cell]:
 
 
 def _sum(texts: Sequence[str]) -> str:
-    """Return the sum of the quantities `texts`, in the format of the first non-zero quantity.
-
-    The sum of no quantities is "0".
-    """
+    """Return the sum of the quantities `texts`, in the format of the first non-zero quantity."""
     amounts = [parse_quantity(text) for text in texts]
     if not amounts:
         return "0"

@@ -119,8 +119,7 @@ def table_with(
 ) -> Json:
     """Return `columnDefinitions` and `rows` of objects of `kind`, printed by `printer_`.
 
-    `now` is in ns since 1970; `include` is the query parameter includeObject. Raises ApiError 400
-    if its value is unknown.
+    The arguments and errors are those of `table`.
     """
     embed = embedding(kind, include)
     objects = sorted(objects, key=printer_.order) if printer_.order else objects

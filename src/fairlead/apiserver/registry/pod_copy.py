@@ -14,8 +14,8 @@ strings. A copy equals the pod that the stages would create, because a template 
 - the manifest (except for the own strings), user and field manager are the same, and
 - the name is a valid DNS label.
 
-All templates are dropped when an object changes that admission could read: an object of any kind
-that is not in `_UNREAD`. No template is made while webhooks, policies or quotas are configured,
+All templates are dropped when an object changes whose kind is not in `_UNREAD`, because admission
+could read this object. No template is made while webhooks, policies or quotas are configured,
 because they may read each pod. No template is made for a pod with spec.nodeName or with conditions.
 Plugins that count pods (`COUNTS_PODS`) check each copy.
 """

@@ -241,10 +241,9 @@ def _without_overlaps(
 
 
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
-    """Return the entries of `run`, with DumpedReplicas divided into single pods.
+    """Return the pods of `run`, joined into one entry if possible, otherwise as single pods.
 
-    If `run` has only one entry, and the names in the entry are unique, the entry stays whole. If
-    all pods in `run` are replicas of each other, they are joined into one entry.
+    A single entry whose names are unique stays unchanged.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run
@@ -257,8 +256,8 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     """Return the pods of `run` as one DumpedReplicas; None if this is not possible.
 
-    This is possible if the pods are replicas of each other, have unique names and uids, and have
-    either all or none a node, and either all or none a start time. `run` may contain single pods,
+    This is possible if the pods are replicas of each other and have unique names and uids, and if
+    all or none of them have a node and all or none a start time. `run` may contain single pods,
     which were decoded before there was a template. They are joined too if their texts match the
     template.
     """

@@ -87,6 +87,8 @@ class Store:
 
     An argument `write` is the context of a request: its user, options and callbacks. By default,
     the server itself is the writer. `storage` is the lower layer. `admission` runs the plugins.
+    Besides the errors in its docstring, each verb raises the ApiError of an admission plugin or
+    webhook that refuses the request.
     """
 
     def __init__(
@@ -168,8 +170,7 @@ class Store:
 
         If `kind` is given, the manifest must have been decoded by the schema of that kind, and its
         nulls are kept. Raises ApiError 409 if the name is taken, 422 or 400 if the object is
-        invalid, 500 if it has a resourceVersion or is too large to be stored, and the error of an
-        admission plugin or webhook that refuses it.
+        invalid, and 500 if it has a resourceVersion or is too large to be stored.
         """
         copies = self._pod_copies() if _is_pod(manifest) else None
         if copies is None:
@@ -273,8 +274,7 @@ class Store:
         `new` has been decoded. Its status is ignored, unless the kind's strategy has
         `updates_status`. If `new` has a resourceVersion or uid, it must equal that of `old`. Raises
         ApiError 409 if a precondition fails or the object changes while a webhook is called, 422 or
-        400 if the object is invalid, 500 if it is too large to be stored, and the error of an
-        admission plugin or webhook that refuses it.
+        400 if the object is invalid, and 500 if it is too large to be stored.
         """
         strategy = self.registry.strategy(kind)
         preparation = PreparationContext(self.storage, now, dry_run=write.dry_run)
@@ -403,8 +403,7 @@ class Store:
 
         The lastTransitionTime of a condition becomes `now` when its status changes. A non-empty
         `uid` or `resource_version` is a precondition. Raises ApiError 404 if the object does not
-        exist, 409 if a precondition fails, 422 or 400 if the status is invalid, and the error of an
-        admission plugin or webhook that refuses the update.
+        exist, 409 if a precondition fails, and 422 or 400 if the status is invalid.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
@@ -444,8 +443,7 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Delete an object, immediately or gracefully; return its last version.
 
-        Raises ApiError 404 if the object does not exist, 409 if a precondition fails, and the error
-        of an admission plugin or webhook that refuses the deletion.
+        Raises ApiError 404 if the object does not exist, and 409 if a precondition fails.
         """
         strategy = self.registry.strategy(kind)
         # 1. Preconditions and admission.

@@ -83,7 +83,7 @@ class _Ledger(Struct):
 
 
 class QuotaLedgers:
-    """The usage of quotas, kept up to date at every change in `storage`."""
+    """Counts the usage of quotas, and updates it at every change in `storage`."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

@@ -130,10 +130,7 @@ def scope_requirements(spec: Json) -> Iterator[Json]:
 
 
 def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
-    """Return whether an object matches the scope in `requirement`.
-
-    Only claims match the scope VolumeAttributesClass. Only pods match the other scopes.
-    """
+    """Return whether an object matches the scope in `requirement`."""
     if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
         return any(_selects(requirement, name) for name in _attributes_classes(obj))
     if kind is not POD:
@@ -258,10 +255,7 @@ def _claim_usage(claim: Json) -> Amounts:
 
 
 def _devices(spec: Json) -> Amounts:
-    """Return the number of devices of each class that a ResourceClaim may get.
-
-    Of alternative requests (firstAvailable), the largest number of each class counts.
-    """
+    """Return the number of devices of each class that a ResourceClaim may get."""
     used: Amounts = {}
     for request in (spec.get("devices") or {}).get("requests") or ():
         alternatives = request.get("firstAvailable") or [request.get("exactly") or {}]

@@ -52,7 +52,7 @@ CODE_MAX: Final = 599  # there is no status line for a higher code
 class _Hook(Struct, frozen=True):
     """A webhook that applies to a request.
 
-    `key` identifies the webhook. `kind` is the kind that its rules matched.
+    `kind` is the kind that its rules matched.
     """
 
     webhook: Json
@@ -249,10 +249,7 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Return (URL of the webhook, failure to report).
-
-    The failure is None, unless the webhook's Service does not exist.
-    """
+    """Return (URL of the webhook, failure to report if its Service does not exist, else None)."""
     if config.get("url"):
         return str(config["url"]), None
     service = config.get("service") or {}

@@ -48,7 +48,7 @@ _MIDNIGHT: Final = "T00:00:00Z"
 
 
 class RuleError(ValueError):
-    """A rule does not compile. The text is the reason."""
+    """A rule does not compile; the error text is the reason."""
 
 
 class _StopEvaluationError(Exception):

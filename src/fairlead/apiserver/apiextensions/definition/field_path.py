@@ -16,7 +16,7 @@ _UNEXPECTED_END: Final = "unexpected end of JSON path"
 
 
 class FieldPathError(ValueError):
-    """A path does not lead to a field. The text is the reason."""
+    """A path does not lead to a field; the error text is the reason."""
 
 
 def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str, ...], Json]:

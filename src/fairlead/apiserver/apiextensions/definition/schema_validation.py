@@ -119,10 +119,7 @@ def schema_causes(
 
 
 def _root_with_status_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors of a root schema whose version has the status subresource.
-
-    The root schema then supports only some keywords.
-    """
+    """Yield the errors of a root schema whose version has the status subresource."""
     type_name = raw.get("type", "")
     if type_name and type_name != "object":
         problem = (

@@ -1,1 +1,1 @@
-"""Finds the user who sends a request: known bearer tokens and service account tokens."""
+"""Finds the user who sends a request, by a known bearer token or a service account token."""

@@ -123,11 +123,7 @@ class ServiceAccountTokens:
         return _user(bound, claims.get("jti", "")) if is_valid else None
 
     def _user_of_secret(self, token: str, claims: Json) -> User | None:
-        """Return the user of a token that was issued for a Secret.
-
-        Return None if the Secret no longer contains the token, or if the Secret or the service
-        account is being deleted or no longer exists.
-        """
+        """Return the user of a token that was issued for a Secret; None if it is not valid."""
         # upstream: pkg/serviceaccount/legacy.go:Validate
         namespace = claims[_LEGACY_NAMESPACE]
         secret = self._storage.find(SECRET, namespace, claims[_LEGACY_SECRET])

@@ -115,7 +115,7 @@ def _timeout_s(requested_s: int) -> float:
 def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
     """Return the time of the last bookmark, in seconds after the start of the watch.
 
-    Return None if the watch is too short for bookmarks or the client requested no bookmarks.
+    Return None if there are no bookmarks.
     """
     if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
         return None

@@ -236,7 +236,7 @@ class DefinitionController:
     def _delete_objects(self, kind: Kind, now: int) -> bool:
         """Delete all objects of `kind`.
 
-        Returns whether some objects remain, for example because they have finalizers.
+        Returns whether some objects remain.
         """
         for obj in self._store.list(kind):
             meta = obj["metadata"]
@@ -249,10 +249,7 @@ class DefinitionController:
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a definition; () if the definition is invalid.
-
-    A definition of a snapshot may be invalid.
-    """
+    """Return the kinds of a definition; () if it is invalid, as one of a snapshot may be."""
     # CEL rules are not compiled here, because they were checked when the definition was stored.
     if next(causes(definition, None), None) is not None:
         return ()

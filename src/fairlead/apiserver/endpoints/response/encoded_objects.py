@@ -79,10 +79,7 @@ def rest_of_text(kind: Kind, text: bytes) -> bytes:
 # The keys are strings, because a Kind of a custom resource contains its whole schema.
 @lru_cache(maxsize=KINDS_MAX)
 def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
-    """Return both possible beginnings of an object's text: (kind first, apiVersion first).
-
-    This server writes the kind first, except for custom resources.
-    """
+    """Return both possible beginnings of an object's text: (kind first, apiVersion first)."""
     name, version = kind.encode(), api_version.encode()
     return (
         b'{"kind":"%s","apiVersion":"%s",' % (name, version),

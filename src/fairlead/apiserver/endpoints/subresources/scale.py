@@ -82,10 +82,7 @@ def _tracked_scale(kind: Kind, obj: Json) -> Json:
 
 
 def _tracked(scope: RequestScope, change: SubresourceUpdate) -> Json:
-    """Return the updated Scale with its managedFields.
-
-    If spec.replicas is absent, it has no owner.
-    """
+    """Return the updated Scale with its managedFields."""
     manager = scope.manager(change.options)
     track_fields = track(SCALE, manager, "Update", "scale", scope.now)
     return track_fields(_tracked_scale(scope.kind, change.old), change.view)

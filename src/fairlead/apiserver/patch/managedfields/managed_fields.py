@@ -159,7 +159,7 @@ def entries_after_update(
 ) -> ManagedFields:
     """Return the entries after `owner` updates `old` to `new` at `timestamp`.
 
-    Raises ItemKeyError if a list item has no usable key, or UnknownVersionError.
+    Raises ItemKeyError, UnknownVersionError.
     """
     managed = with_present_schemas(resource, managed)
     # The update runs under a temporary manager, so that the fields that it writes are known.

@@ -29,7 +29,7 @@ _MADE: Final[dict[Schema, Presence]] = {}
 def presence_of(schema: Schema) -> Presence:
     """Return a function that returns the presence of a value of type `schema`.
 
-    The function raises ItemKeyError if a list item has no usable key.
+    The function raises ItemKeyError.
     """
     made = _MADE.get(schema)
     if made is not None:

@@ -136,10 +136,7 @@ class Comparison(Struct):
 
 
 def compare(schema: Schema, old: Any, new: Any) -> Comparison:
-    """Return the fields in which `new` differs from `old`.
-
-    Raises ItemKeyError if a list item has no usable key.
-    """
+    """Return the fields in which `new` differs from `old`. Raises ItemKeyError."""
     # upstream: typed/compare.go:compareWalker
     made = Comparison()
     made.added, made.modified, made.removed = _compare(schema, old, new)
@@ -245,7 +242,7 @@ def _item_schema(schema: Schema) -> Schema:
 def merged(schema: Schema, base: Any, over: Any) -> Any:
     """Return `base` with the fields of `over`; fields that are not in `over` are kept.
 
-    Raises ItemKeyError if a list item has no usable key.
+    Raises ItemKeyError.
     """
     # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:

@@ -86,7 +86,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps each of these managers to its fields that the apply changes."""
+        """`conflicts` maps each owner of a changed field to its changed fields."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 
@@ -103,7 +103,7 @@ def after_update(
     """Return the owners after `manager` updates `old` to `new` in `version`.
 
     `other_versions` has the version of each manager whose set is not in `version`. Raises
-    ItemKeyError if a list item has no usable key.
+    ItemKeyError.
     """
     # upstream: update.go:Update
     changes = _Changes(version, old, new)
@@ -128,7 +128,7 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 
     The object is None if it is unchanged. If `other_versions` contains `manager`, this entry is the
     version of the manager's last apply. Raises OwnershipConflictError for a conflict unless `force`
-    is set, and ItemKeyError if a list item has no usable key.
+    is set, and ItemKeyError.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.

@@ -73,10 +73,7 @@ def split_by_patch(
 def _sorted_by_order(
     items: list[Any], order: list[Any], key: str, *, are_objects: bool
 ) -> list[Any]:
-    """Return `items`, sorted by their positions in `order`.
-
-    Delete directives are moved to the end.
-    """
+    """Return `items`, sorted by their positions in `order`; delete directives come last."""
     # upstream: patch.go:normalizeSliceOrder
     deletions = []
     if are_objects:

@@ -284,10 +284,7 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """Return the conflict between two definitions of the same container port, such as "duplicate".
-
-    Return "" if they do not conflict.
-    """
+    """Return how two definitions of one container port conflict, such as "duplicate", or ""."""
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:

@@ -60,7 +60,7 @@ def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
 def _merged(term: Json, labels: Json) -> Json:
     """Return `term` with its matchLabelKeys and mismatchLabelKeys merged into its selector.
 
-    `term` is an affinity term or a spread constraint. `labels` are the labels of the pod.
+    `term` is an affinity term or a spread constraint.
     """
     selector = term.get("labelSelector")
     wanted = [

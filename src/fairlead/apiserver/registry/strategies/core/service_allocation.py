@@ -1,5 +1,8 @@
 """Allocates a cluster IP for each Service, and node ports if its type needs them.
 
+The functions raise ApiError 422 if a requested address or port is not available, and 500 if none is
+left.
+
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """
 
@@ -41,7 +44,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
     """Return a new Service with its cluster IP and node ports.
 
     A dry run allocates nothing; a cluster IP or node port that is not requested gets a placeholder.
-    Raises ApiError 422 if a requested address is not available, and 500 if no address is left.
+    Raises ApiError 422, 500.
     """
     return addressed(service, storage, dry_run=dry_run)
 
@@ -65,8 +68,7 @@ def require_name(service: Json, storage: Storage) -> None:
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
     """Refuse a new Service that cannot get its addresses.
 
-    Raises ApiError 422 if a requested address is not available, and, unless this is a dry run, 500
-    if no address is left.
+    Raises ApiError 422, and 500 unless this is a dry run.
     """
     with_addresses(service, storage, dry_run=dry_run)
 
@@ -77,7 +79,7 @@ def addressed(
     """Return `service` with its cluster IP and node ports.
 
     `before` is the previous spec of the Service. A dry run allocates nothing and sets placeholders.
-    Raises ApiError 422 if a requested address is not available, and 500 if no address is left.
+    Raises ApiError 422, 500.
     """
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
@@ -173,9 +175,8 @@ def _wanted(spec: Json) -> str:
 def _address(service: Json, storage: Storage, before: Json, *, dry_run: bool) -> str:
     """Return the cluster IP of a Service.
 
-    `before` is the previous spec of the Service, {} for a new Service. In a dry run, a Service
-    that requests no address gets the first range's network address. Raises ApiError 422 if the
-    requested address is not available, and 500 if no address is left.
+    `before` is the previous spec of the Service, {} for a new Service. In a dry run, a Service that
+    requests no address gets the first range's network address. Raises ApiError 422, 500.
     """
     wanted = _wanted(service["spec"])
     if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
@@ -236,9 +237,8 @@ def taken_ports(specs: Iterable[Json]) -> set[Any]:
 def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
     """Return the ports of a Service with their node ports.
 
-    `others` are the specs of the other Services. Ports with the same number and different
-    protocols share a node port. New node ports are taken from `free`. Raises ApiError 422 if a
-    requested node port is not available, and 500 if no node port is left.
+    `others` are the specs of the other Services. Ports with the same number and different protocols
+    share a node port. New node ports are taken from `free`. Raises ApiError 422, 500.
     """
     # upstream: alloc.go:initNodePorts
     spec = service["spec"]
