@@ -1,8 +1,7 @@
 """Formats JSON responses: HTML-escaped, and either on one line or indented.
 
 Objects are indented for `?pretty=true`, and by default for curl, wget and browsers. A Status is
-also indented for a client whose Accept header does not allow the object itself. Compact objects end
-with a newline, indented objects do not.
+also indented for a client whose Accept header does not allow the object itself.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
 responsewriters/writers.go:WriteObjectNegotiated,

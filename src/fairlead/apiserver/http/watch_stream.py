@@ -2,8 +2,6 @@
 
 The stream pauses after each send, so that the events of a busy watch are sent together. The pause
 grows with the number of watches of the same kind, because the same events are sent to each of them.
-An event is sent within a millisecond of the write if there are few watches, and within 50
-milliseconds if there are a thousand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """OpenAPI v2 as protobuf, which parts of kubectl still request.
 
 Field numbers are those of gnostic's messages. Extensions (`x-...`) have no protobuf field, so each
-is encoded as a name and a YAML text. The text is JSON, which is valid YAML.
+is encoded as a name and a YAML text.
 
 upstream: github.com/google/gnostic-models/openapiv2/OpenAPIv2.proto
 """

@@ -2,7 +2,7 @@
 
 There is a column for each string in which these pods differ. Loading a dump mostly needs only some
 of these columns: names, uids, nodes, times. So the view and the text of a pod are made only if
-something reads this pod, for example when it changes or when its node is drained.
+something reads this pod.
 
     template  {"name": "▯", "image": "web:1", "nodeName": "▯"}
     columns   ["web-x2k", "web-b7q"]  ["n1", "n3"]          names = columns[0], nodes = columns[1]

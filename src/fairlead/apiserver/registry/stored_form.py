@@ -7,7 +7,7 @@ needs to be built until the object is read.
 
 `has` returns True only if `snapshot_load.as_stored` and the admission plugins that run on loading
 would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and
-the object is loaded as JSON. A property test compares both ways of loading.
+the object is loaded as JSON.
 
 Equal parts of views become one object, which saves memory and lets later stages compare them by
 identity.

@@ -1,7 +1,7 @@
 """Priority: resolves the priority of new pods, and validates PriorityClasses.
 
-A new pod gets the value and preemption policy of its PriorityClass. A pod that names no class gets
-the value and policy of the default class, or priority 0 if there is no default class.
+A pod that names no PriorityClass gets the value and policy of the default class, or priority 0 if
+there is no default class.
 
 A pod of a snapshot that names a class but has no priority was written by hand, so its priority is
 resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.

@@ -1,8 +1,7 @@
 """Presence: the set of all fields of a value, at every level.
 
 A write that adds or removes a value adds or removes these fields. Unlike `typed.field_set`,
-presence includes the structs that contain fields. Each type is compiled once into a function,
-because almost every write adds a whole value.
+presence includes the structs that contain fields.
 """
 
 from __future__ import annotations

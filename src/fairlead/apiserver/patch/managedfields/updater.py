@@ -23,9 +23,6 @@ Worked example, with spec = {replicas, image}:
 Invariant: `owners` never contains an empty set, and no manager owns a field in the `reset_fields`
 of its version.
 
-A manager's set is recorded in the API version in which the manager wrote. If this is not the
-version of the current write, `OwnerVersions` maps the manager to its version.
-
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
 

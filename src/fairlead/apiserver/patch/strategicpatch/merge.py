@@ -5,8 +5,7 @@ list of objects by the merge key. Other lists are replaced. A new list item is p
 unless `$setElementOrder/<list>` gives another order. The module `directive` lists the directives.
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
-is used without the nulls and directives in it. A new list item, and a list or an object that is
-replaced as a whole, keep their directives; decoding reports these as unknown fields.
+is used without the nulls and directives in it.
 
 Example, with the merge key `name` of `containers`:
 
