@@ -67,9 +67,9 @@ def build_engine(
     """Return an engine with all controllers of a cluster.
 
     The controllers in `first` receive each stimulus before all other controllers. The schedulers
-    come last, so that a pod is tried only after all other work that is due. The parts in
-    `without`, which are names in PARTS, are left out. Raises ProfileError for an invalid scheduler
-    profile, and BatchConfigurationError for a batch configuration with unknown names.
+    come last, so that a pod is tried only after all other work that is due. `without` names the
+    parts of PARTS that are left out. Raises ProfileError for an invalid scheduler profile, and
+    BatchConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
@@ -105,9 +105,8 @@ def _cluster(config: EngineConfig) -> Cluster:
 def _reads_readiness(config: EngineConfig) -> bool:
     """Return whether the state must contain the newest readiness of pods.
 
-    This is the case if `config` has users' plugins, extenders, a batch scheduler or a node
-    autoscaler, because these may read the readiness. It is also the case if the scheduler's
-    version is one, such as 1.19, that tries pods again after every change of a pod.
+    Users' plugins, extenders, the batch scheduler and the node autoscalers may read it. Schedulers
+    such as that of 1.19 try pods again after every change of a pod.
     """
     scheduler = config.scheduler
     others = (config.batch, config.autoscaler, config.karpenter)
@@ -130,7 +129,6 @@ def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTa
 
 
 def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, ...]:
-    """Return the node autoscalers that `config` configures."""
     autoscalers: list[Controller] = []
     # Most runs have no autoscaler, and importing one takes as long as a small run.
     if config.autoscaler is not None:
@@ -170,8 +168,8 @@ def build_running_engine(
 ) -> Engine:
     """Return an engine with only the named `controllers` and the loop detector.
 
-    The names are `scheduler`, `node-lifecycle` and `taint-eviction`. Kubernetes' own components
-    run the other controllers. The scheduler includes the batch scheduler if `config` has one.
+    The names are `scheduler`, `node-lifecycle` and `taint-eviction`. `scheduler` includes the batch
+    scheduler if `config` has one.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     chosen: list[Controller] = []
@@ -186,7 +184,7 @@ def build_running_engine(
 
 
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
-    """Return the pod scheduler, and the batch scheduler if there is one, on the same `cluster`.
+    """Return the pod scheduler, and the batch scheduler if `config` has one.
 
     The batch scheduler comes second, so that its session is the last of the work that is due at one
     instant. Otherwise it would see gangs whose pods are not all created yet.

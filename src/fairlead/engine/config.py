@@ -20,17 +20,16 @@ if TYPE_CHECKING:
 
 
 class EngineConfig(Struct, frozen=True, kw_only=True):
-    """The configuration of an engine: one part for each controller.
+    """The configuration of an engine.
 
     `seed` decides ties between equally good choices. It also determines the provision times of the
     machines that autoscalers create, and the names of Karpenter's machines. `start` is the time in
     ns at which periodic work starts.
 
-    If `autoscaler` is None, no node group grows or shrinks. If `karpenter` is None, Karpenter does
-    not run. If `batch` is None, there is no batch scheduler; otherwise the pod scheduler ignores
-    pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set, the
-    finalizers of deleted nodes and pods are removed, because the programs that added them are not
-    part of the simulation.
+    A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
+    ignores pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set,
+    the finalizers of deleted nodes and pods are removed, because the programs that added them are
+    not part of the simulation.
     """
 
     seed: int = 0

@@ -4,8 +4,8 @@
     2. every controller that needs the stimulus, in order, returns commands
     3. each command is tagged with its issuer
 
-When the deadline of a controller is reached, the controller does one unit of work. Apart from
-stimuli, only a scheduler changes the state, when it assumes that a pod will be bound.
+At its deadline, a controller does one unit of work. Apart from stimuli, only a scheduler changes
+the state, when it assumes a pod on its node.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ class _Member:
 
 
 class _Group:
-    """Members that handle the same stimuli; compared by identity."""
-
     __slots__ = ("members",)
 
     def __init__(self, members: tuple[_Member, ...]) -> None:
@@ -63,11 +61,10 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in the given order.
+        """Pass stimuli to `controllers` in this order.
 
-        If the deadlines of several controllers have come, the first controller in this order works
-        first, even if its deadline is later than theirs. A controller with an attribute `interest`
-        gets only the stimuli that the interest includes.
+        If several deadlines have come, the first controller in this order works first, even if its
+        deadline is later.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -90,10 +87,7 @@ class Engine:
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
 
     def find(self, kind: type[Found]) -> Found:
-        """Return the controller of class `kind`, for inspection.
-
-        Raises LookupError if the engine has no such controller.
-        """
+        """Return the controller of class `kind`; raises LookupError if there is none."""
         for controller in self.controllers:
             if isinstance(controller, kind):
                 return controller
@@ -132,7 +126,7 @@ class Engine:
         return issued
 
     def _selected(self, stimulus: Stimulus) -> _Group:
-        """Return the members that need `stimulus`; the result is cached by class or topic."""
+        """Return the members that need `stimulus`, from the cache if possible."""
         if type(stimulus) is CommandSucceeded:
             command = type(stimulus.command)
             if command not in self._concerned_by_success:

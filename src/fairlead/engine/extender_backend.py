@@ -1,10 +1,8 @@
 """ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
-The backend stores the objects with which it was created, and the nodes that it receives later. It
-answers for one pod at a time: which of the given nodes fit, how they score, and whether the pod
-would fit a node if certain pods were removed. It returns no commands and stores nothing about the
-pods that it evaluates. `percentageOfNodesToScore` and `extenders` in the scheduler configuration of
-the backend have no effect.
+The backend answers for one pod at a time: which of the given nodes fit, how they score, and whether
+the pod would fit a node if certain pods were removed. It stores nothing about these pods.
+`percentageOfNodesToScore` and `extenders` in its scheduler configuration have no effect.
 """
 
 from __future__ import annotations
@@ -109,7 +107,7 @@ class ExtenderBackend:
         ]
 
     def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
-        """Return `pod` with the profile for its schedulerName; None if the backend has no nodes.
+        """Return `pod` with the profile that serves it; None if the backend has no nodes.
 
         If the backend has stored `pod` as bound to a node, the stored pod is removed first.
         """

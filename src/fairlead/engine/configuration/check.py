@@ -28,7 +28,7 @@ _SAME: Final = "must be the same for all profiles"
 def refuse_unserved(config: SchedulerConfig, *, only_profile: bool = False) -> None:
     """Raise ConfigurationError if a profile cannot be built, or the profiles differ in QueueSort.
 
-    If `only_profile` is set, the error's field is a path within the profile.
+    If `only_profile` is set, the error's field is a path within the profile, not within the file.
     """
     first: BuiltProfile | None = None
     for number, profile in enumerate(config.profiles):
@@ -53,9 +53,8 @@ def _refuse_other_order(
 ) -> None:
     """Raise ConfigurationError if the QueueSort plugins or their arguments differ.
 
-    The profiles `first` and `other` share one queue, so they must order its pods in the same way.
-    `where` is the path of `other` in the file. `first_built` is built from `first`, and `built`
-    from `other`.
+    All profiles share one queue, so they must order its pods in the same way. `where` is the path
+    of `other` in the file.
     """
     name, before = built.framework.queue_sort.name, first_built.framework.queue_sort.name
     if name != before:

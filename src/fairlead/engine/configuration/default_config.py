@@ -1,4 +1,4 @@
-"""The configuration of the scheduler that applies without a configuration file."""
+"""The scheduler's configuration without a configuration file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
     """Return the SchedulerConfig of `release`.
 
-    `factories` maps the name of each plugin that users supply to the function that builds it.
+    `factories` maps the names of users' plugins to the functions that build them.
     """
     version = release.scheduler
     profile = Profile(plugins=version.plugins, args=version.args)

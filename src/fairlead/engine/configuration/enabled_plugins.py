@@ -1,4 +1,4 @@
-"""PluginChoice: the plugins of a profile, which are the default plugins as changed by the file.
+"""PluginChoice: reads which plugins a profile enables, with their weights.
 
 upstream: pkg/scheduler/apis/config/v1/default_plugins.go: mergePluginSet;
 pkg/scheduler/apis/config/validation/validation.go: validatePluginSetForInvalidPlugins
@@ -50,8 +50,8 @@ class PluginChoice(Struct, frozen=True):
     """Reads the plugins of one profile, with their weights.
 
     `where` is the path of the section `plugins` in the file. `usual_weight` returns the default
-    weight of a user's plugin, None for an unknown name. `default` are the plugins of a profile that
-    has no section `plugins`.
+    weight of a user's plugin, or None for an unknown name. `default` are the plugins of a profile
+    without this section.
     """
 
     where: str
@@ -79,7 +79,7 @@ class PluginChoice(Struct, frozen=True):
         return *in_place, *((name, w) for name, w in chosen.items() if name not in named)
 
     def at_points(self, form: PluginsForm) -> dict[str, PointPlugins]:
-        """Return the plugins that are configured for single extension points, by point.
+        """Return the plugins that the file configures for single extension points, by point.
 
         Raises ConfigurationError if a plugin is unknown, does not implement the point, or has an
         invalid weight.

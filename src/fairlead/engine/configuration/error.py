@@ -10,7 +10,6 @@ class ConfigurationError(ValueError):
     """
 
     def __init__(self, field: str, problem: str) -> None:
-        """Store field and problem."""
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem

@@ -32,7 +32,7 @@ _LEGACY_NODE_ROLE: Final = "LegacyNodeRoleBehavior"
 class FeatureGate(Struct, frozen=True):
     """The default of a feature gate in one version.
 
-    If `is_locked` is set, the gate cannot be set to its other value, which is not implemented.
+    If `is_locked` is set, the gate cannot be changed, because the other value is not implemented.
     """
 
     default: bool
@@ -146,8 +146,8 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError, with `field` as its field, for an entry without a value and for a
-    value that is neither true nor false.
+    Raises ConfigurationError with `field` for an entry whose value is missing, or neither true nor
+    false.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):

@@ -1,7 +1,7 @@
 """Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
-Only the settings in the file are converted. Unset fields get the current defaults, not the defaults
-of the old release. Each version has the fields of the version above it, and more:
+Unset fields get the current defaults, not those of the old release. Each version has the fields of
+the version above it, and more:
 
     v1beta3   like v1
     v1beta2   also addresses, which have no effect
@@ -125,7 +125,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 class _OldSettings(Struct, frozen=True):
     """The settings of an old form that apply to all profiles.
 
-    `by_plugins` is set if the version has a separate plugin for each scoring strategy.
+    `by_plugins` tells whether the version has a separate plugin for each scoring strategy.
     """
 
     no_preemption: bool = False
@@ -134,10 +134,7 @@ class _OldSettings(Struct, frozen=True):
 
 
 def beta_as_v1(form: Beta3Form) -> ConfigurationForm:
-    """Return `form` (of any version in OLD_FORMS) converted to v1.
-
-    Raises ConfigurationError if that is not possible.
-    """
+    """Return `form` converted to v1; raises ConfigurationError if that is not possible."""
     by_plugins = form.api_version.endswith(_BY_PLUGINS)
     old_settings = _OldSettings(by_plugins=by_plugins)
     if isinstance(form, Alpha2Form):
@@ -151,10 +148,7 @@ def beta_as_v1(form: Beta3Form) -> ConfigurationForm:
 
 
 def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
-    """Return `form` converted to v1, with one profile.
-
-    Raises ConfigurationError if that is not possible.
-    """
+    """Return `form` converted to v1; raises ConfigurationError if that is not possible."""
     args = list(form.plugin_config)
     weight = form.hard_pod_affinity_symmetric_weight
     if weight is not None:
@@ -239,7 +233,7 @@ def _strategy(field: str, form: PluginSetForm) -> str:
 def _converted_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
     """Return `form` with NodeResourcesFit in place of the strategy plugins.
 
-    If `form` contains no strategy plugin, it is returned unchanged.
+    Returns `form` itself if it contains no strategy plugin.
     """
     named = {one.name for one in (*form.enabled, *form.disabled)}
     if not named & STRATEGIES.keys():

@@ -1,8 +1,7 @@
-"""Release: the Kubernetes version to follow, and the rules that each part of the engine uses.
+"""Release: the Kubernetes version that the parts of the engine follow.
 
-The rules of a part are described for some versions. Each part uses the newest described rules that
-are not newer than the requested version. If there are none, it uses the oldest described rules.
-Parts without versions always follow 1.36.
+Each part has rules for some versions. It uses the newest of them that are not newer than the
+requested version, or the oldest if all are newer. Parts without versions follow 1.36.
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ CONDITION_PLUGINS: Final = (
 
 
 class Release(Struct, frozen=True, kw_only=True):
-    """The Kubernetes version to follow, with its feature gates.
+    """The Kubernetes version to follow, and the feature gates that were set.
 
-    `gates` are the feature gates that were set; the other gates have their defaults.
+    Feature gates that are not in `gates` have their defaults.
     """
 
     version: str = NEWEST
@@ -57,8 +56,8 @@ class Release(Struct, frozen=True, kw_only=True):
     def with_defaults(self, gates: Mapping[str, bool], field: str = "") -> Release:
         """Return the release with `gates` added; gates that are already set keep their values.
 
-        Raises ConfigurationError, whose field begins with `field`, for a gate that the version does
-        not have or has locked to another value.
+        Raises ConfigurationError if the version lacks a gate or has locked it to another value. The
+        error's field is `field` followed by the name of the gate.
         """
         check_gates(self.version, gates, field)
         return replace(self, gates={**gates, **self.gates})

@@ -49,12 +49,11 @@ CheckArgs = Callable[[str, str, Args], None]
 
 
 class UserPluginSource(Struct, frozen=True):
-    """Functions of the caller that supply users' plugins and check plugin arguments.
+    """Functions that supply users' plugins and check plugin arguments.
 
-    `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
+    `usual_weight` returns the default weight of a user's plugin, or None for an unknown name.
     `factories` returns the factories of users' plugins by name. `check_args(field, plugin, args)`
-    refuses invalid arguments of a plugin that is listed in ARGS; arguments of users' plugins are
-    not checked here.
+    refuses invalid arguments of a built-in plugin.
     """
 
     usual_weight: UsualWeight
@@ -71,9 +70,8 @@ def scheduler_config(
 ) -> SchedulerConfig:
     """Return the SchedulerConfig for `form`. Raises ConfigurationError if `form` is invalid.
 
-    Unset fields have the defaults of `release`. Feature gates that are set in `release` take
-    precedence over feature gates in the file. Set `only_profile` if the file describes a single
-    profile without the field `profiles`.
+    Unset fields have the defaults of `release`. The feature gates of `release` take precedence over
+    those in the file. If `only_profile` is set, paths in errors are relative to the only profile.
     """
     release = release.with_defaults(form.feature_gates, field="featureGates.")
     check_required_gates(release.version, release.gates, "featureGates")
@@ -168,8 +166,8 @@ def _percentage(field: str, given: int | None) -> int | None:
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
     """Return `profiles` with their names, which must be distinct.
 
-    A profile may omit its name only if there is no other profile. Raises ConfigurationError if a
-    name is missing or occurs twice.
+    Raises ConfigurationError if a name occurs twice, or is missing although there are several
+    profiles.
     """
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
@@ -199,5 +197,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return `given_s`, but at most the seconds of ten years, which is as good as no limit."""
+    """Return `given_s`, but at most the number of seconds in ten years."""
     return min(given_s, SECONDS_MAX)

@@ -101,10 +101,10 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 
 
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
-    """The fields of a KubeSchedulerConfiguration file.
+    """A KubeSchedulerConfiguration file.
 
-    kube-scheduler reads feature gates from its flag --feature-gates, and its file has no field
-    `featureGates`. Here the file may set feature gates as well.
+    `featureGates` is a field of Fairlead only. kube-scheduler reads feature gates from its flag
+    --feature-gates.
     """
 
     api_version: str = ""

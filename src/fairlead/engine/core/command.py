@@ -1,10 +1,10 @@
 """Command: an action that a world must perform. Commands are the only output of the engine.
 
-A command names its target completely (kind, namespace, name, uid), so that a world needs no further
-information to perform it. Objects inside commands are plain JSON values in Kubernetes' spelling.
-The world answers a performed command with `CommandSucceeded` and a refused command with
-`CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have their own answers. Some
-worlds do not answer a `RecordEvent`, because no decision depends on an event being written.
+A command names its target completely (kind, namespace, name, uid), so that a world can perform it
+without further information. Objects inside commands are plain JSON values in Kubernetes' spelling.
+The world answers a command with `CommandSucceeded` or `CommandFailed`. `CallExtender`,
+`DeleteCollection` and `LookUpOwners` have their own answers. Some worlds do not answer a
+`RecordEvent`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ObservedCondition(Condition, frozen=True):
 def observed(condition: Condition, generation: int) -> Condition:
     """Return `condition` as a condition that describes `generation` of its object.
 
-    Returns `condition` itself if `generation` is 0: pods of older API servers have no generation.
+    Returns `condition` itself if `generation` is 0, as for pods of older API servers.
     """
     # upstream: pkg/api/v1/pod/util.go: CalculatePodConditionObservedGeneration
     if not generation:
@@ -95,7 +95,7 @@ class PatchStatus(Struct, frozen=True):
 
     A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
     status changes. If `resource_version` is not empty, the object must have this version. `why` is
-    a reason for people who read the command; it is not sent to the API server.
+    not sent to the API server.
     """
 
     target: ObjectRef
@@ -116,9 +116,9 @@ class ApplyStatus(Struct, frozen=True):
 class PatchObject(Struct, frozen=True, omit_defaults=True):
     """A JSON merge patch (RFC 7386) of an object, normally without its status.
 
-    A patch of a Deployment's annotations may contain its status, so that one write sets both. If
-    upstream writes through a subresource, such as `scale`, `subresource` is its name, which is
-    recorded in managedFields.
+    A patch of a Deployment's annotations may contain its status, so that one write sets both.
+    `subresource` is the subresource through which upstream writes, such as `scale`; managedFields
+    records it.
     """
 
     target: ObjectRef
@@ -143,9 +143,9 @@ class CreateObject(Struct, frozen=True):
 
 
 def create_again(pod: Pod) -> CreateObject:
-    """Return the command that creates the deleted `pod` again, with the same name on its node.
+    """Return the command that creates the deleted `pod` again, with the same name and node.
 
-    The new pod has the fields that Fairlead reads.
+    The new pod has only the fields that Fairlead reads.
     """
     manifest: dict[str, Any] = to_builtins(pod)
     meta = {key: value for key, value in manifest["metadata"].items() if key not in _OF_ONE_OBJECT}
@@ -159,8 +159,8 @@ class DeleteObject(Struct, frozen=True):
 
     If `grace_period_s` is None, the object's own grace period applies (30 s for pods without one);
     0 removes the object immediately. If `target.uid` is not empty, the object must have this uid.
-    `policy` determines the deletion of dependents: Background, Foreground or Orphan. `why` is a
-    reason for people who read the command; it is not sent to the API server.
+    `policy` determines the deletion of dependents: Background, Foreground or Orphan. `why` is not
+    sent to the API server.
     """
 
     target: ObjectRef
@@ -186,10 +186,7 @@ class FinalizeNamespace(Struct, frozen=True):
 
 
 class LookUpOwners(Struct, frozen=True):
-    """GET the owners in the ownerReferences of `target`.
-
-    The answer `OwnersLookedUp` lists the owners that do not exist.
-    """
+    """GET the owners in the ownerReferences of `target`; the answer is `OwnersLookedUp`."""
 
     target: ObjectRef
 
@@ -206,7 +203,7 @@ class UpdateQuotaStatus(Struct, frozen=True):
 class EvictPod(Struct, frozen=True):
     """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429.
 
-    `why` is a reason for people who read the command; it is not sent to the API server.
+    `why` is not sent to the API server.
     """
 
     pod: ObjectRef
@@ -254,7 +251,7 @@ class CallExtender(Struct, frozen=True):
 
     `extender` is the extender's index in the scheduler's configuration. FILTER and PRIORITIZE send
     `nodes`, BIND sends the single node in `nodes`, PREEMPT sends `victims`. If `by_name` is set,
-    the request contains only the names of nodes and victims, otherwise their complete objects.
+    the request contains only the names of nodes and victims, otherwise the complete objects.
     """
 
     extender: int
@@ -284,7 +281,7 @@ Command = (
 
 
 class Issued(Struct, frozen=True):
-    """A command with its issuer: the component in whose name a world performs the command."""
+    """A command, and the component in whose name a world performs it."""
 
     command: Command
     issuer: Issuer

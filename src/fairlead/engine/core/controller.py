@@ -16,9 +16,7 @@ class Controller(Protocol):
     """Turns stimuli into commands. A controller never waits and never calls another controller.
 
     `handle` receives every stimulus once, in order. If the class has an attribute `interest` (an
-    Interest), `handle` receives only the stimuli that the interest includes. `next_deadline` is the
-    time at which to call `handle_deadline`. A time in the past means immediately; None means that
-    the controller has no work until the next stimulus.
+    Interest), `handle` receives only the stimuli that the interest includes.
 
     A controller that is also a `PodHandler` receives changed pods through `handle_pod` instead.
     """
@@ -33,7 +31,7 @@ class Controller(Protocol):
         ...
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which `handle_deadline` must be called.
+        """Return the time at which to call `handle_deadline`; a time in the past means immediately.
 
         Returns None if the controller has no work until the next stimulus.
         """

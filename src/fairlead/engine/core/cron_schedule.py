@@ -1,9 +1,9 @@
 """Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
-The library cronsim computes the times. Fields that cronsim interprets differently from upstream's
-library are rewritten first: `?` and a list with a `*` become `*`. A `*` with a step above 1
-becomes a range, because upstream counts a day field with such a step as restricted: if both day
-fields are restricted, it is enough that a day matches one of them.
+The library cronsim computes the times. Fields that upstream's library interprets differently are
+rewritten first: `?` and a list with a `*` become `*`. A `*` with a step above 1 becomes a range,
+because in upstream such a day field is restricted: if both day fields are restricted, a day needs
+to match only one of them.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
@@ -44,11 +44,11 @@ class ScheduleError(ValueError):
 
 
 class NoSuchDateError(ScheduleError):
-    """A schedule can be parsed, but its day exists in none of its months, such as 30 February."""
+    """A schedule has no times, because its day exists in none of its months (30 February)."""
 
 
 class Schedule(Struct, frozen=True):
-    """A schedule: the cron `fields` in the time zone `zone`, or an interval.
+    """The cron `fields` in the time zone `zone`, or an interval.
 
     If `period` is not 0, the schedule fires every `period` ns, and `fields` is ignored.
     """
@@ -64,8 +64,8 @@ class Schedule(Struct, frozen=True):
     def all_after(self, instant: Instant) -> Iterator[Instant]:
         """Yield the times of the schedule after `instant`, in order.
 
-        There is usually no last time, so the caller must stop the iteration. The times of an
-        `@every` schedule are counted from `instant`, rounded down to a second.
+        The caller must stop the iteration. The times of an `@every` schedule are counted from
+        `instant`, rounded down to a second.
         """
         if self.period:
             due = floor_second(instant)
@@ -84,8 +84,8 @@ class Schedule(Struct, frozen=True):
 def read_schedule(text: str, zone_name: str = "") -> Schedule:
     """Return the schedule in `text`, in the time zone `zone_name` ("" for UTC).
 
-    Raises ScheduleError if `text` is not a valid schedule or there is no such time zone, and
-    NoSuchDateError if a valid schedule has no times.
+    Raises ScheduleError if the schedule or the time zone is invalid, and NoSuchDateError if a valid
+    schedule has no times.
     """
     zone = read_zone(zone_name)
     if text.startswith(EVERY):
@@ -171,8 +171,7 @@ def _problem(fields: Iterable[str]) -> str:
 def _field(place: int, field: str) -> str:
     """Return `field`, the cron field at index `place`, rewritten for cronsim.
 
-    cronsim gives the result the meaning that upstream gives `field`. Raises ScheduleError if
-    upstream does not accept `field` although cronsim does.
+    Raises ScheduleError if upstream does not accept `field` although cronsim does.
     """
     # upstream: parser.go:getRange, where a step above 1 removes the bit of a star
     terms = field.replace("?", "*").split(",")

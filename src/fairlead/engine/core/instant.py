@@ -1,7 +1,6 @@
 """Instants and durations: integer nanoseconds, so that arithmetic is exact and order is total.
 
-An `Instant` counts nanoseconds since the Unix epoch, a duration counts nanoseconds. No package
-below `worlds` reads a clock; `now` is always an argument.
+An `Instant` counts nanoseconds since the Unix epoch, a duration counts nanoseconds.
 """
 
 from __future__ import annotations

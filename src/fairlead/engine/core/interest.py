@@ -1,21 +1,15 @@
 """Interest: the stimuli that a controller needs.
 
-Most stimuli concern only a few controllers: the result of a RecordEvent concerns no controller, and
-a changed Lease concerns only the kubelets and the node controllers. A controller states its
-interest as classes of objects and of commands:
+Most stimuli concern only a few controllers. A controller states its interest as classes of objects
+and of commands:
 
     interest = Interest(changed=(Pod, Node), deleted=(Pod,), succeeded=(), failed=(PatchStatus,))
 
-Most writes concern only the controller that sent them, and each controller writes few kinds. So a
-class of commands may be limited to some kinds of objects:
+A class of commands may be limited to some kinds of objects:
 
     interest = Interest(succeeded=(WritesTo(PatchStatus, ("PodDisruptionBudget",)),))
 
-If only the readiness of a pod and the restarts of its containers change, the stimulus is a
-ReadinessChanged, which few controllers need (see the field `readiness`).
-
-The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
-controllers and all commands stay the same.
+The engine skips the controllers whose `handle` would ignore a stimulus.
 """
 
 from __future__ import annotations
@@ -53,13 +47,11 @@ Commands = tuple[type | WritesTo, ...]
 class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs.
 
-    `changed` and `deleted` contain classes of objects, `succeeded` and `failed` classes of
-    commands. None means all classes. If `readiness` is False, the controller does not need a
-    ReadinessChanged. Then the conditions Ready and ContainersReady and the container statuses may
-    be outdated in the pods that the controller has stored. Stimuli without a field here, such as
-    ObjectsLoaded, go to every controller. If `keeps_deadline` is set, the controller's
-    `next_deadline` changes only in its `handle` and `handle_deadline`, so the engine calls
-    `next_deadline` only after one of these two methods.
+    None means all classes. Stimuli without a field here, such as ObjectsLoaded, go to every
+    controller. If `readiness` is False, the controller gets no ReadinessChanged, so the readiness
+    and the container statuses in the pods that it has stored may be outdated. If `keeps_deadline`
+    is set, the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so
+    the engine calls `next_deadline` only after one of them.
     """
 
     changed: Classes | None = None
@@ -115,7 +107,7 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 
 
 def topic_of(stimulus: Stimulus) -> Topic:
-    """Return the topic of `stimulus`, which determines the controllers that receive it.
+    """Return the topic of `stimulus`; stimuli of one topic go to the same controllers.
 
     A topic has three parts: the class of the stimulus, the class of its object or command, and the
     kind of object that its command writes ("" if none).

@@ -21,8 +21,7 @@ class PodPlaced(Struct, frozen=True):
     `via` tells how the node was chosen: "nominated" (it is the pod's nominated node), "single"
     (only this node fits), "score", or "batch" (by a batch session). `feasible` is the number of
     nodes that fit (1 if the other nodes were not evaluated), and `equals` is the number of nodes
-    with the best score. `started` is the start of the cycle; `attempt` counts the pod's scheduling
-    attempts, from 1.
+    with the best score. `started` is the start of the cycle; `attempt` counts from 1.
     """
 
     pod: ObjectRef
@@ -37,9 +36,10 @@ class PodPlaced(Struct, frozen=True):
 
 
 class PodBound(Struct, frozen=True):
-    """The attempt `attempt` of `pod`, which began at `started`, has bound the pod to `node`.
+    """A pod was bound to `node`, by the attempt that began at `started`.
 
-    `first_tried` is the start of the pod's first attempt; None if it is not known.
+    `attempt` counts the pod's attempts from 1. `first_tried` is the start of the first attempt;
+    None if it is not known.
     """
 
     pod: ObjectRef
@@ -54,11 +54,11 @@ class PodBound(Struct, frozen=True):
 class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event.
 
-    `nominated_node` is the pod's nominated node from now on, "" if the nomination is removed, None
-    if it is unchanged. `is_error` marks an internal failure, after which it is not known whether
-    the pod fits. `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of
-    PostFilter plugins, which some Kubernetes versions leave out of the message. `via` is "batch" if
-    a batch session failed to place the pod.
+    `nominated_node` is the pod's new nominated node: "" if the nomination was removed, None if it
+    is unchanged. `is_error` marks an internal failure, which does not tell whether the pod fits.
+    `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of PostFilter
+    plugins, which some Kubernetes versions leave out of the message. `via` is "batch" if a batch
+    session failed to place the pod.
     """
 
     pod: ObjectRef
@@ -79,13 +79,13 @@ class PodPreempting(Struct, frozen=True):
     """A preemptor chose `node`, on which it will evict `victims`.
 
     `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
-    `pdb_violations` is None for the batch scheduler and for the preemption for a PodGroup, which do
-    not count violations of disruption budgets.
+    `pdb_violations` is None if it was not counted: by the batch scheduler, and in a preemption for
+    a PodGroup.
 
-    `rule` is the name of the ordered rule that decided between the candidates (`pick_one_node`), or
-    "only candidate" if there was only one. `candidates` is the number of nodes that were compared.
-    `equals` is the number of nodes that all rules rank equally high; the tie-break picked one of
-    them. `via` is "batch" if a batch session evicts the victims.
+    `candidates` is the number of nodes that were compared. `rule` is the name of the rule that
+    decided between them (`pick_one_node`), or "only candidate" if there was only one. `equals` is
+    the number of nodes between which the tie-break chose. `via` is "batch" if a batch session
+    evicts the victims.
     """
 
     pod: ObjectRef
@@ -151,8 +151,8 @@ class ZoneAssessed(Struct, frozen=True):
 class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`.
 
-    `is_rate_limited` is set if the taint used a token of the zone's rate limiter. Otherwise the
-    taint replaced another taint of the node controller.
+    `is_rate_limited` is False if the taint replaced another taint of the node controller. Otherwise
+    it used a token of the zone's rate limiter.
     """
 
     node: str
@@ -220,8 +220,7 @@ class QueueAllocation(Struct, frozen=True):
 class PluginFailed(Struct, frozen=True):
     """A user's plugin failed in a call that returns no status, at the extension point `point`.
 
-    `message` describes the failure. In calls that return a status, a failure becomes an ERROR
-    status instead.
+    In calls that return a status, a failure becomes an ERROR status instead.
     """
 
     plugin: str

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 
 class Code(StrEnum):
-    """The meaning of an outcome for the pod.
+    """What an outcome means for the pod.
 
     SUCCESS: scheduling continues. ERROR: the plugin or an API call failed; the pod is retried with
     error backoff. UNSCHEDULABLE: the pod does not fit now; removing pods may help.

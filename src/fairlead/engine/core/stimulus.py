@@ -1,7 +1,6 @@
 """Stimulus: an event in the cluster. Stimuli are the only input of the engine.
 
-Objects arrive as the typed views of `fairlead.api`. The outcome of a command is a stimulus, too, so
-conflicts and missing objects are ordinary inputs.
+Objects arrive as the typed views of `fairlead.api`. The outcome of a command is a stimulus, too.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class ObjectChanged(Struct, frozen=True):
 
 
 class ReadinessChanged(ObjectChanged, frozen=True):
-    """A pod differs from its last version only in its readiness and in its containers' restarts.
+    """Only the readiness of a pod or the restarts of its containers have changed.
 
-    Its readiness is the conditions Ready and ContainersReady. The pod is bound, has not ended, and
+    The readiness is the conditions Ready and ContainersReady. The pod is bound, has not ended, and
     is not being deleted. Most controllers do not need these changes (`Interest.readiness`). A world
-    may always report an ObjectChanged instead.
+    may report an ObjectChanged instead.
     """
 
 
@@ -48,8 +47,7 @@ class ObjectDeleted(Struct, frozen=True):
 class ObjectsLoaded(Struct, frozen=True, dict=True):
     """All objects at the start, from a snapshot or a first list; no two have the same key.
 
-    The objects are in the order in which they would have arrived one by one. The properties are
-    computed once for all controllers that use them.
+    The objects are in the order in which they would have arrived one by one.
     """
 
     objects: Sequence[ApiObject]
@@ -58,8 +56,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     def grouped(self) -> Sequence[Replicas | ApiObject]:
         """The objects in their order, with neighbouring replicas grouped into `Replicas`.
 
-        A `Replicas` is a list of pods that differ only in identity, placement and times. A value
-        that is equal for all of them needs to be computed only once.
+        A `Replicas` is a list of pods that differ only in identity, placement and times.
         """
         found: list[Replicas | ApiObject] = []
         if isinstance(self.objects, LoadedObjects):
@@ -181,10 +178,7 @@ class CollectionDeleted(Struct, frozen=True):
 
 
 class OwnersLookedUp(Struct, frozen=True):
-    """The answer to LookUpOwners.
-
-    `absent` are the uids of the owners that do not exist.
-    """
+    """The answer to LookUpOwners; `absent` are the uids of the owners that do not exist."""
 
     command: LookUpOwners
     absent: tuple[str, ...]

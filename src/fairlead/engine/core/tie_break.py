@@ -20,15 +20,15 @@ def splitmix64(value: int) -> int:
 
 
 class TieBreak:
-    """Picks one of several equals by a seed; `choices` counts picks among two or more equals."""
+    """Picks one of several equals; `choices` counts the picks among two or more."""
 
     def __init__(self, seed: int) -> None:
-        """Start a sequence of picks. Equal values of `seed` (any integer) give equal sequences."""
+        """`seed` may be any integer."""
         self._state = splitmix64(seed & _MASK_64)
         self.choices = 0
 
     def pick(self, count: int) -> int:
-        """Return an index from 0 to `count` - 1; `choices` is incremented if `count` is above 1."""
+        """Return an index from 0 to `count` - 1. A `count` of 1 does not increment `choices`."""
         if count == 1:
             return 0
         self.choices += 1

@@ -1,7 +1,6 @@
 """TimerQueue: items ordered by due time; items with equal due times are in order of insertion.
 
-The sequence number in each heap entry makes the order total, so items themselves are never
-compared.
+The items are never compared.
 """
 
 from __future__ import annotations
@@ -15,13 +14,9 @@ Item = TypeVar("Item")
 
 
 class TimerQueue(Generic[Item]):
-    """A heap of (due time, item).
-
-    Of items with equal due times, the item added first comes first.
-    """
+    """A heap of (due time, item)."""
 
     def __init__(self) -> None:
-        """Start without items."""
         self._heap: list[tuple[Instant, int, Item]] = []
         self._sequence = 0
 

@@ -16,7 +16,7 @@ class Candidate(Struct, frozen=True):
 
     There is at least one victim. The victims are sorted by descending importance. Under the rules
     of kube-scheduler 1.19, victims whose removal violates a disruption budget come first.
-    `pdb_violations` is the number of victims whose removal violates a budget.
+    `pdb_violations` is the number of these victims.
     """
 
     node: NodeInfo
@@ -44,10 +44,10 @@ class Candidate(Struct, frozen=True):
 
 
 class CandidateRule(Struct, frozen=True):
-    """One of the ordered rules that choose a candidate.
+    """One of the rules that choose a candidate; they are applied in order.
 
-    Each rule keeps only the candidates with the lowest `cost`. `name` is shown to users if this
-    rule decides. A cost is an integer of at most 64 bits and depends only on the candidate.
+    A rule keeps only the candidates with the lowest `cost`, which is an integer of at most 64 bits.
+    Users see the `name` of the rule that decided.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
-A rejected pod is retried after an event that is relevant to a plugin that rejected it. A plugin
-declares its relevant events: `events` are their kinds, and `is_woken_by(pod, event)` decides about
-a single event. Without `events`, all kinds are relevant; without `is_woken_by`, all events of the
-relevant kinds are.
+If a plugin rejects a pod, an event that is relevant to the plugin makes the scheduler try the pod
+again. `events` are the kinds of the relevant events, and `is_woken_by(pod, event)` decides about a
+single event. Without `events`, all kinds are relevant; without `is_woken_by`, all events of the
+relevant kinds.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
@@ -131,9 +131,8 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`.
 
-    If a plugin declares node additions but not taint changes, taint changes are relevant as well:
-    the taint check of another plugin may have kept this plugin from evaluating a new node
-    (buildQueueingHintMap).
+    For a plugin that declares node additions, taint changes are relevant as well: a taint may have
+    kept this plugin from evaluating the new node (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:
@@ -152,8 +151,7 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
 
-    If the plugin has no `is_woken_by`, or if `is_woken_by` fails, the result is True for every
-    event that is relevant to the plugin.
+    If the plugin has no `is_woken_by`, or if `is_woken_by` fails, every relevant event may do so.
     """
     events = _events_of(plugin)
     if event.kind is EventKind.FLUSH or (events is not None and event.kind not in events):
@@ -170,9 +168,8 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 def wakes_alike(plugin: object) -> bool:
     """Return whether `wakes` returns the same for all pods with equal equivalence keys.
 
-    A plugin sets the attribute `wakes_alike` if its QueueingHint reads only those parts of a pod
-    that `equivalence_key` contains. The key does not contain, for example, the pod's name,
-    annotations, claims and status.
+    A plugin sets the attribute `wakes_alike` if its QueueingHint reads only the parts of a pod that
+    `equivalence_key` contains (not, for example, annotations or claims).
     """
     return getattr(plugin, "is_woken_by", None) is None or getattr(plugin, "wakes_alike", False)
 
@@ -201,7 +198,7 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
 
 
 def _states(node: Node) -> dict[str, str]:
-    """Return the status of each condition, keyed by type; reason and timestamps are ignored.
+    """Return the status of each condition, keyed by type.
 
     upstream: extractNodeConditionsChange
     """

@@ -1,14 +1,14 @@
 """CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
 A failed cycle counts the verdicts on all nodes for its message, and lists the nodes where
-preemption might help. Between two cycles for equal pods, few verdicts change. A *code* is the
-number of a verdict. Comparing the codes with the codes of the last failed cycle takes a tenth of
-the time that counting and listing them again would take.
+preemption might help. Between two cycles for equal pods, few verdicts change. So the codes (numbers
+of verdicts) are compared with those of the last failed cycle, in a tenth of the time of counting
+and listing them again.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
 7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds
-equal codes. The list of the 4,000 nodes is then the same array as before, so results that depend on
-this list can be reused too.
+equal codes. The list of the 4,000 nodes is then the same array as before, so results for this array
+can be reused.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class CodeCounts:
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
-        `codes[i]` is the code for `rows[i]`. The result is the same array object as in the last
-        call if `rows` is the same array, only few codes have changed, and the old and the new
-        status of each changed row have the same Code.
+        `codes[i]` is the code for `rows[i]`. The result is the same array as in the last call if
+        `rows` is the same array, few codes have changed, and each change is between statuses with
+        the same Code.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

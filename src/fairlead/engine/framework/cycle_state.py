@@ -26,7 +26,6 @@ class CycleState:
     __slots__ = ("_values", "skipped_filters", "skipped_scores")
 
     def __init__(self) -> None:
-        """Start empty."""
         self._values: dict[type[object], object] = {}
         self.skipped_filters: dict[str, None] = {}
         self.skipped_scores: dict[str, None] = {}

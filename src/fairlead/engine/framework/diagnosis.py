@@ -28,9 +28,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
     `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
     negative code means that there is no verdict. Nodes without a verdict, and nodes that are not in
     `rows`, were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
-    `pre_filter` is set if the pod was rejected as a whole, and is then the verdict on every node.
-    `unnamed` are plugins that rejected nodes but appear in no status. If `codes` belongs to a plan,
-    `code_counts` counts the codes of that plan.
+    `pre_filter` is set if the pod was rejected as a whole; it is then the verdict on every node.
+    `unnamed` are plugins that rejected nodes but appear in no status.
     """
 
     table: NodeTable
@@ -90,9 +89,8 @@ def restricted_by(plugins: Sequence[str]) -> Status:
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     """Return the text of the FailedScheduling event.
 
-    `post_filter_message` is appended, unless there are no nodes. Entries such as "10 x" and "2 y"
-    are sorted as strings, so "10 x" comes before "2 y". A node that was rejected for several
-    reasons is counted for each of them.
+    `post_filter_message` is appended, unless there are no nodes. The entries are sorted as strings,
+    so "10 x" comes before "2 y". A node with several reasons is counted for each of them.
     """
     nodes = diagnosis.table.count
     if not nodes:

@@ -1,7 +1,6 @@
 """METHODS: all methods that a plugin can have, in the order in which the framework calls them.
 
-`plugin_check`, `guard` and `meter` use this table. Extension points have the same names as in
-upstream's metrics.
+Extension points have the names of upstream's metrics.
 """
 
 from __future__ import annotations
@@ -22,9 +21,8 @@ Kind = TypeVar("Kind", bound=Plugin)
 class Method(Struct, frozen=True):
     """The method `name` of `protocol`, which is called at the extension point `point`.
 
-    A class is a plugin if it has at least one method for which `makes_plugin` is True. A method for
-    which `makes_plugin` is False is called only in addition to such a method. A plugin that has the
-    method `name` must also have at least one method of each group in `needs_one_of`.
+    A class is a plugin if it has at least one method for which `makes_plugin` is True. A plugin
+    that has the method `name` must also have at least one method of each group in `needs_one_of`.
     """
 
     name: str
@@ -115,10 +113,9 @@ def wrap_methods(
 ) -> Kind:
     """Return `plugin` with each of its methods replaced by `wrap(method, bound_method)`.
 
-    The result implements the same Protocols as the original, so callers can treat it as the
-    original. Plugins that are not wrapped have no additional cost. If `as_built_in` is set, the
-    result also has the attributes and methods that only built-in plugins have, and `original_of`
-    returns the original.
+    The result implements the same Protocols as the original. If `as_built_in` is set, it also has
+    the attributes and methods that only built-in plugins have, and `original_of` returns the
+    original.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
     if as_built_in:
@@ -137,9 +134,8 @@ def wrap_methods(
 def original_of(plugin: object) -> object:
     """Return the plugin that `plugin` wraps, or `plugin` itself if it wraps none.
 
-    Two kinds of wrappers are removed: the wrapper that measures a plugin (`Meter.measured`), and a
-    batch scheduler's PartialPlugin, which has only some methods of a plugin. The wrapper that
-    guards a user's plugin is not removed; for such a plugin, the result is the wrapper.
+    Only `Meter.measured` and a batch scheduler's PartialPlugin are unwrapped, not the guard of a
+    user's plugin.
     """
     return getattr(plugin, "wrapped", plugin)
 

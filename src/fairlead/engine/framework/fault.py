@@ -9,10 +9,9 @@ _TEXT_MAX: Final = 300
 
 
 class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an error of ours
-    """Raised for an error in a user's plugin; the text has plugin, method, cause and line."""
+    """Raised for an error in a user's plugin; the text names plugin, method, cause and line."""
 
     def __init__(self, plugin: str, text: str) -> None:
-        """Store the plugin's name and `text`, the complete description of the error."""
         super().__init__(text)
         self.plugin = plugin
 
@@ -30,7 +29,7 @@ def fault_of(plugin: str, method: str, cause: BaseException) -> PluginFault:
 
 
 def describe(cause: BaseException) -> str:
-    """Return type and text of `cause`, shortened; works even if its `__str__` raises."""
+    """Return type and text of `cause`, shortened, even if its `__str__` raises."""
     try:
         text = str(cause)
     except Exception:  # noqa: BLE001 - whatever a user's exception does, it is described

@@ -3,8 +3,8 @@
     plugins whose result depends only on the pod and the node   cached in the shape's plan
     plugins that depend on more (affinity, spread, volumes)     called for the remaining nodes
 
-A shape (`Shape`) is the part of a pod's spec that scheduling reads. Nominated pods are not taken
-into account here.
+A shape (`Shape`) is the part of a pod's spec that scheduling reads. Nominated pods do not count
+here.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ class Feasibility(Struct, eq=False):
     """The verdicts on every node for one pod.
 
     `statuses[codes[i]]` is the verdict on the node at row `plan.rows[i]`. Code 0 means that the pod
-    fits; a negative code means that the row has no node or the node is excluded. `codes` is the
-    plan's own array unless a verdict was changed for this pod. `rejected` is set if PreFilter
-    rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits the nodes by
-    name. `unnamed` are plugins that rejected nodes but appear in no status.
+    fits; a negative code means that the row has no node or the node is excluded. `rejected` is set
+    if PreFilter rejected the pod as a whole. `restricting` are the plugins whose PreFilter limits
+    the nodes by name. `unnamed` are plugins that rejected nodes but appear in no status.
     """
 
     plan: ShapePlan
@@ -97,8 +96,7 @@ class Feasibility(Struct, eq=False):
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
         """Limit the feasible nodes to `positions`; set the `verdicts` on nodes that are rejected.
 
-        `verdicts` is keyed by position. A node that was feasible until now, and is in neither
-        `positions` nor `verdicts`, is excluded (NO_NODE).
+        `verdicts` is keyed by position. A feasible node in neither of them is excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE
@@ -153,8 +151,7 @@ def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibil
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     """Run the uncached PreFilter plugins in configured order; stop at the first rejection.
 
-    If the plan has a cached rejection by one of the other PreFilter plugins, that rejection takes
-    effect at the plugin's place in the configured order.
+    A cached rejection takes effect at the place of its plugin in this order.
     """
     plan, framework = found.plan, plans.framework
     split, rejected = plan.split, plan.rejected
@@ -180,12 +177,10 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
 
 
 def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
-    """Run the Filter plugins that have no cached verdicts, on nodes that are still feasible.
+    """Run the Filter plugins without cached verdicts on the nodes that are still feasible.
 
-    These are the plugins whose verdicts depend on more than the node, and all plugins after them.
-
-    If all rows are feasible, the plugins get the array of all rows. Plugins that cache verdicts for
-    that array can then reuse them.
+    If all rows are feasible, the plugins get the array of all rows, so that plugins that cache
+    verdicts for this array can reuse them.
     """
     skipped, plan = found.state.skipped_filters, found.plan
     for point in plan.split.cluster_filters:

@@ -1,7 +1,7 @@
 """The extension points, as small Protocols (kube-scheduler/framework/interface.go).
 
-A plugin is a class with a `name` and the methods of its extension points; the runtime detects the
-methods. One scheduling cycle calls them in this order:
+A plugin is a class with a `name` and the methods of its extension points. One scheduling cycle
+calls them in this order:
 
     PreEnqueue (each time before the pod enters the queue) · QueueSort
     PreFilter → Filter → PostFilter (only if no node is left)
@@ -10,9 +10,8 @@ methods. One scheduling cycle calls them in this order:
 
 Filter and Score have two forms. The form for one node is `filter(state, pod, node)` and
 `score(...)`. The form over columns is `filter_columns(state, pod, table, rows)` and
-`score_columns(...)`, which must return the same results as the first form, for all `rows`. A plugin
-needs only one form. Most built-in plugins have both, because the first is cheaper for single rows
-and the second for whole tables.
+`score_columns(...)`, which must return the same results for all `rows`. A plugin needs only one
+form. The first is faster for single rows and the second for whole tables.
 """
 
 from __future__ import annotations
@@ -52,12 +51,11 @@ SCORE_MAX = 100
 
 
 class Locality(Enum):
-    """The data on which a Filter or Score result depends besides the pod's `Shape`.
+    """The data besides the pod on which the result of a Filter or Score depends.
 
-    A `Shape` is the part of the pod's spec that scheduling reads. NODE: only the Node object. ROW:
-    also the pods on that node. CLUSTER: anything. Results of NODE and ROW plugins are cached; a
-    CLUSTER plugin is called in every cycle. A plugin sets its attribute `locality`; the default is
-    CLUSTER. NODE and ROW plugins must not read anything of the pod except its shape.
+    NODE: only the Node object. ROW: also the pods on that node. CLUSTER: anything. Results of NODE
+    and ROW plugins are cached, so these plugins may read only the pod's `Shape` (the part of its
+    spec that scheduling reads). A plugin sets its attribute `locality`; the default is CLUSTER.
     """
 
     NODE = "node"
@@ -139,13 +137,10 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ShapeRelevance(Plugin, Protocol):
-    """A plugin that can tell from a pod's spec (its `Shape`) whether the plugin skips the pod."""
+    """A plugin that can tell from the `Shape` of a pod whether it skips the pod."""
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False if PreFilter and PreScore would return SKIP for `shape`.
-
-        PreFilter and PreScore are then not called.
-        """
+        """Return False to skip PreFilter and PreScore for pods of `shape`."""
         ...
 
 
@@ -227,7 +222,7 @@ class PostFilterResult(Struct, frozen=True):
 class PostFilterPlugin(Plugin, Protocol):
     """A plugin that tries to make room for a pod if no node fits.
 
-    After the first success, no further PostFilter plugin is called.
+    The first success ends the PostFilter plugins.
     """
 
     def post_filter(
@@ -300,13 +295,12 @@ class ReservePlugin(Plugin, Protocol):
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Record the placement of `pod` on `node`; `unreserve` reverts it.
 
-        If any Reserve plugin rejects the placement, `unreserve` of all Reserve plugins is called,
-        even of the plugin that rejected it.
+        If a Reserve plugin rejects the placement, `unreserve` of all Reserve plugins is called.
         """
         ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Revert `reserve`; must do nothing if `reserve` was not called."""
+        """Revert `reserve`; do nothing if `reserve` was not called."""
         ...
 
 
@@ -317,8 +311,7 @@ class PermitPlugin(Plugin, Protocol):
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
         """Return None to allow the binding, `Wait` to hold the pod for now, or a rejection.
 
-        A held pod waits until the plugin calls `WaitingPods.allow`. A rejection reverts the
-        placement.
+        A held pod waits until the plugin calls `WaitingPods.allow`.
         """
         ...
 
@@ -340,11 +333,10 @@ class Releaser(ReservePlugin, Protocol):
 class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
-    All `commands` are sent immediately. All of them except RecordEvent must succeed. Then the
-    plugin's `is_prepared` is called every `interval` (ns) while it returns WAIT. If it still
-    returns WAIT `timeout` (ns) after the last command succeeded, the placement fails with the
-    message `on_timeout`. If another pod preempts the pod in the meantime, the placement fails with
-    the message `on_cancel`.
+    All `commands` are sent at once. All except RecordEvent must succeed. Then the plugin's
+    `is_prepared` is called every `interval` (ns) while it returns WAIT. If it still returns WAIT
+    `timeout` (ns) after the last command succeeded, the placement fails with the message
+    `on_timeout`. If another pod preempts the pod, it fails with the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]
@@ -386,5 +378,5 @@ class PostBindPlugin(Plugin, Protocol):
     """A plugin that acts after every successful binding."""
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """React to the binding of `pod` to `node`, which can no longer be rejected."""
+        """React to the binding of `pod` to `node`."""
         ...

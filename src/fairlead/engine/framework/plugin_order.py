@@ -64,7 +64,6 @@ def takes_part(plugin: Plugin, point: str) -> bool:
     """Return whether `plugin` implements a Protocol of the extension point `point`.
 
     The result is that of `isinstance`, which takes 20 times as long for a Protocol in Python 3.11.
-    This function is called for about 20 plugins at 12 points whenever a scheduler is built.
     """
     return any(
         all(getattr(plugin, name, None) is not None for name in members)
@@ -109,8 +108,8 @@ class PluginOrder:
     def at(self, point: str) -> list[Plugin]:
         """Return the plugins to call at the extension point `point`, in order.
 
-        Raises PointError if the profile enables a plugin twice at this point, or enables a plugin
-        that does not implement it.
+        Raises PointError if the profile enables a plugin twice at this point, or a plugin that does
+        not implement it.
         """
         parties = [plugin for plugin in self._plugins if takes_part(plugin, point)]
         settings = self._profile.points.get(point)

@@ -1,11 +1,9 @@
 """FilterPoint and ScorePoint: call a plugin for one node, or for many nodes at once.
 
-A method for many nodes works on arrays with one element for each node. If a plugin implements only
-the method for one node, or only the method for many nodes, the point derives the other one. A
-third method evaluates one node for many shapes (`Shape`, the scheduling-relevant part of a pod's
-spec). It is never derived and may be None. The methods of a plugin are looked up once, because
-looking them up costs more than calling them. They are looked up by name, because `isinstance` with
-a Protocol takes 20 times as long in Python 3.11.
+If a plugin implements only the method for one node, or only the method for many nodes, the point
+derives the other one. A third method evaluates one node for many shapes (`Shape`). It is never
+derived and may be None. The methods of a plugin are looked up once, because looking them up costs
+more than calling them.
 """
 
 from __future__ import annotations
@@ -71,7 +69,7 @@ class ShapeKeyed(Plugin, Protocol):
     def shape_key(self, shape: Shape) -> Hashable:
         """Return the part of `shape` that the plugin reads.
 
-        If these parts of two shapes are equal, the plugin gives both shapes the same results.
+        Two shapes with equal parts get the same results.
         """
         ...
 
@@ -86,8 +84,8 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint(Struct, frozen=True, eq=False):
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    Exceptions of the plugin are not caught, except in a `many` that is derived from `one`: it
-    returns an ERROR status for each node on which the plugin fails.
+    Exceptions of the plugin are not caught, except by a `many` that is derived from `one`: it
+    returns an ERROR status for the node.
     """
 
     name: str
@@ -134,10 +132,7 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
-    """Return a ScorePoint for `plugin`, which must have at least one form of Score.
-
-    `weight` is the weight of its scores in the total.
-    """
+    """Return a ScorePoint for `plugin`, which must have at least one form of Score."""
     many: ScoreMany | None = getattr(plugin, "score_columns", None)
     one: ScoreOne | None = getattr(plugin, "score", None)
     if one is None:

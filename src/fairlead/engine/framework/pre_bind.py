@@ -5,8 +5,7 @@
           └──────────────────────────────┴──▶ the placement fails
 
 All plugins of a pod prepare concurrently. The pod is bound when the last plugin is done. Two pods
-may send equal commands for the same object, so outcomes are matched by the identity of the command,
-not by its content.
+may send equal commands, so outcomes are matched by the identity of the command.
 upstream: framework/runtime/framework.go: RunPreBindPlugins
 """
 
@@ -61,7 +60,6 @@ class PreparingPods:
     """The pods being prepared; `works` maps `PodInfo.id` to the preparations in progress."""
 
     def __init__(self) -> None:
-        """Start without pods."""
         self.works: dict[str, list[_Work]] = {}
         self._in_flight: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
         self._checks: TimerQueue[_Work] = TimerQueue()
@@ -109,8 +107,7 @@ class PreparingPods:
     ) -> PreparationResult | None:
         """Handle the outcome of a command; return the refusal of the pod if the command failed.
 
-        Returns None if the command succeeded or if no preparation sent it. After the last success,
-        `check` asks the plugin whether the pod is prepared.
+        Returns None if the command succeeded or if no preparation sent it.
         """
         _, work = self._in_flight.pop(id(outcome.command), (None, None))
         if work is None:

@@ -1,8 +1,8 @@
 """Statement: several operations that are committed or discarded together.
 
-Each operation takes effect in the session immediately, so that later decisions count it. `discard`
-reverts the operations in reverse order. `commit` executes the irreversible parts of the operations
-in their order.
+Each operation changes the session immediately, so that later decisions take it into account.
+`discard` reverts the operations in reverse order. `commit` executes the irreversible parts in
+order.
 
 upstream: pkg/scheduler/framework/statement.go
 """
@@ -123,7 +123,7 @@ class TaskOperations(Protocol):
 
     @property
     def evicts(self) -> bool:
-        """Whether the operations include an eviction or may include one."""
+        """Whether the operations may include an eviction."""
         ...
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
@@ -154,14 +154,13 @@ class TaskOperations(Protocol):
 
 
 class ImmediateOperations:
-    """Operations without a statement: each operation is final immediately.
+    """Operations that are final immediately, without a statement.
 
-    With the defects `partial-hold` and `reclaim-no-gang`, kube-batch allocates and reclaims in this
-    way.
+    kube-batch allocates in this way with the defect `partial-hold`, and reclaims in this way with
+    the defect `reclaim-no-gang`.
     """
 
     def __init__(self, session: Session) -> None:
-        """Apply the operations to `session`."""
         self._session = session
 
     @property
@@ -241,7 +240,7 @@ class Statement:
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Count `victims` as releasing until a commit deletes them; pipeline `task` on `node`."""
+        """Count `victims` as releasing (a commit deletes them), and pipeline `task` onto `node`."""
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)

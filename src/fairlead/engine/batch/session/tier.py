@@ -102,7 +102,6 @@ class Tiers:
     """The plugins of a configuration, grouped by the functions they implement."""
 
     def __init__(self, tiers: Sequence[Tier], plugins: Mapping[str, BatchPlugin]) -> None:
-        """Group `plugins`, which are keyed by name and were built for `tiers`."""
         self.plugins = [plugins[option.name] for tier in tiers for option in tier]
         self._tiers = tiers
         self._by_name = plugins
@@ -161,7 +160,7 @@ class Tiers:
         return all(plugin.job_pipelined(job) for plugin in self._pipelined)
 
     def objection(self, job: JobInfo) -> Unschedulable | None:
-        """Return the first plugin's reason to exclude `job`, or None if no plugin excludes it."""
+        """Return the reason of the first plugin that excludes `job`, or None if none does."""
         for plugin in self._valid:
             found = plugin.job_valid(job)
             if found is not None:

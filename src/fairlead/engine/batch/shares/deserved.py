@@ -7,7 +7,7 @@
 
 By default each resource is divided separately (`engine.batch.shares.queue_tree`). kube-batch
 divides all resources together (the defect `proportion-less`): a queue that requests much of one
-resource also gets more of the other resources. kube-batch has no queue tree.
+resource also gets more of the other resources.
 
 upstream: proportion.go: OnSessionOpen
 """
@@ -52,7 +52,7 @@ def divide(
 def _divide_at_once(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack
 ) -> dict[str, Quantities]:
-    """Return the deserved amounts, computed with the same float operations as in kube-batch."""
+    """Return the deserved amounts, computed with kube-batch's float operations."""
     deserved: dict[str, Quantities] = {name: {0: 0.0, 1: 0.0} for name in claims}
     remaining: Quantities = {column: float(whole) for column, whole in total.items()}
     unmet = dict(claims)

@@ -9,8 +9,8 @@
                             wants
     a queue deserves     the amount given to it or the amount it wants, if that is smaller
 
-The numbers 1 to 3 are stages. Each stage has an upper limit for each queue. What a queue cannot
-take because of its limit is divided among the other queues by weight.
+In each of the stages 1 to 3, the amount that a queue cannot take is divided among the other queues
+by weight.
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its share would be 3). Then b gets 1/3 of the remaining 10 and c
@@ -31,10 +31,10 @@ ROOT: Final = ""
 
 
 class Claim(Struct, frozen=True):
-    """The input for one queue; `request` is the sum of its own jobs' requests, by resource column.
+    """The weight, requests and limits of one queue.
 
-    `bound` (capability), `guarantee` and `entitled` (spec.deserved) have entries only for the
-    resources that the queue limits or claims.
+    `request` is the sum of the requests of the queue's own jobs, by resource column. `bound` is the
+    queue's capability, and `entitled` is its spec.deserved.
     """
 
     weight: int
@@ -57,13 +57,12 @@ class _Part(Struct, frozen=True):
 
 
 class QueueTree:
-    """The resources that each queue requests, deserves and is guaranteed, as a tree of queues.
+    """Divides each resource among the queues of a tree.
 
     A queue is a child of the root if its parent is missing or its parents form a cycle.
     """
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:
-        """Build the tree of `claims`, which are keyed by the names of the queues."""
         self._claims = claims
         self._parents = {name: self._found_parent(name) for name in claims}
         self._children: dict[str, list[str]] = {}
@@ -167,9 +166,8 @@ def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
 def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
     """Divide `pool` by weight; return the amount for each part, which is at most the part's gap.
 
-    `gaps` and `weights` are keyed by the names of the parts. The parts with the smallest
-    gap ÷ weight are filled first. What they leave is divided between the other parts. A part with
-    weight 0 gets nothing and is missing from the result.
+    The parts with the smallest gap ÷ weight are filled first. What they leave is divided between
+    the other parts. A part with weight 0 gets nothing and is missing from the result.
     """
     order = sorted(
         (name for name, weight in weights.items() if weight > 0),

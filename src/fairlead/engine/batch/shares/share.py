@@ -59,7 +59,7 @@ def _is_offered(table: NodeTable, name: str) -> bool:
 
 
 def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return the group's minResources as pairs (column, amount), () if it has none.
+    """Return the minResources of the job's group as pairs (column, amount).
 
     cpu is in millicores.
     """
@@ -70,7 +70,7 @@ def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
 
 
 def outstanding(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return the part of minResources that is still reserved for the admitted job.
+    """Return the part of the group's minResources that is still reserved for `job`.
 
     For a group in the phase Inqueue, this is all of it. For a group that is ready and in the phase
     Running, it is what the group does not hold yet. For all other groups, the result is ().

@@ -27,12 +27,11 @@ class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
     `with_nominated` caches the verdicts that take nominated pods into account. Its keys are (shape
-    id, priority) for the verdicts of all Filters, and (shape id, priority, "leading") for the
-    verdicts of the leading Filters, which depend only on the node and its pods.
+    id, priority) for all Filters, and (shape id, priority, "leading") for the leading Filters,
+    which depend only on the node and its pods.
     """
 
     def __init__(self, framework: Framework) -> None:
-        """Start without plans, for pods of the profile of `framework`."""
         self.framework = framework
         self._shape_relevant = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
         self._splits: dict[tuple[str, ...], PluginSplit] = {}
@@ -42,7 +41,7 @@ class PlanCache:
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """Return the plan for the `Shape` of `pod`, up to date; it is created if there is none."""
+        """Return the plan for the `Shape` of `pod`, up to date; create it if there is none."""
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -61,8 +60,7 @@ class PlanCache:
     def kept_plan(self, pod: PodInfo) -> ShapePlan | None:
         """Return the plan for the `Shape` of `pod` without updating it for changed pods.
 
-        Returns None if there is no such plan, or if Node objects have changed since its last
-        update.
+        Returns None if there is no plan, or if Node objects have changed since its last update.
         """
         plan = self._plans.get(pod.shape.id)
         return plan if plan is not None and plan.has_current_nodes else None

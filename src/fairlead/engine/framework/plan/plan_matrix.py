@@ -1,25 +1,21 @@
 """PlanMatrix: updates the plans of many shapes in one pass when the pods of a node change.
 
-A shape is the part of a pod's spec that scheduling reads; each shape has a plan (`ShapePlan`),
-which caches the plugins' results for every node. A row is the place of a node in the NodeTable. A
-placement makes the results for one row stale in every plan. Without a matrix, each plan would
-evaluate that row when the next pod of its shape is scheduled. This takes about 5 µs per shape and
-placement. With a matrix, plans with the same ROW plugins are its members, and these plugins
-evaluate a node for all members together (`filter_shapes`, `score_shapes`). This takes about 20 µs
-for up to a hundred members.
+A placement makes the results for one row stale in the plan of every shape. If each plan evaluated
+the row itself, this would take about 5 µs per shape and placement. The members of a matrix are
+plans with the same ROW plugins, which evaluate a node for all members together (`filter_shapes`,
+`score_shapes`). This takes about 20 µs for up to a hundred members.
 
     total[m, row]   the total of member m for the node at `row`; total[m] is the member's `total`
     static          the static scores of the members (`StaticScores`)
     is_refused[row] whether the static score or the total of a member may be NOT_FEASIBLE
 
 Invariants: every member is up to date with the table's pod log up to `position`; `static` has the
-scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Node
-changes are not handled here: each member applies them in its own `refresh`, before its arrays are
-read.
+scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Each member
+applies changes of Node objects in its own `refresh`.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
-for the 64 shapes and writes total[:, 7]. Three of the shapes do not fit any more. Their plans mark
-row 7 as rejected. A plan finds the reasons for all such rows together when it is next used.
+for the 64 shapes and writes total[:, 7]. Three of the shapes no longer fit, and their plans mark
+row 7 as rejected. A plan finds the reasons when it is next used.
 """
 
 from __future__ import annotations
@@ -67,10 +63,7 @@ class MatrixMember(Protocol):
     static: StaticResults
 
     def detach(self, position: int) -> None:
-        """Leave the matrix.
-
-        `position` is the position in the pod log up to which the plan's arrays are up to date.
-        """
+        """Leave the matrix; the arrays are up to date with the pod log up to `position`."""
         ...
 
     def redo_row(self, row: int) -> None:
@@ -87,7 +80,7 @@ class MatrixMember(Protocol):
 
 
 class PlanMatrix:
-    """The totals of `plans`, as an array total[plan, node]; see the module's docstring.
+    """The totals of `plans`, as an array total[plan, node].
 
     All plans have the ROW plugins `filters` and `scorers`.
     """
@@ -95,7 +88,7 @@ class PlanMatrix:
     def __init__(
         self, table: NodeTable, filters: Sequence[FilterPoint], scorers: Sequence[ScorePoint]
     ) -> None:
-        """Start without members; every plugin must be able to evaluate many shapes."""
+        """Every plugin must be able to evaluate many shapes."""
         self._table = table
         self._filters = [point.shapes for point in filters if point.shapes is not None]
         self._scorers = [
@@ -201,8 +194,7 @@ class PlanMatrix:
     def refresh(self) -> None:
         """Bring every member up to date with the pod log.
 
-        If too many rows changed, or if the table has new rows, all members leave the matrix. Each
-        of them is then updated when it is next used.
+        If too many rows changed, or if the table has new rows, all members leave the matrix.
         """
         log = self._table.pod_log
         if log.position == self.position:

@@ -1,7 +1,7 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the pod's `Shape`, its scheduling-relevant spec: for pods without volumes, the
-volume plugins do not run, so they do not end the sequence of cached plugins.
+The split depends on the pod's `Shape`. For example, volume plugins do not run for pods without
+volumes, so they do not end the sequence of cached plugins.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ class PluginSplit:
     """The cached and uncached plugins of a framework for pods of one `Shape`.
 
     The plugins in `idle`, which skip pods of that shape, are left out. The cached Filters are all
-    NODE and ROW plugins before the first CLUSTER plugin. So the reported rejection is still that of
-    the first plugin in configured order. `local_names` are the plugins whose PreFilter and PreScore
-    run once per shape.
+    NODE and ROW plugins before the first CLUSTER plugin. So the reported rejection is that of the
+    first plugin in configured order. `local_names` are the plugins whose PreFilter and PreScore run
+    once per shape.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
-        """Split the plugins of `framework`, except the plugins in `idle`."""
         self.idle = tuple(idle)
         filters = [point for point in framework.filters if point.name not in idle]
         self.static_filters = _leading(filters, (Locality.NODE,))

@@ -1,7 +1,6 @@
 """RowEvaluator: calls cached plugins for rows of a plan; failures become statuses.
 
-A position is an index into `rows`. Positions are distinct and ascending. So if there are as many
-positions as rows, they are all positions.
+A position is an index into `rows`. Positions are distinct and ascending.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ class RowEvaluator:
     def index(self, positions: Rows) -> Rows | slice:
         """Return the NumPy index that selects `positions`.
 
-        If these are all positions, the index is a slice, because NumPy then copies ten times
-        faster.
+        For all positions, the index is a slice, with which NumPy copies ten times faster.
         """
         return slice(None) if len(positions) == len(self.rows) else positions
 
@@ -124,9 +122,8 @@ class RowEvaluator:
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
         """Return this evaluator's code for each of the plugin's codes, -1 for untranslated codes.
 
-        A code is translated when the plugin first uses it. If the plugin has few statuses, all of
-        them except errors are translated together. The mapping is cached while the plugin returns
-        the same tuple of statuses.
+        A code is translated when the plugin first uses it. The mapping is cached while the plugin
+        returns the same tuple of statuses.
 
         Example: a plugin returns the statuses (SUCCESS, "full", "tainted"). If the evaluator
         already has two statuses, "full" gets the code 2 and "tainted" the code 3, and the mapping
@@ -207,8 +204,5 @@ class RowEvaluator:
         return np.fromiter(one_by_one, np.int64, len(positions))
 
     def raw_scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return one raw score of one plugin for each of `positions`, without any check.
-
-        Exceptions of the plugin are not caught.
-        """
+        """Return one raw score of one plugin for each of `positions`; exceptions are not caught."""
         return point.many(self._state, pod, self._table, self.rows_at(positions))

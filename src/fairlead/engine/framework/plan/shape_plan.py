@@ -1,10 +1,9 @@
 """ShapePlan: cached results of one profile's plugins on every node, for pods of one shape.
 
-A shape (`Shape`) is the part of a pod's spec that scheduling reads. Verdicts and scores that depend
-only on a node and its pods (Locality NODE and ROW) are cached per row. So the cost of a scheduling
-cycle depends on the number of changes, not of nodes. `refresh` recomputes the rows that have
-changed since the last refresh, according to the table's change logs. It computes them one by one if
-there are few, and over columns if there are many.
+The results of NODE and ROW plugins are cached per row, so the cost of a scheduling cycle depends on
+the number of changes, not of nodes. `refresh` recomputes the rows that changed since the last
+refresh, according to the table's change logs: one by one if there are few, over columns if there
+are many.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,
@@ -14,17 +13,13 @@ there are few, and over columns if there are many.
     best_positions()     the positions at which `total` is highest
     count_feasible()     the number of codes that are 0
 
-Invariant after `refresh`: every array equals the array of a newly built plan. `codes` depends on
-`static.codes`: if a NODE plugin rejects a node, ROW plugins are not called for it, because the
-node's pods cannot change the verdict. Between two calls of `refresh`, another plan may have updated
-`static`; then the node log names the rows that this plan must still recompute.
+Invariant after `refresh`: every array equals the array of a newly built plan. ROW plugins are not
+called for nodes that a NODE plugin rejects. Between two calls of `refresh`, another plan may have
+updated `static`; then the node log names the rows that this plan must still recompute.
 
-Example: a pod is bound to row 7. The pod log names row 7; no Node changed. `refresh` runs the ROW
-filters and scorers only for row 7 and writes codes[7] and total[7]; `static` stays unchanged. If
-the Node of row 7 changed as well, its static results are recomputed first.
-
-Plugins of Locality CLUSTER are not cached; each scheduling cycle calls them
-(`engine.framework.feasibility`, `engine.scheduling.prioritization`).
+Example: a pod is bound to row 7. The pod log names row 7. `refresh` runs the ROW filters and
+scorers only for row 7 and writes codes[7] and total[7]. If the Node of row 7 changed as well, its
+static results are recomputed first.
 """
 
 from __future__ import annotations
@@ -79,10 +74,9 @@ class ShapePlan:
     def __init__(
         self, framework: Framework, split: PluginSplit, pod: PodInfo, shared: SharedResults
     ) -> None:
-        """Create a plan for pods of `pod.shape`; call `refresh` before reading it.
+        """Create a plan for pods of `pod.shape`; call `refresh` before reading the plan.
 
-        The plan uses the results of the NODE plugins in `shared`. If `shared` does not contain
-        them, the plan adds them.
+        The plan takes the results of the NODE plugins from `shared`, or adds them.
         """
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists
@@ -226,11 +220,9 @@ class ShapePlan:
         return np.flatnonzero(self.total == self.total.max())
 
     def count_feasible(self, mask: Mask | None = None) -> int:
-        """Return the number of feasible nodes.
+        """Return the number of feasible nodes, or of those for which `mask` is True.
 
-        If `mask` is given, nodes at positions where it is False are not counted.
-
-        The array `mask` must not be changed after the call, because the result is cached for it.
+        The result is cached for `mask`, so the caller must not change this array after the call.
         """
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))
@@ -242,10 +234,7 @@ class ShapePlan:
         return self._masked[1]
 
     def detach(self, position: int) -> None:
-        """Leave the matrix.
-
-        `position` is the position in the pod log up to which the plan's arrays are up to date.
-        """
+        """Leave the matrix; the arrays are up to date with the pod log up to `position`."""
         self.matrix = None
         self.total = self.total.copy()
         self._pod_position = position
@@ -291,10 +280,7 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows up to `size`, with the code NO_NODE.
-
-        The node log contains the new rows, so `_redo` computes their codes afterwards.
-        """
+        """Append rows up to `size` with the code NO_NODE. `_redo` then computes their codes."""
         if self.matrix is not None:
             self.matrix.remove(self)
         more = size - self._size
@@ -356,8 +342,7 @@ class ShapePlan:
         """The cached results of ROW plugins for nodes with equal sums (`SumsCache`).
 
         Each result is (code, weighted sum of the scores). None if a ROW plugin reads more than the
-        sums. Also None for a plan that is limited by node names: it has few nodes, which rarely
-        have equal sums.
+        sums, or if the plan is limited to some node names.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)
@@ -446,8 +431,5 @@ class ShapePlan:
         return self._from_static[codes]
 
     def raw_scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return one raw score of one plugin for each of `positions`.
-
-        Exceptions of the plugin are not caught.
-        """
+        """Return one raw score of one plugin for each of `positions`; exceptions are not caught."""
         return self._evaluator.raw_scores(point, pod, positions)

@@ -1,11 +1,10 @@
 """StaticResults: the results of NODE plugins on every node, shared by many plans.
 
-A NODE plugin has the locality NODE: its result depends on the pod and the node, not on other pods.
-A NODE plugin reads little of a pod's scheduling-relevant spec (its `Shape`): the tolerations, node
-affinity and images. Shapes that differ only in their requests get the same results, so their plans
-share one StaticResults. Each NODE plugin names what it reads (`ShapeKeyed`). A plan does not share
-its StaticResults if a NODE plugin does not name what it reads, if PreFilter rejects the pod or
-limits the nodes by name, or if PreScore fails.
+NODE plugins read only few parts of a pod: its tolerations, node affinity and images. Shapes that
+differ only in their requests get the same results, so their plans share one StaticResults. Each
+NODE plugin names what it reads (`ShapeKeyed`). A plan does not share its StaticResults if a NODE
+plugin does not name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if
+PreScore fails.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node
@@ -13,8 +12,7 @@ limits the nodes by name, or if PreScore fails.
     raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
                          `live` lists the plugins whose scores are not all 0
 
-Invariant after `refresh`: every array equals the array of newly built StaticResults. The pods on
-the nodes do not matter, so the node log alone names the rows to recompute.
+Invariant after `refresh`: every array equals the array of newly built StaticResults.
 """
 
 from __future__ import annotations
@@ -82,10 +80,7 @@ class StaticResults:
         return self._evaluator.rows
 
     def refresh(self, pod: PodInfo) -> None:
-        """Recompute the rows whose Node objects changed.
-
-        `pod` is any pod of a shape that shares these results.
-        """
+        """Recompute the rows whose Nodes changed; `pod` is any pod that shares these results."""
         log, table = self._table.node_log, self._table
         if log.position == self.position:
             return
@@ -154,10 +149,7 @@ class StaticResults:
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Recompute scores that depend on the set of all nodes, if that set has changed.
-
-        ImageLocality is the only built-in plugin with such scores.
-        """
+        """Recompute scores that depend on the set of all nodes, such as those of ImageLocality."""
         epochs = self._current_epochs()
         if epochs != self._epochs:
             self._epochs = epochs

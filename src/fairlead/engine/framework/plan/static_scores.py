@@ -3,9 +3,8 @@
     scores[index[m], row]   `static.score` of member m for the node at `row`; NOT_FEASIBLE if a NODE
                             plugin rejects that node
 
-The plans of similar shapes share their StaticResults. So there are few arrays `scores[i]`. For
-example, all members without tolerations, node affinity and known images use the same array. When
-all members that use an array have left, new StaticResults overwrite it.
+The plans of similar shapes share their StaticResults, so there are few arrays `scores[i]`. When all
+members that use an array have left, new StaticResults overwrite it.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ NOT_FEASIBLE: Final = -1
 
 
 class StaticScores:
-    """The static scores of the plans in a PlanMatrix.
-
-    A member is identified by its index in the matrix.
-    """
+    """The static scores of the plans in a PlanMatrix; a member is its index in the matrix."""
 
     def __init__(self, width: int) -> None:
         """Start without members, for `width` nodes."""
@@ -57,7 +53,7 @@ class StaticScores:
         return at
 
     def remove(self, member: int) -> None:
-        """Remove `member`, the index of a member; the last member gets this index."""
+        """Remove `member`; the last member gets its index."""
         at = int(self._index[member])
         self._count -= 1
         self._index[member] = self._index[self._count]

@@ -1,9 +1,9 @@
 """SumsCache: results of ROW plugins, shared by nodes with equal capacity and equal sums.
 
-Many nodes of a cluster have the same capacity, and the pods of a workload have the same requests.
-So after most placements, a node gets the sums that another node had before. Some plugins read only
-a node's capacity, the sums of its pods' requests, and the number of its pods (`reads_only_sums`).
-For these plugins, the cached results for the other node are used again.
+Some plugins read only a node's capacity, the sums of its pods' requests, and the number of its pods
+(`reads_only_sums`). Many nodes have the same capacity, and the pods of a workload have the same
+requests. So after most placements, a node gets the sums that another node had before, whose cached
+results are used again.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
 node with 3 free cores. The next 999 pods go to the other nodes, whose score is then found in the
@@ -26,7 +26,7 @@ class SumsCache(Generic[Result]):
     """Results, keyed by the capacity and sums of a node; `size_max` bounds their number."""
 
     def __init__(self, table: NodeTable, size_max: int) -> None:
-        """Start without results, for nodes of `table`."""
+        """Store results for nodes of `table`."""
         self._table = table
         self._size_max = max(size_max, SIZE_MIN)
         self._epoch = table.resource_epoch
@@ -36,7 +36,7 @@ class SumsCache(Generic[Result]):
     def find(self, node: NodeInfo) -> Result | None:
         """Return the result for the current sums of `node`, None if there is none yet.
 
-        If there is none, the caller computes the result and passes it to `keep`.
+        Then the caller computes the result and passes it to `keep`.
         """
         if self._epoch != self._table.resource_epoch:
             self._results.clear()

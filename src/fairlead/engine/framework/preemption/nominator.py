@@ -13,12 +13,10 @@ class Nominator:
     """The nominated pods of each node, in order of their last nomination.
 
     `log` contains the names of nodes whose nominations changed, so that caches can drop their
-    verdicts. When a nominated pod gets a new version that Filters cannot distinguish from the
-    previous version, its node is not logged.
+    verdicts. A change of a nominated pod is not logged if Filters do not read what changed.
     """
 
     def __init__(self) -> None:
-        """Start without nominations."""
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self.log: ChangeLog[str] = ChangeLog()
@@ -66,7 +64,7 @@ class Nominator:
         return list(self._by_node)
 
     def competing_pods_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
-        """Return the other pods nominated to `node` whose priority is at least that of `pod`.
+        """Return the other pods nominated to `node` that have at least the priority of `pod`.
 
         upstream: framework/runtime/framework.go: addGENominatedPods
         """
