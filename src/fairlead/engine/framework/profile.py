@@ -50,12 +50,11 @@ ALL: Final = "*"
 class Profile(Struct, frozen=True):
     """The plugins and settings for the pods of one schedulerName.
 
-    `plugins` are (name, score weight) pairs in order, and `args` maps the names of plugins to
-    their arguments (`pluginConfig`). Each plugin runs at every extension point that it implements,
-    and scores if its weight is not 0. `points` overrides single extension points (`Filter`,
-    `Score`, …). The search for nodes ends as soon as `node_percentage` percent of all nodes have
-    been found feasible. 0 means upstream's adaptive percentage, and None means that all nodes are
-    evaluated.
+    `plugins` are (name, score weight) pairs in order, and `args` maps the names of plugins to their
+    arguments (`pluginConfig`). A plugin with weight 0 does not score. `points` overrides single
+    extension points (`Filter`, `Score`, …). The search for nodes ends when `node_percentage`
+    percent of all nodes have been found feasible; 0 means upstream's adaptive percentage, and None
+    means no limit.
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
@@ -66,28 +65,21 @@ class Profile(Struct, frozen=True):
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:
-        """The entries of `plugins`, then the plugins that are enabled only at single points.
-
-        The plugins that are enabled only at single points have weight 0.
-        """
+        """The entries of `plugins`, then the plugins of single points with weight 0."""
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)
         return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)
 
 
 class PointError(ValueError):
-    """Raised if a profile's plugins at an extension point are invalid.
-
-    For example, the profile enables a plugin twice, or enables a plugin that does not implement the
-    point.
-    """
+    """A profile's plugins at an extension point are invalid, for example enabled twice."""
 
 
 class PointPlugins(Struct, frozen=True):
     """The plugins that a profile enables and disables at one extension point.
 
-    `enabled` are (name, score weight) pairs in order; `disabled` are names. If `disabled` contains
-    ALL, every plugin that is enabled everywhere is disabled.
+    `enabled` are (name, score weight) pairs in order; `disabled` are names. ALL in `disabled` means
+    all plugins that are enabled everywhere.
     """
 
     enabled: tuple[tuple[str, int], ...] = ()
@@ -99,8 +91,8 @@ class PointPlugins(Struct, frozen=True):
         """Return the names of the plugins to call at `point`, in order.
 
         `everywhere` are the plugins enabled at all points. `extends` returns whether a plugin
-        implements `point`. Raises PointError if `enabled` repeats a plugin or has one that does not
-        implement `point`.
+        implements `point`. Raises PointError if `enabled` repeats a plugin, or contains one that
+        does not implement `point`.
         """
         named = [name for name, _ in self.enabled]
         for place, name in enumerate(named):

@@ -1,8 +1,7 @@
 """Framework: the plugins of one profile, called for one node at a time.
 
-`engine.framework.plan` evaluates whole tables. This module evaluates one node at a time, for dry
-runs and for nodes with nominated pods. It also contains code that both modules use. If a plugin
-raises an exception, the result is an ERROR status that names the plugin.
+This module serves dry runs and nodes with nominated pods; `engine.framework.plan` evaluates whole
+tables. If a plugin raises an exception, the result is an ERROR status that names the plugin.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _GOING_ON: Final = (Code.SUCCESS, Code.SKIP)
 
 
 class Handle(Protocol):
-    """The read access to the engine that a plugin's factory gets in addition to its arguments."""
+    """The read access to the engine that a plugin's factory gets."""
 
     @property
     def cluster(self) -> Cluster:
@@ -69,7 +68,7 @@ class Handle(Protocol):
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial, which moves other pods hypothetically and runs the Filters for `pod`."""
+        """Start a trial: move other pods hypothetically and run the Filters for `pod`."""
         ...
 
 
@@ -149,8 +148,7 @@ class Framework:
     ) -> PreFilterResult | Status | None:
         """Run one PreFilter plugin; record in `state` if the plugin returns SKIP.
 
-        Returns None to go on, a PreFilterResult that limits the nodes, or a rejection or error that
-        names the plugin.
+        Returns None to go on, a PreFilterResult that limits the nodes, or a rejection or error.
         """
         try:
             answer = plugin.pre_filter(state, pod)
@@ -168,7 +166,7 @@ class Framework:
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
     ) -> Status | None:
-        """Run one PreScore plugin; record SKIP in `state`.
+        """Run one PreScore plugin; record in `state` if the plugin returns SKIP.
 
         Returns the error that fails the cycle, or None. Any status except success and SKIP is an
         error (framework.go: RunPreScorePlugins).
@@ -212,7 +210,7 @@ class Framework:
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Run the Filters on `node`, both with and without the pods nominated to it.
+        """Run the Filters on `node`, both with and without the pods nominated to the node.
 
         Returns the first rejection, None if the pod fits in both cases. Nominated pods may never
         arrive, so `pod` must not depend on affinity to them.

@@ -5,8 +5,8 @@
         trial.verdict(target)       # None if the pod would fit now
                                     # leaving the block reverts everything
 
-A trial can move pods on several nodes. The trial updates the plugins' PreFilter data (AddPod,
-RemovePod), so a verdict on one node takes into account the pods removed from another node.
+A trial updates the plugins' PreFilter data (AddPod, RemovePod), so a verdict on one node takes into
+account the pods removed from another node.
 upstream: default_preemption.go: SelectVictimsOnNode
 """
 
@@ -31,9 +31,9 @@ class TrialFilters(Protocol):
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Return the first rejection of `pod` on `node`, None if the pod fits.
+        """Return the first rejection of `pod` on `node` with and without the pods nominated to it.
 
-        The Filters run a second time as if the pods that are nominated to the node were on it.
+        Returns None if the pod fits in both cases.
         """
         ...
 
@@ -53,8 +53,8 @@ class TrialFilters(Protocol):
 class Trial:
     """Moves pods hypothetically and runs the Filters; `handle.trial` creates it.
 
-    Raises PluginFault if a plugin cannot update its PreFilter data, because every later verdict
-    would be wrong. A plugin that runs a trial need not catch PluginFault.
+    Raises PluginFault if a plugin cannot update its PreFilter data. A plugin that runs a trial need
+    not catch PluginFault.
     """
 
     def __init__(

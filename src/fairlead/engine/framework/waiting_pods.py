@@ -1,8 +1,7 @@
 """WaitingPods: placed pods that a Permit plugin does not yet allow to be bound.
 
 A pod waits until every plugin that returned `Wait` has allowed it, or any plugin rejects it, or one
-of the timeouts expires. A plugin can allow or reject other waiting pods, as gang plugins do. The
-scheduler acts on these decisions before it does anything else.
+of the timeouts expires. A plugin can also allow or reject other waiting pods, as gang plugins do.
 upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
 
@@ -19,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Wait(Struct, frozen=True):
     """A Permit result: hold the pod until this plugin allows it.
 
-    The pod is rejected after `timeout` (ns), which is limited to 15 minutes.
+    The pod is rejected after `timeout` (ns), but at the latest after 15 minutes.
     """
 
     timeout: DurationNs
@@ -28,8 +27,8 @@ class Wait(Struct, frozen=True):
 class WaitingPod(Struct):
     """A pod that Permit holds.
 
-    `pending` maps each plugin that has not allowed the pod yet to its timeout (ns, from `since`).
-    `since` is the start of the wait. If `rejection` is set, the wait is over.
+    `since` is the start of the wait. `pending` maps each plugin that has not allowed the pod yet to
+    its timeout (ns, from `since`).
     """
 
     pod: PodInfo
@@ -62,7 +61,6 @@ class WaitingPods:
     """The waiting pods; `pods` maps `PodInfo.id` to each pod, in order of placement."""
 
     def __init__(self) -> None:
-        """Start without pods."""
         self.pods: dict[str, WaitingPod] = {}
 
     def __len__(self) -> int:
@@ -100,8 +98,7 @@ class WaitingPods:
     def preempt(self, pod_id: str, plugin: str, reason: str) -> bool:
         """Record that `plugin` preempts the pod; return whether the pod was waiting.
 
-        Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff. The
-        failure message contains `reason`.
+        Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff.
 
         upstream: waiting_pods_map.go: Preempt; framework.go: WaitOnPermit
         """
@@ -122,10 +119,7 @@ class WaitingPods:
         return min((waiting.deadline for waiting in self.pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
-        """Return the first pod whose wait is over, None if all pods still wait.
-
-        The pod was allowed or rejected, or has timed out at `now`.
-        """
+        """Return the first pod that was allowed or rejected, or has timed out at `now`; or None."""
         for waiting in self.pods.values():
             waiting.expire(now)
             if waiting.is_decided:

@@ -37,8 +37,8 @@ def ready_delay(pod: Pod) -> DurationNs | None:
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
     """Return the problems of the pod's annotations.
 
-    Each problem is a text for users; the result is () if all annotations are valid. An invalid
-    annotation is ignored as if it were missing, but an invalid run duration means `forever`.
+    Each problem is a text for users. An invalid annotation is ignored, but an invalid run duration
+    means `forever`.
     """
     annotations = pod.metadata.annotations
     if annotations.keys().isdisjoint(_DURATIONS):

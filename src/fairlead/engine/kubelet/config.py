@@ -36,24 +36,21 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     end; they end at the latest after the pod's grace period. `removal_delay` is the time from the
     end of the containers until the object is deleted.
 
-    Two functions override these times for a pod: `start_delays` returns the start delay, and
-    `removal_delays` the whole time from the deletion request to the removal. If a function returns
-    None, the times above apply. If `tends_pods` is False, another program starts and stops pods.
+    Two functions override these times for a pod, unless they return None: `start_delays` returns
+    the start delay, and `removal_delays` the time from the deletion request to the removal. If
+    `tends_pods` is False, another program starts and stops pods.
 
-    A pod runs for the first of these times that is not None: `input_duration` (only for pods that
-    end when their stdin ends, see `reads_to_the_end`), the result of `run_durations`, and
-    `job_duration` (only for pods with restartPolicy Never or OnFailure). If all of them are None,
-    the pod runs forever.
+    A pod runs for the first of these times that is not None, or forever: `input_duration` (only for
+    pods that end when their stdin ends, see `reads_to_the_end`), the result of `run_durations`, and
+    `job_duration` (only for pods with restartPolicy Never or OnFailure).
 
-    A pod's annotations can set its run duration, ready delay and stop duration
-    (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the
-    result of `removal_delays`.
+    A pod's annotations (`engine.kubelet.annotation`) take precedence over these fields, but not
+    over the result of `removal_delays`.
 
-    `ignores_deadline`, if it is set, returns whether the kubelet ignores the activeDeadlineSeconds
-    of a pod.
+    `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
-    the lease states the period and is written once, and its readers compute the renewals
+    the lease is written once, with the period from which its readers compute the renewals
     (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
     leases and post their status every `lease_period` instead.
 

@@ -5,8 +5,7 @@
     node_pressure   node-pressure eviction
     mirror_pods     static pods, which are created again when they are deleted
 
-Nodes and pods are not polled: the first three parts use timers, and `mirror_pods` acts only on
-deletions and resumed kubelets. So the amount of work depends on the number of changes, not on the
+Nodes and pods are not polled, so the amount of work depends on the number of changes, not on the
 number of nodes and pods.
 """
 
@@ -61,10 +60,10 @@ class Kubelets:
         reporter: Reporter | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """Start without nodes; evictions are reported to `reporter`.
+        """Report evictions to `reporter`.
 
-        The kubelets use the state `cluster` to check whether a pod fits its node. If `cluster` is
-        None, they admit all pods.
+        The kubelets admit pods that fit their node by the state `cluster`. If `cluster` is None,
+        they admit all pods.
         """
         config = config or KubeletConfig()
         self._nodes = config.nodes
@@ -81,10 +80,7 @@ class Kubelets:
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply the change of the cluster in `stimulus`; return the resulting commands.
-
-        A changed node annotation takes effect immediately.
-        """
+        """Apply the change of the cluster in `stimulus`; return the resulting commands."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now, now)
@@ -135,8 +131,8 @@ class Kubelets:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do one kind of work that is due at `now`, and return its commands.
 
-        The first kind that is due is done: all heartbeats, then all pressure checks, then the next
-        pods (see `PodWorkers.act`).
+        The kinds are, in order: all heartbeats, all pressure checks, the next pods (see
+        `PodWorkers.act`).
         """
         due = self._heartbeats.next_due()
         if due is not None and due <= now:

@@ -58,12 +58,12 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 
 
 class Threshold(Struct, frozen=True):
-    """A threshold of a kubelet flag: it is crossed while too little of a resource is available.
+    """A threshold of a kubelet flag, which is crossed while too little of a resource is available.
 
     If `share` is not None, the limit is this share of the node's capacity, otherwise `amount` (in
     whole units). `grace` is the time in ns for which the threshold must be crossed before pods are
-    evicted; 0 for a hard threshold. `reclaim` is upstream's minimum reclaim: a shortage ends only
-    when this amount is available in addition to the limit.
+    evicted; 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount that must
+    be available beyond the limit before a shortage ends.
     """
 
     signal: Signal
@@ -80,9 +80,8 @@ class Threshold(Struct, frozen=True):
 class EvictionConfig(Struct, frozen=True, kw_only=True):
     """The kubelet's eviction thresholds and their delays.
 
-    `pressure_transition` is the time in ns for which a pressure is still reported after the
-    pressure was last observed. `max_pod_grace_s` limits the grace period of pods evicted by a soft
-    threshold.
+    `pressure_transition` is the time in ns for which a pressure is reported after it was last
+    observed. `max_pod_grace_s` limits the grace period of pods evicted by a soft threshold.
     """
 
     thresholds: tuple[Threshold, ...] = (
@@ -97,7 +96,7 @@ class EvictionFlagError(ValueError):
     """A kubelet eviction flag is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
-        """Store the name of the flag (without dashes) and the problem."""
+        """`flag` is the name of the flag without dashes."""
         super().__init__(f"--{flag}: {problem}")
         self.flag = flag
         self.problem = problem

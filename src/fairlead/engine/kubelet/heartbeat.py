@@ -8,14 +8,13 @@
            the Lease states when it was last renewed
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
-kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a node has no
-annotation when it is first seen, and its Ready condition is Unknown, its kubelet counts as stopped.
-This ends when the annotation changes or another client posts a different Ready status. A node that
-is starting (`api.node_start`) becomes Ready after `READY_AFTER`.
+kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. A new node that
+has no annotation, and whose Ready condition is Unknown, has a stopped kubelet until the annotation
+changes or another client posts a different Ready status. A node that is starting (`api.node_start`)
+becomes Ready after `READY_AFTER`.
 
-If `annotates_renewals` is set, leases are written only when renewals begin, change or end. The
-renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:
-the phase is a hash of the name.
+If `annotates_renewals` is set, leases are written only when renewals begin, change or end
+(`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.
 
 upstream: pkg/kubelet/kubelet.go (nodeLeaseController: leases last 40 s, renewed every 10 s),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
@@ -60,8 +59,8 @@ class Resumption(Struct, frozen=True):
 class Heartbeats(Struct):
     """The heartbeats of all nodes, which renew their leases every `period` ns.
 
-    `annotates_renewals` and `renews_leases` have the same meaning as in KubeletConfig. `resumed`
-    lists kubelets that have resumed, until the caller clears it.
+    See KubeletConfig for `annotates_renewals` and `renews_leases`. `resumed` lists the kubelets
+    that have resumed; the caller clears it.
     """
 
     period: DurationNs
@@ -85,11 +84,7 @@ class Heartbeats(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:
-        """Apply a new node or a new version of a node; return the resulting writes and events.
-
-        The kubelet follows a changed annotation immediately. Conditions that another client has
-        changed are corrected at the next renewal.
-        """
+        """Apply a new node or a new version of a node; return the resulting writes and events."""
         kubelet = self._kubelets.get(node.metadata.name)
         if kubelet is None or kubelet.node.metadata.uid != node.metadata.uid:
             return self._add(node, now)
@@ -235,10 +230,7 @@ class Heartbeats(Struct):
         return self._write_lease(kubelet, now) + post(kubelet.node, kubelet.conditions, now)
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
-        """Stop the heartbeats of a kubelet; return the write that ends the renewals of its lease.
-
-        After the write, the lease states the time of the last renewal.
-        """
+        """Stop the heartbeats of a kubelet; return the write that ends its lease renewals."""
         kubelet.is_reporting, kubelet.posts_at = False, None
         lease = self._leases.get(kubelet.name)
         known = kubelet.renewals or (None if lease is None else known_renewals(lease))
@@ -309,7 +301,7 @@ class Heartbeats(Struct):
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
     """Return renewals with the period `every` ns for a node that is added at `now`.
 
-    The first renewal is at `now` or less than one period earlier; the hash of `name` determines it.
+    The hash of `name` determines the first renewal, which is less than one period before `now`.
     """
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)

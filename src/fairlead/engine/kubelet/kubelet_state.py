@@ -1,8 +1,4 @@
-"""KubeletState: the heartbeat state of one simulated kubelet.
-
-The node's annotation `fairlead.dev/kubelet` is parsed here. An invalid annotation causes a warning
-event.
-"""
+"""KubeletState: the heartbeat state of one simulated kubelet."""
 
 from __future__ import annotations
 
@@ -31,13 +27,12 @@ class KubeletState(Struct, eq=False):
 
     `annotation` is the last value of the node's annotation. `base` are the conditions that the Node
     had when its kubelet was added (`found_conditions`). `measured` are the pressures that
-    node-pressure eviction has found. The kubelet posts the conditions in `base`, except those that
-    the annotation or `measured` replaces.
+    node-pressure eviction has found. The annotation and `measured` replace conditions in `base`.
 
-    Each of the last four fields is a time, or None if nothing is scheduled. At `flaps_at` the node
-    starts or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has
-    different ones. At `retries_at` the kubelet repeats a refused lease write. At `renews_at` it
-    writes the next renewal; this field is used only if each renewal is written.
+    The last four fields are times, or None if nothing is scheduled. At `flaps_at` the node starts
+    or stops reporting. At `posts_at` the kubelet posts its conditions if the Node has different
+    ones. At `retries_at` the kubelet repeats a refused lease write. At `renews_at` it writes the
+    next renewal, if each renewal is written.
     """
 
     node: Node

@@ -1,13 +1,12 @@
 """MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
-A static pod is defined in a file on its node. Its API object is only a mirror: deleting the object
-does not stop the static pod. The kubelet creates the mirror pod again, immediately or when the
-kubelet resumes. The new object has only the fields that Fairlead reads.
+A static pod is defined in a file on its node, and deleting its API object, the mirror pod, does not
+stop it. The kubelet creates the mirror pod again, immediately or when the kubelet resumes. The new
+object has only the fields that Fairlead reads.
 
-The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). Otherwise, a
-scheduler that preempts every new mirror pod would do so endlessly at one instant, and simulated
-time would stand still. The new mirror pod tolerates all NoExecute taints, like all static pods;
-otherwise a taint would evict it endlessly.
+The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`); otherwise a scheduler
+could preempt new mirror pods endlessly at one instant. The new mirror pod tolerates all NoExecute
+taints, so that no taint evicts it endlessly.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
 pkg/kubelet/config/common.go:applyDefaults
@@ -42,8 +41,7 @@ class MirrorPods:
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Return the command that creates the deleted `pod` again, if it is a static pod.
 
-        If the kubelet of the pod does not work (`is_reporting` is False), return [] and record the
-        pod until the kubelet resumes.
+        If `is_reporting` is False, return [] and create the pod when its kubelet resumes.
         """
         if not is_static(pod) or not pod.spec.node_name:
             return []

@@ -104,7 +104,7 @@ def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Condition
 
 
 def needs_post(node: Node, conditions: Conditions) -> bool:
-    """Return whether the conditions of `node` differ from the `conditions` that its kubelet posts.
+    """Return whether the conditions of `node` differ from `conditions`.
 
     A pressure condition that is missing on `node` counts as False.
     """
@@ -120,7 +120,7 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
 def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
     """Return the commands that post `conditions` with `now` as the heartbeat time.
 
-    The commands also record an event for each condition of `node` whose status changes.
+    Each condition whose status changes also causes an event.
     """
     # upstream: pkg/kubelet/kubelet_node_status.go:recordNodeStatusEvent
     commands: list[Command] = []

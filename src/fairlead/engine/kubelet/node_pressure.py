@@ -1,10 +1,9 @@
 """NodePressure: kubelets report pressure and evict pods when their nodes run short of a resource.
 
-A kubelet checks its node every ten seconds. While a threshold is crossed, and for some minutes
-after that, the kubelet reports the node condition of this resource (such as MemoryPressure). If a
-hard threshold is crossed, or a soft threshold has been crossed for its grace period, the kubelet
-evicts one pod. Then the kubelet checks again, until enough of the resource is available. Nodes on
-which nothing has changed are not checked.
+A kubelet checks its node every ten seconds, if something has changed. While a threshold is crossed,
+and for some minutes after that, it reports a node condition (such as MemoryPressure). If a hard
+threshold is crossed, or a soft threshold has been crossed for its grace period, it evicts one pod,
+and checks again until enough of the resource is available.
 
 The pods to evict are ordered by three criteria:
 
@@ -61,10 +60,10 @@ Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 class _NodeState(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
-    `users` are the pods that use resources, by pod key. `since` is the time at which each threshold
-    was first crossed, `seen` the time at which each pressure was last observed, `crossed` the
-    pressures found by the last check. `leaving` maps the keys of evicted pods to (the end of the
-    grace period, message).
+    `users` are the pods that use resources, by pod key. `since` has the time at which each
+    threshold was first crossed, `seen` the time at which each pressure was last observed, and
+    `crossed` the pressures that the last check found. `leaving` maps the keys of evicted pods to
+    (the end of the grace period, message).
     """
 
     name: str
@@ -80,8 +79,8 @@ class _NodeState(Struct, eq=False):
 class NodePressure:
     """Finds pressure on nodes and evicts pods from them.
 
-    `report_pressures` passes the pressures of a node on to its heartbeats. `is_reporting` returns
-    whether the node's kubelet works.
+    `report_pressures` passes the pressures of a node to its heartbeats. `is_reporting` returns
+    whether the kubelet of a node works.
     """
 
     def __init__(
@@ -91,7 +90,6 @@ class NodePressure:
         is_reporting: Callable[[str], bool],
         reporter: Reporter,
     ) -> None:
-        """Start without nodes. Evictions are reported to `reporter`."""
         self._config = config
         self._measure = report_pressures
         self._is_reporting = is_reporting
@@ -208,7 +206,7 @@ class NodePressure:
     def _pressures(
         self, state: _NodeState, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """Return the pressures to report: those of `short`, and those that ended only recently."""
+        """Return the pressures to report: those of `short`, and those that ended recently."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
@@ -261,10 +259,10 @@ class NodePressure:
         return []
 
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
-        """Return the grace period in ns for evicting `pod`: one second for a hard threshold.
+        """Return the grace period in ns for evicting `pod`.
 
-        For a soft threshold, the result is the grace period in the pod's specification, limited by
-        `max_pod_grace_s`, but at least one second.
+        For a hard threshold, it is one second. For a soft threshold, it is the grace period in the
+        pod's spec, at most `max_pod_grace_s` and at least one second.
         """
         # upstream: immediateEvictionGracePeriodSeconds,
         # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
@@ -350,8 +348,7 @@ def _written(amount: int) -> str:
 class Shortage(Struct, frozen=True):
     """A crossed threshold: `available` is the available amount, `threshold` the limit.
 
-    Both are in whole units. `available` may be above the limit, because a shortage lasts until the
-    `reclaim` amount of the Threshold is also available.
+    Both are in whole units. `available` may be above the limit (see `Threshold.reclaim`).
     """
 
     signal: Signal
@@ -367,9 +364,9 @@ class Shortage(Struct, frozen=True):
 def shortages(
     thresholds: Iterable[Threshold], node: Node, users: Collection[Pod], were: Collection[Threshold]
 ) -> dict[Threshold, Shortage]:
-    """Return the thresholds that are crossed on `node` while the pods `users` use its resources.
+    """Return the crossed thresholds of `node`, whose resources the pods `users` use.
 
-    A threshold in `were`, which was crossed before, stays crossed until its `reclaim` amount is
+    The thresholds `were` were crossed before; they stay crossed until their `reclaim` amount is
     available as well. A resource that is missing in the node's capacity is never short.
     """
     found: dict[Threshold, Shortage] = {}

@@ -5,15 +5,13 @@
                    memory-pressure taint
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
-A scheduler has checked most pods before. A pod that was created with spec.nodeName, or that was
-bound by a scheduler that counts resources differently, may not fit. The kubelet sets such a pod to
-Failed, with the first failure as its reason. For this check, only pods that the kubelet has already
-admitted occupy resources.
+A pod that was created with spec.nodeName, or that was bound by a scheduler with other rules, may
+not fit. The kubelet sets this pod to Failed, with the first failure as its reason. For this check,
+only pods that the kubelet has already admitted occupy resources.
 
-A critical pod whose only problem is a lack of resources is admitted if the kubelet can free them:
-the kubelet first ends less important pods (`find_victims`). It prefers to end BestEffort pods, then
-Burstable pods, then Guaranteed pods. In each class it chooses the pods that free most of the
-lacking amounts (`_closest`).
+If a critical pod lacks only resources, the kubelet first ends less important pods to free them
+(`find_victims`): preferably BestEffort pods, then Burstable pods, then Guaranteed pods, and in each
+class the pods that free most of the lacking amounts (`_closest`).
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:Admit, pkg/kubelet/lifecycle/predicate.go:Admit,
 generalFilter, removeMissingExtendedResources; pkg/scheduler/eventhandlers.go:AdmissionCheck;
@@ -73,7 +71,7 @@ class InsufficientResource(Struct, frozen=True):
 
     @property
     def lacking(self) -> int:
-        """The requested amount that is missing on the node, in base units."""
+        """The missing amount in base units."""
         return self.requested - (self.capacity - self.used)
 
     def rejection(self) -> PodRejection:
@@ -88,7 +86,7 @@ class InsufficientResource(Struct, frozen=True):
 class Admission(Struct, frozen=True):
     """A kubelet's decision about a pod.
 
-    The pod is admitted if `rejection` is None. Then the kubelet first ends `victims`.
+    The pod is admitted if `rejection` is None, but only after the kubelet has ended `victims`.
     """
 
     rejection: PodRejection | None = None
@@ -112,8 +110,8 @@ def admit(
     """Return whether the kubelet of `node` admits `pod`, and which pods it ends first.
 
     The usage of `node` already includes `pod`. `find_others` returns the unfinished pods that the
-    kubelet has admitted before; it is called only if the decision depends on these pods.
-    `resources[column]` is the name of the resource in `column`.
+    kubelet has admitted; it is called only if needed. `resources[column]` is the name of the
+    resource in `column`.
     """
     rejection = _pressure_rejection(pod.pod, node.node)
     if rejection is not None:
@@ -131,10 +129,10 @@ def admit(
 
 
 def _has_room(pod: PodInfo, node: NodeInfo) -> bool:
-    """Return whether `node` has enough resources for all pods on it, including `pod`.
+    """Return whether `node` has enough resources for all pods on the node, including `pod`.
 
-    The pods on `node` include pods that the kubelet has not admitted yet. So the result may be
-    False although `pod` fits.
+    These include pods that the kubelet has not admitted yet, so the result may be False although
+    `pod` fits.
     """
     return len(node.pods) <= node.allowed_pods and all(
         node.requested_of(column) <= node.allocatable_of(column) for column, _ in pod.shape.wanted
@@ -229,7 +227,7 @@ def _preempt(
 def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo] | None:
     """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
-    Returns None if the end of all less important pods would not free the amounts `lacking`.
+    Returns None if even all less important pods would not free the amounts `lacking`.
     """
     by_class: dict[str, list[PodInfo]] = {name: [] for name in QOS_CLASSES}
     for other in others:

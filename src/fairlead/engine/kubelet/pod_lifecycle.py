@@ -5,17 +5,15 @@
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
-If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and reports that it has
-observed a changed specification (OBSERVE). A pod becomes ready some time after its start (READY).
-If another controller marks the pod not ready, the kubelet marks it ready again. After the pod's
-machine was down, the pod's containers start again (RESTART, `pod_workers`). A pod that is not
-admitted fails instead of starting (REJECT, `pod_admission`). If a container had already failed to
-start when its pod was loaded, the pod stays Pending.
+If `accepts_pods` is configured, a kubelet also reports that it has accepted a pod (ACCEPT) or
+observed a changed spec (OBSERVE). A pod becomes ready some time after its start (READY), and again
+after another controller has marked it not ready. After the pod's machine was down, the containers
+start again (RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
+`pod_admission`). If a container had already failed to start when its pod was loaded, the pod stays
+Pending.
 
-Each pod waits for at most one act at a time. The functions of this module compute the act and its
-time from the pod; they have no state. Containers that have ended by themselves are not restarted.
-If the configuration or an annotation limits how long a pod runs, the whole pod ends after this
-time.
+Each pod waits for at most one act at a time, which this module computes from the pod. Containers
+that have ended by themselves are not restarted.
 """
 
 from __future__ import annotations
@@ -57,7 +55,7 @@ _ANNOTATIONS_READ: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, 
 
 
 class Act(StrEnum):
-    """An action of a kubelet on a pod, as in the diagram of the module's docstring."""
+    """An action of a kubelet on a pod."""
 
     ACCEPT = "accept"
     START = "start"
@@ -92,9 +90,9 @@ def next_act(
 ) -> Due | None:
     """Return the next act of the kubelet on `pod`; None if the kubelet has nothing to do.
 
-    `bound_at` and `terminating_at` are the times at which the binding and the deletion request were
-    observed. `started_at` is the time at which the pod began to run, `ready_at` the time at which
-    it becomes ready (None: never). A time that does not apply to the pod's state is ignored.
+    `bound_at` and `terminating_at` are the times at which the kubelet observed the binding and the
+    deletion request. `started_at` is the time at which the pod began to run, `ready_at` the time at
+    which it becomes ready (None: never). A time that does not apply to the pod's state is ignored.
     """
     if is_terminating(pod):
         return Due(Act.REMOVE, removal_due(pod, terminating_at, config))
@@ -116,8 +114,6 @@ def next_act(
 def fails_to_start(pod: Pod) -> bool:
     """Return whether a container of `pod` failed to start and waits, as in ImagePullBackOff.
 
-    A simulation assumes that the cause of the failure lasts.
-
     upstream: pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime/kuberuntime_container.go
     """
     status = pod.status
@@ -130,8 +126,7 @@ def fails_to_start(pod: Pod) -> bool:
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
     """Return True only if a loaded pod needs no act and has no annotation that a kubelet reads.
 
-    Most pods of a cluster run and are ready, and this is a fast test for them. If the result is
-    True, `next_act` returns None at any time. If the result is False, the pod may need an act.
+    This is a fast test: if the result is False, the pod may still need no act.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:
@@ -158,8 +153,8 @@ def earlier(first: Due | None, second: Due | None) -> Due | None:
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
     """Return the act that reports the containers of the running `pod` as ready.
 
-    `ready_at` is the time at which they become ready (None: never). Returns None if they never
-    become ready or have already been reported as ready, or if the status has no Ready condition.
+    `ready_at` is the time at which they become ready (None: never). Returns None if nothing needs
+    to be reported, or if the status has no Ready condition.
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
@@ -169,9 +164,9 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return the act that ends the running `pod`; None if the pod runs until it is deleted.
+    """Return the act that ends `pod`, which began to run at `started_at`.
 
-    `started_at` is the time at which the pod began to run.
+    Returns None if the pod runs until it is deleted.
     """
     completed: Due | None = None
     duration = run_duration(pod)
@@ -189,8 +184,8 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
 def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due | None:
     """Return the act that ends `pod` at its deadline; None if it has no deadline.
 
-    The deadline is spec.activeDeadlineSeconds after status.startTime (after `accepted_at` if the
-    start time is missing). Returns None also if `config` says that the deadline is ignored.
+    The deadline is spec.activeDeadlineSeconds after status.startTime (or `accepted_at` if the start
+    time is missing). Returns None also if `config.ignores_deadline` returns True.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     if pod.spec.active_deadline_seconds is None:
@@ -212,9 +207,7 @@ def reads_to_the_end(pod: Pod) -> bool:
 def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
-    `terminating_at` is the time at which the deletion request was observed. Finished pods and pods
-    with grace period 0 are removed immediately. Mirror pods of static pods, whose containers
-    continue to run, are removed after MIRROR_REMOVAL.
+    `terminating_at` is the time at which the kubelet observed the deletion request.
     """
     if is_terminal(pod):
         return terminating_at
@@ -230,10 +223,7 @@ def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Ins
 
 
 def is_killed(pod: Pod, config: KubeletConfig) -> bool:
-    """Return whether SIGKILL ends the containers of the terminating `pod`.
-
-    It does if they do not end within the grace period after SIGTERM.
-    """
+    """Return whether SIGKILL ends the terminating `pod`, because its grace period is too short."""
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:killContainer
     grace = grace_period(pod)
     own = None if config.removal_delays is None else config.removal_delays(pod)
@@ -252,8 +242,7 @@ def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
 
-    The time depends on the grace period in the pod's specification. A grace period of less than one
-    second is raised to one second.
+    The grace period is that of the pod's spec, but at least one second.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
     grace = max(GRACE_MIN, granted_grace(pod))

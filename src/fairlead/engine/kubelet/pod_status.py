@@ -1,10 +1,9 @@
 """The pod statuses that a kubelet writes.
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
-conditions that other controllers write; the kubelet checks again when a gate changes. In a
-simulation there are no such controllers, so gates are ignored (`applies_readiness_gates` is
-False). Addresses are not simulated. Container statuses, which contain restarts and exit codes, are
-written only if containers were lost with their machine, or stopped in a pod that a finalizer keeps.
+conditions that other controllers write. In a simulation without these controllers,
+`applies_readiness_gates` is False. Container statuses are written only if containers were lost with
+their machine, or stopped in a pod that a finalizer keeps.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -99,10 +98,7 @@ def _closed_gates(pod: Pod) -> Iterator[str]:
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """Return the status patch of `pod` while its containers are being created.
-
-    startTime is `now`, rounded down to whole seconds.
-    """
+    """Return the status patch of `pod` while its containers are being created."""
     # upstream: pkg/kubelet/status/generate.go:GeneratePodInitializedCondition
     fields = {"phase": "Pending", "startTime": format_timestamp(now)}
     initialized = Condition("Initialized", "True")
@@ -118,8 +114,8 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
 def running(ref: ObjectRef, pod: Pod, accepted_at: Instant, ready: Readiness | None) -> PatchStatus:
     """Return the status patch of a running pod.
 
-    startTime stays if it is set; otherwise it is `accepted_at`, rounded down to whole seconds.
-    `ready` are the readiness conditions if the containers are ready, otherwise None.
+    startTime becomes `accepted_at` if it is not set. `ready` are the readiness conditions, or None
+    if the containers are not ready.
     """
     # upstream: pkg/kubelet/status/status_manager.go:updateStatusInternal
     start_time = pod.status.start_time or format_timestamp(accepted_at)
@@ -128,9 +124,9 @@ def running(ref: ObjectRef, pod: Pod, accepted_at: Instant, ready: Readiness | N
 
 
 def made_ready(ref: ObjectRef, ready: Readiness, deferral: Condition | None) -> PatchStatus:
-    """Return the status patch of a pod after all its containers have become ready.
+    """Return the status patch of a pod whose containers have all become ready.
 
-    `deferral` is the condition of the pod's deferred resize, None if the pod has none.
+    `deferral` is the condition of the pod's deferred resize, or None.
     """
     return PatchStatus(ref, conditions=(*ready, *_present(deferral)))
 
@@ -140,8 +136,8 @@ def observed(
 ) -> PatchStatus:
     """Return the status patch after a change of the running `pod`.
 
-    `ready` are the readiness conditions if the containers are ready, otherwise None. `deferral` is
-    the condition of the pod's deferred resize, None if the pod has none.
+    `ready` are the readiness conditions, or None if the containers are not ready. `deferral` is the
+    condition of the pod's deferred resize, or None.
     """
     readiness_now = ready or _not_ready(pod.spec.containers)
     conditions = (*_STARTED, *readiness_now, *_present(deferral))
@@ -248,9 +244,10 @@ def _is_completed(status: ContainerStatus) -> bool:
 def _row(
     container: Container, before: ContainerStatus, ending: Json, *, is_restarted: bool = False
 ) -> Json:
-    """Return the status of `container` after it ended with the state `ending`, or started again.
+    """Return the status of `container`, which has ended with the state `ending`.
 
-    A container that had ended before keeps its state, unless it has started again.
+    If `is_restarted` is set, it has started again after that. Otherwise a container that had ended
+    before keeps its state.
     """
     row: Json = msgspec.to_builtins(before)
     row |= {"image": container.image, "imageID": "", "restartCount": before.restart_count}
@@ -275,10 +272,7 @@ def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
 
 
 def rejected(ref: ObjectRef, why: PodRejection, now: Instant) -> PatchStatus:
-    """Return the status patch of a pod that the kubelet does not admit.
-
-    The pod gets no conditions, because none of its containers was made.
-    """
+    """Return the status patch of a pod that the kubelet does not admit."""
     # upstream: pkg/kubelet/kubelet.go:rejectPod
     fields = {
         "phase": "Failed",

@@ -1,23 +1,21 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-A bound pod has a worker. The worker waits in a timer queue for the pod's next act, which
-`pod_lifecycle` computes. A pod that needs no act when it is loaded is called *settled*; it gets a
-worker only when something happens on its node. Outdated timers are dropped when they expire. So the
-amount of work depends on the number of changes, not on the number of nodes or pods.
+A bound pod has a worker, which waits in a timer queue for the pod's next act (`pod_lifecycle`). A
+*settled* pod, which needs no act when it is loaded, gets a worker only when something happens on
+its node. So the amount of work depends on the number of changes, not on the number of nodes or
+pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
-rejection only after the start delay of the pod. If it reported at once, a controller that replaces
-failed pods immediately would create an endless number of pods at one instant. A kubelet decides
-about the resize of a running pod when it observes the resize. It decides about deferred resizes
-(`pod_resize`) again when pods of the node have changed: one pod at a time, pods of higher priority
-first.
+rejection only after the start delay of the pod; otherwise a controller that replaces failed pods
+immediately would create an endless number of pods at one instant. When pods of the node have
+changed, the kubelet decides again about deferred resizes (`pod_resize`): one pod at a time, pods of
+higher priority first.
 
 The pods of a stopped or unknown node are frozen: actions that become due are postponed until the
 kubelet resumes, and then happen in the order of their due times. The resumed kubelet also observes
-deletions, and pods that were marked not ready become ready again. If only the kubelet had paused,
-this happens immediately. If the machine had been down, no container runs any more: terminating pods
-are gone, pods with restartPolicy Never have failed, and the containers of all other pods start
-again from the beginning, which increases their restartCount.
+deletions, and pods that were marked not ready become ready again. If the machine had been down, no
+container runs any more: terminating pods are gone, pods with restartPolicy Never have failed, and
+the containers of all other pods start again.
 
 upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
 pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss of the sandbox)
@@ -105,11 +103,10 @@ class _PodWorker(Struct):
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready; None for a pod that was loaded as not ready.
-    `is_admitted` is True if the kubelet has admitted the pod; `rejection` is the reason if the
-    kubelet has rejected the pod. `stopping` is set while the kubelet itself stops the pod.
-    `is_lost` is True if the machine of the pod was down and has returned, but the pod's containers
-    have not started again. `deferral` is the condition of a deferred resize.
+    which the pod becomes or became ready; None for a pod that was loaded as not ready. `stopping`
+    is set while the kubelet itself stops the pod. `is_lost` is True if the machine of the pod was
+    down and has returned, but the pod's containers have not started again. `deferral` is the
+    condition of a deferred resize.
     """
 
     ref: ObjectRef
@@ -134,10 +131,10 @@ class _Timer(Struct, frozen=True):
 
 
 class PodWorkers(Struct):
-    """The workers of bound pods. `is_reporting` returns whether the kubelet of a node works.
+    """The workers of bound pods.
 
-    The kubelets use the state `cluster` to check whether a pod fits its node. If `cluster` is None,
-    they admit all pods.
+    `is_reporting` returns whether the kubelet of a node works. If `cluster` is None, kubelets admit
+    all pods.
     """
 
     config: KubeletConfig
@@ -189,10 +186,9 @@ class PodWorkers(Struct):
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
 
-        Each call handles one pod, so that its effects are observed before the next pod acts. There
-        is one exception. If the pod restarts or becomes ready, this has no effect on other pods, so
-        the call also handles the next pods that restart or become ready. Controllers then react to
-        all of them at once.
+        Each call handles one pod, so that its effects are observed before the next pod acts. But
+        restarts and readiness have no effect on other pods, so one call handles all successive acts
+        of these two kinds.
         """
         commands: list[Command] = []
         for timer in self._due_timers(now):
@@ -215,10 +211,10 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods of the first `loaded` objects; return the other pods.
+        """Load the settled pods of `loaded`, and return the other pods.
 
-        If pods were loaded or seen before, all pods of `loaded` are returned. The caller must pass
-        the returned pods to `see`.
+        The caller must pass the returned pods to `see`. If pods were loaded or seen before, these
+        are all pods.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
@@ -266,8 +262,7 @@ class PodWorkers(Struct):
         """Apply a new version of `pod`.
 
         For a new pod, return warnings about its annotations, and the events of pods that stop to
-        make room for it. If a new pod is terminating, `terminating_at` is the time at which its
-        termination began.
+        make room for it. `terminating_at` is the time at which the termination of a new pod began.
         """
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
@@ -292,7 +287,7 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Let the actions that were postponed for pods on `node` become due now.
 
-        Also decides whether to admit the pods that the kubelet has not seen; returns the events of
+        Also decide whether to admit the pods that the kubelet has not seen; return the events of
         pods that stop to make room for them.
         """
         self._expired.extend(self._frozen.pop(node, ()))
@@ -308,9 +303,9 @@ class PodWorkers(Struct):
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> list[Command]:
         """Continue the pods on `node` after its kubelet has resumed.
 
-        If the node was down (`was_down`), its containers no longer run (see the module's
-        docstring). Otherwise the grace periods of terminating pods begin now. Return the events of
-        `resume`, and the status patches of ready pods whose containers were lost.
+        If the node was down (`was_down`), its containers no longer run. Otherwise the grace periods
+        of terminating pods begin now. Return the events of `resume`, and the status patches of
+        ready pods whose containers were lost.
         """
         commands = self.resume(node, now)
         self._make_workers(node)
@@ -355,11 +350,7 @@ class PodWorkers(Struct):
     def see_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
     ) -> None:
-        """Retry a refused write, unless the pod was deleted.
-
-        A conflict is retried as well, because it means that another client changed the pod at the
-        same time.
-        """
+        """Retry a refused write, unless the pod was deleted."""
         worker = self._find(command.target.key)
         if worker is None or worker.ref != command.target:
             return
@@ -385,8 +376,8 @@ class PodWorkers(Struct):
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
         """Return whether a volume of the pod is attached to another node; if so, delay the start.
 
-        If the other node is lost, the pod starts when the volume is detached from it. If a pod on
-        the other node still holds the volume, the pod starts when that pod releases the volume.
+        The pod starts when the holder of the volume releases it, or, if the other node is lost,
+        when the volume is detached.
         """
         if self._volumes is None:
             return False
@@ -645,10 +636,7 @@ def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
-    """Return the final status patch of a pod whose finalizers keep it in the API.
-
-    Returns [] for all other pods.
-    """
+    """Return the final status patch of a pod that finalizers keep in the API, [] for other pods."""
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
@@ -683,10 +671,7 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
-    """Return whether the pod already waits for the act `due`.
-
-    Also returns True if `due` is a later removal than `pending`: a removal is never postponed.
-    """
+    """Return whether the pod already waits for the act `due`, or for an earlier removal."""
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False
@@ -698,7 +683,7 @@ def _is_by_kubelet(command: PatchStatus | DeleteObject, sent: Due) -> bool:
 
 
 def _awaits_admission(pod: Pod) -> bool:
-    """Return whether the kubelet of the pod's node has to decide whether it admits `pod`."""
+    """Return whether the kubelet has to decide whether it admits `pod`."""
     status = pod.status
     is_new = status.phase in STARTABLE_PHASES and not status.start_time
     return is_new and not is_terminating(pod) and not is_static(pod)

@@ -1,9 +1,8 @@
 """Protocols for plugins that change how DefaultPreemption chooses victims and nodes.
 
-A plugin may have any of the methods `is_eligible_victim`, `importance` and `candidate_rules` in
-addition to the methods of extension points. These three methods replace the fields that upstream's
-plugins set on DefaultPreemption: IsEligiblePod, MoreImportantPod and OrderedScoreFuncs. A victim's
-priority is always lower than the preemptor's; plugins cannot change that.
+The methods `is_eligible_victim`, `importance` and `candidate_rules` replace the fields that
+upstream's plugins set on DefaultPreemption: IsEligiblePod, MoreImportantPod and OrderedScoreFuncs.
+A victim's priority is always lower than the preemptor's; plugins cannot change that.
 upstream: framework/plugins/defaultpreemption/default_preemption.go: DefaultPreemption;
 framework/preemption/preemption.go: Interface
 """
@@ -20,7 +19,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @runtime_checkable
 class VictimEligibility(Plugin, Protocol):
-    """A plugin that can protect pods: a pod can be a victim only if all such plugins allow it."""
+    """A plugin that can protect pods; a pod can be a victim only if all these plugins allow it."""
 
     def is_eligible_victim(self, pod: PodInfo, victim: PodInfo) -> bool:
         """Return whether `pod` may preempt `victim`, which has a lower priority."""
@@ -38,8 +37,7 @@ class VictimImportance(Plugin, Protocol):
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
         """Return the importance of `pod`; a greater tuple means a more important pod.
 
-        The search for victims spares more important pods first. Pods of equal importance are
-        ordered by key (`namespace/name`).
+        Pods of equal importance are ordered by key (`namespace/name`).
         """
         ...
 

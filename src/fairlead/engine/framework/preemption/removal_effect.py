@@ -1,9 +1,8 @@
 """RemovalEffect: how removing pods from a node can change the verdict of a Filter on that node.
 
-Some Filters, such as PodTopologySpread, depend on the pods of other nodes. Removing a pod of lower
-priority seldom changes the verdict of these Filters. A Filter that implements RemovalEffectPlugin
-states which pods can change its verdict. Preemption then finds most victims without removing each
-pod from the node and running the Filter again.
+The removal of a pod seldom changes the verdict of Filters such as PodTopologySpread. A Filter that
+implements RemovalEffectPlugin states which pods can change its verdict. Preemption then finds most
+victims without running the Filter again for each pod.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ class RemovalEffect(Struct, frozen=True):
 
     `concerns` returns whether a placed pod is one of these pods. It may read only facts that are
     equal for all loaded pods of a group (`Representatives`). `locations` contain at least the rows
-    on which these pods are; None means that the pods may be on any row. If `may_harm` is not set,
-    a node that the Filter accepts remains acceptable when any of its pods are removed.
+    of these pods; None means any row. If `may_harm` is False, no removal makes the Filter reject a
+    node that it accepted.
     """
 
     concerns: Callable[[PodInfo], bool]
@@ -41,10 +40,7 @@ NO_EFFECT: Final = RemovalEffect(_concerns_no_pod, ())
 
 
 def has_volumes(pod: PodInfo) -> bool:
-    """Return whether `pod` has volumes.
-
-    Filters that count volumes use this function as `RemovalEffect.concerns`.
-    """
+    """Return whether `pod` has volumes: a `RemovalEffect.concerns` for Filters that count them."""
     return pod.shape.has_volumes
 
 
@@ -53,8 +49,5 @@ class RemovalEffectPlugin(Plugin, Protocol):
     """A Filter plugin that states which removals can change its verdicts."""
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removals in this cycle.
-
-        The method is called only if PreFilter of the plugin did not return SKIP.
-        """
+        """Return the effect of removals in this cycle; not called if PreFilter returned SKIP."""
         ...

@@ -3,8 +3,7 @@
     CHECKS[method](arguments, answer)   the value as the runtime needs it; raises a TypeError or
                                         a ValueError that describes the error
 
-Type annotations in a user's plugin are not enforced, so return values are checked here. A value
-that passes the check cannot make the runtime fail later, in code far from the plugin.
+A value that passes the check cannot make the runtime fail later.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _USUAL: Final = REJECTING | {Code.SUCCESS, Code.ERROR}
 
 
 def refuse(answer: object, wanted: str) -> NoReturn:
-    """Raise TypeError for the result `answer`; `wanted` describes what was expected."""
+    """Raise TypeError for the result `answer`; `wanted` describes the expected result."""
     shown = repr(answer)
     if len(shown) > _SHOWN_MAX:
         shown = f"{shown[: _SHOWN_MAX - 3]}..."
@@ -51,10 +50,9 @@ def refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """Return a check for a status result.
+    """Return a check that accepts None, instances of `others`, and a Status with one of some codes.
 
-    The check accepts None, a Status whose code is in _USUAL or `codes`, and instances of `others`.
-    `wanted` describes the accepted values in the error message.
+    These codes are _USUAL and `codes`. `wanted` describes the accepted values in the error message.
     """
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:

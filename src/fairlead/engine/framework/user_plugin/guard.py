@@ -1,13 +1,10 @@
 """guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
-An exception, a call of sys.exit or a return value of the wrong type raises `PluginFault`. The
-runtime turns it into an ERROR status that names the plugin. For a method that returns no status,
-such as a sort key or a queueing hint, a safe default is returned instead and the failure is
-reported. With these defaults, pods are queued by priority, waiting pods are retried, and scores are
-computed.
+An exception, a call of sys.exit or a return value of the wrong type raises `PluginFault`, which the
+runtime turns into an ERROR status. For a method that returns no status, such as a sort key or a
+queueing hint, the failure is reported and a safe default is returned.
 
-Built-in plugins are not guarded, because their types are checked statically and every guarded call
-takes additional time.
+Built-in plugins are not guarded, because a guarded call takes more time.
 """
 
 from __future__ import annotations
@@ -64,7 +61,7 @@ INSTEAD: Final[Mapping[str, BoundMethod]] = {
 def guarded(
     plugin: Plugin, reporter: Reporter, substitutes: Mapping[str, BoundMethod] = INSTEAD
 ) -> Plugin:
-    """Return `plugin` wrapped so that all of its return values are checked.
+    """Return `plugin` wrapped so that its failures are caught and its return values checked.
 
     If a method in `substitutes` fails, the failure is reported to `reporter`, and the substitute is
     called instead. A failure of another method is raised as a PluginFault.
@@ -107,10 +104,7 @@ def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -
 def substituted(
     plugin: str, point: str, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
 ) -> BoundMethod:
-    """Return a method like `bound_method` that calls `instead` after a PluginFault.
-
-    The failure is reported to `reporter` as a failure of `plugin` at `point`.
-    """
+    """Return a method like `bound_method` that calls `instead` after a PluginFault."""
 
     def call(*arguments: Any) -> Any:
         try:

@@ -1,12 +1,10 @@
 """Meter: counts the calls of each plugin at each extension point, and measures their time.
 
-The clock is passed in. Without a meter, nothing is counted and plugins are called directly. A
-plugin's time excludes the time of the plugins that it calls: a PostFilter, for example, runs the
+A plugin's time excludes the time of the plugins that it calls: a PostFilter, for example, runs the
 Filters.
 
-A meter also measures the steps of scheduling cycles, with the names of upstream's trace. The steps
-include the work outside of plugins. Upstream's first step takes a snapshot; Fairlead takes none, so
-this step does not occur.
+A meter also measures the steps of scheduling cycles, with the names of upstream's trace (except the
+snapshot, which Fairlead does not take).
 
 upstream: pkg/scheduler/schedule_one.go: schedulePod
 """
@@ -46,7 +44,6 @@ class Meter:
     """Counts and times the calls of the plugins that `measured` returns; `times` has the result."""
 
     def __init__(self, stopwatch: Stopwatch) -> None:
-        """Start with all counts at 0."""
         self._stopwatch = stopwatch
         self._times: dict[tuple[str, str], PluginTime] = {}
         self._before: dict[tuple[str, str], tuple[int, DurationNs]] = {}  # when the unit began
@@ -56,11 +53,11 @@ class Meter:
         self._unit_began = stopwatch()
 
     def begin_steps(self) -> None:
-        """Note that a scheduling cycle begins its first step."""
+        """Begin the first step of a scheduling cycle."""
         self._step_began = self._stopwatch()
 
     def end_step(self, name: str) -> None:
-        """Note that the step `name` of a scheduling cycle has ended, and the next one begins."""
+        """End the step `name` of a scheduling cycle, and begin the next."""
         began, self._step_began = self._step_began, self._stopwatch()
         self._steps[name] = self._steps.get(name, 0) + self._step_began - began
 
@@ -78,7 +75,7 @@ class Meter:
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def begin_unit(self) -> None:
-        """Start a new unit of work: `unit_times` and `unit_time` count from now on."""
+        """Start a unit of work: `unit_times` and `unit_time` count from now on."""
         self._before.clear()
         self._unit_began = self._stopwatch()
 

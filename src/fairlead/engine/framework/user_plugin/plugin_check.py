@@ -1,8 +1,8 @@
 """problem_of: finds errors in a plugin class before the plugin is used.
 
-A misspelt method would never be called, and no error would show it. So a plugin with a misspelt
-method is refused when the profile is built. A plugin is also refused if a method takes the wrong
-arguments, or if a method needs another method that the plugin does not have.
+A misspelt method would never be called, without any error. So a profile refuses a plugin with such
+a method. It also refuses a plugin if a method takes the wrong arguments, or needs another method
+that the plugin does not have.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def _wanted(plugin: type) -> list[str]:
 
 
 def _decoded(plugin: type, args: Mapping[str, Any]) -> Any:
-    """Return `args`, decoded into the plugin's `Args`, or as a dict if it has no `Args`.
+    """Return `args` decoded into the plugin's `Args`, or as a dict if the plugin has no `Args`.
 
     Raises ValueError that names the invalid field.
     """
@@ -120,8 +120,7 @@ def with_plugin(profile: Profile, name: str, plugin: type, weight: int) -> Profi
     """Return `profile` with the class `plugin` added under `name` and with score weight `weight`.
 
     The plugin runs after the plugins that the profile already has, at every extension point that it
-    implements. There are two exceptions. A QueueSort plugin replaces PrioritySort, because the
-    queue has only one order. DefaultBinder stays last, because it binds every pod.
+    implements. But a QueueSort plugin replaces PrioritySort, and DefaultBinder stays last.
     """
     sorts_queue = hasattr(plugin, "sort_key")
     others = [one for one in profile.plugins if not (sorts_queue and one[0] == QUEUE_SORT)]
