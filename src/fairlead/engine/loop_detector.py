@@ -1,20 +1,16 @@
 """LoopDetector: reports preemption loops, starving workloads and wasted nominations.
 
-The detector reads the records on their way from the controllers to the reporter. For each finding,
-the reporter gets an additional record, and the cluster gets a warning event.
+The detector reads the records that the controllers send to the reporter. For each finding, the
+reporter gets an additional record, and the cluster gets a warning event.
 
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
 edge leads from the workload that gained to the workload that lost. A cycle means wasted work: a pod
-of A displaces a pod of B, the pod that replaces it displaces a pod of A, and so on. A breadth-first
-search finds the smallest cycle that a new displacement closes, so the report shows the
-displacements that cause it. A pod that displaces an older pod of its own workload closes no cycle.
-Such displacements follow a change of the value of a PriorityClass: the newer pods all have the same
-priority, so they do not displace each other.
+of A displaces a pod of B, its replacement displaces a pod of A, and so on. A breadth-first search
+finds the smallest cycle that a new displacement closes. A pod that displaces an older pod of its
+own workload closes no cycle; this happens once after the value of a PriorityClass has changed.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
-The number of wasted nominations is reported again after each further WASTED_AFTER of them, but a
-warning is written only if the number has doubled since the last warning.
 
 Memory is bounded: the oldest edges and counts are dropped first.
 """
@@ -61,7 +57,6 @@ class LoopDetector:
     )
 
     def __init__(self, reporter: Reporter) -> None:
-        """Pass all records and findings on to `reporter`."""
         self._reporter = reporter
         self._graph = DisplacementGraph(STARVING_AFTER)
         self._nominations = NominationHistory(WASTED_AFTER)
@@ -132,7 +127,7 @@ class LoopDetector:
     # --- Controller ------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return no commands: findings come from records, not from stimuli."""
+        """Return no commands, because findings come from records."""
         return []
 
     def next_deadline(self) -> Instant | None:
@@ -148,8 +143,8 @@ class LoopDetector:
 def is_doubled(wasted_times: int) -> bool:
     """Return whether `wasted_times`, a multiple of WASTED_AFTER, needs a warning: 3, 6, 12, 24, ….
 
-    Warnings must become rare: if the API server forbids the evictions that make room for a pod, the
-    pod is retried, and nominated again, without a pause.
+    If the API server forbids the evictions for a pod, the pod is nominated again and again without
+    a pause.
     """
     multiple = wasted_times // WASTED_AFTER
     return multiple & (multiple - 1) == 0
@@ -203,13 +198,10 @@ class Findings(Struct, frozen=True):
 
 
 class DisplacementGraph:
-    """The displacements so far, as a graph of workloads.
-
-    A workload starves if it was displaced more than `starving_after` times.
-    """
+    """The displacements so far, as a graph of workloads."""
 
     def __init__(self, starving_after: int) -> None:
-        """Start without displacements."""
+        """A workload starves if it was displaced more than `starving_after` times."""
         self._starving_after = starving_after
         self._edges: dict[tuple[str, str], Displacement] = {}
         self._gains: dict[str, dict[str, None]] = {}
@@ -308,8 +300,8 @@ class NominationHistory:
         """Record the nomination of `pod` to `node`.
 
         If the pod was already nominated, the earlier nomination is wasted. Return the number of
-        successive nominations that the pod did not use, if this number has reached a multiple of
-        `wasted_after` and so must be reported. Otherwise return 0.
+        successive wasted nominations if it must be reported (a multiple of `wasted_after`),
+        otherwise 0.
         """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node

@@ -10,7 +10,7 @@ node does not start. How long the new pod waits depends on the state of the old 
                    be mounted; it is detached after DETACH_TIMEOUT, or immediately if the node has
                    the taint out-of-service
 
-Attaching and detaching take no time of their own; the start delay of a pod contains them.
+The start delay of a pod includes the time for attaching and detaching.
 
 upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go: reconcile,
 attachDesiredVolumes; pkg/volume/util/util.go: IsMultiAttachAllowed; pkg/volume/csi/csi_plugin.go:
@@ -54,7 +54,7 @@ class SingleNodeVolumes(Struct):
     def free_at(self, pod: Pod) -> Instant:
         """Return the time at which all volumes of `pod` are detached from lost nodes.
 
-        Returns 0 if none of these volumes was attached to a lost node.
+        Returns 0 if none of them was attached to a lost node.
         """
         if not self._detached_at:
             return 0

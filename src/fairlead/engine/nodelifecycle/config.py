@@ -32,13 +32,13 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
     If `node_monitor_grace_period` is None, the default of the profile applies. If
-    `taint_based_evictions` or `enable_taint_manager` is False, the older mode applies: pods are
-    deleted `pod_eviction_timeout` after their node became not ready. Otherwise this timeout has no
-    effect, and the tolerations of a pod determine how long it stays (`TaintEviction`). If
+    `taint_based_evictions` or `enable_taint_manager` is False, pods are deleted
+    `pod_eviction_timeout` after their node became not ready. Otherwise this timeout has no effect,
+    and the tolerations of a pod determine how long it stays (`TaintEviction`). If
     `enable_taint_manager` is False, NoExecute taints evict no pods. `node_eviction_rate` is in
     nodes per second, for each zone. In partially disrupted zones of more than
     `large_cluster_size_threshold` nodes, the rate is `secondary_node_eviction_rate` instead. In
-    smaller zones that are partially disrupted, evictions stop (`zone_state.eviction_rate`).
+    smaller ones, evictions stop (`zone_state.eviction_rate`).
 
     Options without an upstream flag:
 
@@ -53,8 +53,8 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     the first pod garbage collection, which is then repeated every 20 s.
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
-    processed these nodes. Otherwise the controller behaves as after a restart: every node gets a
-    new grace period, and NoExecute taints are removed and then added again at the zone's rate.
+    processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace
+    period, and NoExecute taints are removed and added again at the zone's rate.
     """
 
     profile: VersionProfile = V1_36

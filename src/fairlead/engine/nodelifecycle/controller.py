@@ -5,9 +5,8 @@
     monitor pass (5 s)             update node health and zone states: `monitor`
     queue processing (0.1 s)       taint nodes, or evict their pods, at the rate of their zone
 
-Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). So no time is
-spent while nothing changes, and every write happens at the same time as if no pass had been
-skipped.
+Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`), without an effect
+on the writes or their times.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go. Upstream's workers run
 concurrently, so their order within an instant is not defined; here nodes are ordered by name.
@@ -81,11 +80,7 @@ class NodeLifecycle:
         self._next_attempt: Instant | None = None
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Record `stimulus`; return the writes that it requires immediately.
-
-        These writes correct NoSchedule taints and labels, mark pods that were bound to a not-ready
-        node, or continue after the outcome of an earlier write.
-        """
+        """Record `stimulus`; return the writes that it requires immediately."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now)
@@ -151,11 +146,7 @@ class NodeLifecycle:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load a snapshot, and return the commands about its nodes.
-
-        Its pods cause no commands: only a pass of the monitor marks pods as not ready, and none has
-        run yet.
-        """
+        """Load a snapshot, and return the commands about its nodes. Its pods cause no commands."""
         commands: list[Command] = []
         self._shared.pods.load(loaded)
         for one in loaded.others:
@@ -211,9 +202,9 @@ class NodeLifecycle:
             self._renew(lease.metadata.name, now).renewals = renewals
 
     def _renew(self, name: str, now: Instant) -> NodeRecord:
-        """Return the node's record, updated with the lease renewals that past passes have noticed.
+        """Queue the node for examination, because its lease has changed; return its record.
 
-        Also queues the node for examination, because its lease has changed.
+        The record includes the renewals that past passes have noticed.
         """
         examinations, passes = self._shared.examinations, self._shared.passes
         last_pass = now if examinations.last_pass == now else passes.before(now)

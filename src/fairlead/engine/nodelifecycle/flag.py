@@ -28,7 +28,7 @@ class FlagError(ValueError):
     """A flag of kube-controller-manager is unknown or has an invalid value."""
 
     def __init__(self, flag: str, problem: str) -> None:
-        """Store the name of the flag, without dashes, and the problem."""
+        """`flag` is the name of the flag without dashes."""
         super().__init__(f"--{flag}: {problem}")
         self.flag = flag
         self.problem = problem
@@ -122,7 +122,7 @@ def config_of_flags(
     """Return the configuration that `flags` set, with defaults for the other options.
 
     `flags` maps names without dashes to values. Raises FlagError if a flag or feature gate is
-    unknown, is not available in the version of `profile`, or has an invalid value.
+    unknown in the version of `profile`, or has an invalid value.
     """
     values = {
         _known(name).field: _parsed(name, text, profile)

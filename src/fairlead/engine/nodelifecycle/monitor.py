@@ -6,9 +6,8 @@
     3 assess       the zone states; stop, resume or adjust the eviction rates
 
 All decisions use the objects at the start of the pass. A node whose heartbeat is overdue counts as
-not ready immediately. The node's event and the marking of its pods follow when its conditions have
-been written. If the Ready condition has changed by then, or if the write fails, there is no event
-and no pod is marked.
+not ready immediately. Its event and the marking of its pods follow when its conditions have been
+written, unless the write fails or Ready has changed by then.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 handleDisruption
@@ -99,8 +98,7 @@ class Monitor:
     def take_over(self, node: Node, now: Instant) -> None:
         """Register `node`, which existed before this controller started, and open its zone.
 
-        If `node` already has the NoExecute taint for its Ready status, it is not queued for
-        tainting again.
+        A node that already has the NoExecute taint for its Ready status is not queued again.
         """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
@@ -138,7 +136,7 @@ class Monitor:
             self._shared.eviction.queues.open(zone, now)
 
     def _stop_requeuing(self, name: str) -> None:
-        """Turn the node's requeued entry into a timed entry (`zone_queues` explains the terms)."""
+        """Turn the node's requeued entry into a timed entry (see `zone_queues`)."""
         zone = self._zones.zone_of(name)
         if zone is not None:
             last_requeued = self._shared.passes.before(self._shared.examinations.last_pass)
@@ -187,8 +185,8 @@ class Monitor:
         """Save the health in `edit`, after the conditions in `edit` were written.
 
         If Ready was True before, return the event NodeNotReady and the writes that mark the node's
-        pods as not ready. The `probe` of the saved health is kept, because a pass may have set it
-        to a newer time when it resumed evictions.
+        pods as not ready. The saved `probe` is kept, because a pass that resumed evictions may have
+        set it to a newer time.
         """
         record = self._shared.nodes[name]
         if record.health is not None:
@@ -264,7 +262,7 @@ class Monitor:
     def _stop(self, now: Instant) -> list[Command]:
         """Treat every node as ready: remove its NoExecute taints and its queue entry.
 
-        The next pass examines every node.
+        Let the next pass examine every node.
         """
         commands: list[Command] = []
         for name, _, node in self._shared.nodes.existing():
@@ -274,10 +272,7 @@ class Monitor:
         return commands
 
     def _resume(self, now: Instant) -> None:
-        """Restart the grace period of every node.
-
-        Examinations that are already scheduled do no harm.
-        """
+        """Restart the grace period of every node."""
         for name, _, _ in self._shared.nodes.existing():
             record = self._shared.nodes.catch_up(name, now)
             if record.health is not None:

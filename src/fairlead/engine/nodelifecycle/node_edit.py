@@ -1,12 +1,11 @@
 """NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-An edit that would have no effect, for example because the taint already exists, produces no write.
-A merge patch replaces the whole taint list, so it contains the resourceVersion from which it was
-computed.
+An edit that would have no effect produces no write. A merge patch replaces the whole taint list, so
+it contains the resourceVersion from which it was computed.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. The controller
-reconciles these taints, regardless of who added or removed a taint. The controller does not
-reconcile taints with other effects: the eviction mode adds and removes NoExecute taints.
+reconciles these taints, whoever added or removed them. The eviction mode adds and removes NoExecute
+taints.
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,
@@ -85,7 +84,7 @@ def _present_keys(node: Node) -> list[str]:
 class TaintNoExecute(Struct, frozen=True):
     """Adds the NoExecute taint `key`, or updates the time of an existing taint.
 
-    `is_rate_limited` is set if the edit used a token of the zone's rate limiter.
+    `is_rate_limited` tells whether the edit used a token of the zone's rate limiter.
     """
 
     key: str
@@ -124,10 +123,7 @@ class RemoveNoSchedule(Struct, frozen=True):
 
 
 class CopyLabels(Struct, frozen=True):
-    """Copies the values of labels that exist under two names.
-
-    `copies` contains pairs (source, copy) of label names.
-    """
+    """Copies labels to other names; `copies` are pairs (source, copy) of label names."""
 
     copies: tuple[tuple[str, str], ...]
 
@@ -140,8 +136,8 @@ class CopyLabels(Struct, frozen=True):
 class MarkUnknown(Struct, frozen=True):
     """Sets `conditions` to Unknown, unless Ready has changed since the decision.
 
-    `ready` is the Ready condition on which the decision was based (None: missing). `health`
-    replaces the node's saved health once the write has succeeded.
+    `ready` is the Ready condition at the decision (None: missing). `health` replaces the node's
+    saved health once the write has succeeded.
     """
 
     conditions: tuple[Condition, ...]
@@ -223,7 +219,7 @@ FindNode = Callable[[str], Node | None]
 def stale_labels(node: Node, copies: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """Return the label copies of `node` that are missing or differ from their source.
 
-    `copies` contains pairs (source, copy) of label names. The result maps copies to correct values.
+    `copies` are pairs (source, copy) of label names. The result maps copies to correct values.
     """
     labels = node.metadata.labels
     return {

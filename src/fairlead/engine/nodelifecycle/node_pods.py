@@ -30,10 +30,7 @@ class NodePods:
         self._known = loaded.bound.copy()
 
     def put(self, pod: Pod) -> Pod | None:
-        """Store a new version of `pod` if it is bound; return its previous bound version.
-
-        Returns None if no bound version of `pod` was stored.
-        """
+        """Store a new version of `pod` if it is bound; return its last bound version, or None."""
         key, node = pod.key, pod.spec.node_name
         before = self._known.get(key)
         if before is not None and before.spec.node_name != node:
@@ -44,7 +41,7 @@ class NodePods:
         return before
 
     def remove(self, pod: Pod) -> Pod | None:
-        """Remove `pod`; return its last version, None if it was not bound."""
+        """Remove `pod`; return its last bound version, or None."""
         before = self._known.get(pod.key)
         if before is not None:
             self._take_off(before)

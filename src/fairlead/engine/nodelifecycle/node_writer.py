@@ -4,10 +4,9 @@
                   ▲          │ conflict: wait for a newer version of the node
                   └──────────┘
 
-The command of an edit is computed from the newest known version when the edit is sent. After a
-conflict, it is computed again from the next version; upstream retries after a short delay instead.
-Any other failure ends the edit, and a conflict ends a `MarkUnknown` edit. In both cases,
-`on_outcome` returns the failure.
+The command of an edit is computed from the newest known version when the edit is sent, and after a
+conflict again from the next version (upstream retries after a short delay). Any other failure ends
+the edit, and a conflict ends a `MarkUnknown` edit.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
 class EditOutcome(Struct, frozen=True):
     """The outcome of an edit.
 
-    `node` is the name of the node. `failure` is None on success. `is_over` is False if the edit
-    will be retried.
+    `failure` is None on success. `is_over` is False if the edit will be retried.
     """
 
     node: str
@@ -49,7 +47,7 @@ class _PendingEdits(Struct):
     """The pending edits of one node.
 
     `sent` is the command of the first edit while it is in flight. `refused_version` is the
-    resourceVersion for which the server reported a conflict, "" if there was no conflict.
+    resourceVersion for which the server reported a conflict, or "".
     """
 
     edits: deque[NodeEdit] = field(default_factory=deque)
@@ -61,7 +59,7 @@ class NodeWriter:
     """Sends the edits of each node one by one."""
 
     def __init__(self, find: FindNode) -> None:
-        """Start without edits; `find` returns the newest known version of a node."""
+        """`find` returns the newest known version of a node."""
         self._find = find
         self._pending: dict[str, _PendingEdits] = {}
 
@@ -95,7 +93,7 @@ class NodeWriter:
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> EditOutcome | None:
         """Return the result of the edit to which `outcome` belongs.
 
-        Returns None if this writer did not send the command of `outcome`, or has dropped its edit.
+        Returns None if this writer did not send the command, or has dropped its edit.
 
         Call `see_node` afterwards to continue with pending edits.
         """

@@ -1,7 +1,6 @@
 """Period: the times of a periodic task, computed without running the task.
 
-Most runs of a periodic task change nothing and are skipped. Only the time of the next run that
-could change something is computed.
+Runs that would change nothing are skipped.
 """
 
 from __future__ import annotations

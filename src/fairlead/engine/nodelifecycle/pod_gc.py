@@ -8,7 +8,7 @@ Each pass (every 20 s) collects, in this order:
     unscheduled     terminating pods that were never bound
 
 Each of these pods is set to Failed, unless it has already finished, and is then deleted with grace
-period 0. Passes that cannot find anything are skipped.
+period 0.
 
 upstream: pkg/controller/podgc/gc_controller.go
 """
@@ -66,7 +66,7 @@ class PodGarbageCollector:
     )
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """Create the controller. Its first pass runs `gc_offset` after `start`."""
+        """The first pass runs `gc_offset` after `start`."""
         self._threshold = config.terminated_pod_gc_threshold
         self._profile = config.profile
         self._reporter = reporter
@@ -182,7 +182,7 @@ class PodGarbageCollector:
     # --- a pass --------------------------------------------------------------------------------
 
     def _deleted_nodes(self, now: Instant) -> list[str]:
-        """Return the names of nodes that have pods but were missing for the quarantine period."""
+        """Return the names of nodes that have pods and were missing for the quarantine period."""
         missing = sorted(
             name for name in self._missing if name not in self._nodes and self._pods.on(name)
         )

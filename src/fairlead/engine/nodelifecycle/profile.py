@@ -1,7 +1,6 @@
 """VersionProfile: the differences between upstream versions, as data.
 
-1.36 is the current version. 1.16 is the version that most explanations of the node lifecycle
-describe. Code reads the profile's fields; it never compares version numbers.
+Code reads the profile's fields; it never compares version numbers.
 """
 
 from __future__ import annotations

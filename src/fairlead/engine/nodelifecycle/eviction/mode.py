@@ -22,8 +22,8 @@ from fairlead.engine.nodelifecycle.zones.zone_queues import ZoneQueues
 class Observation(Struct, frozen=True):
     """What the monitor pass at `now` found about a node.
 
-    `status` is the Ready status on which the mode acts. `last_pass` is the time of the pass before
-    `now`.
+    `status` is the Ready status on which the mode acts; `last_pass` is the time of the previous
+    pass.
     """
 
     node: Node
@@ -40,7 +40,7 @@ class Observation(Struct, frozen=True):
 
 
 class EvictionMode(Protocol):
-    """Queues nodes by the Ready status that monitor passes find, and processes queued nodes."""
+    """Queues nodes that monitor passes find not ready, and processes queued nodes."""
 
     @property
     def queues(self) -> ZoneQueues:
@@ -59,10 +59,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return the time at which a pass must act on the node even without a change.
-
-        Returns None if only a change can require an action.
-        """
+        """Return the time at which a pass must act on an unchanged node, None if there is none."""
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:

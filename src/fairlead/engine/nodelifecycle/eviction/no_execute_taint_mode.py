@@ -5,7 +5,7 @@
     ready again       the next pass removes both taints
 
 The not-ready and the unreachable taint exclude each other. If `requeues` is set, each pass queues
-again every not-ready node that lacks its taint. So the order in the queue depends on the last pass,
+every not-ready node without its taint again. So the order in the queue depends on the last pass,
 not on the time of the failure.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
@@ -46,10 +46,7 @@ class NoExecuteTaintMode:
     def __init__(
         self, queues: ZoneQueues, writer: NodeWriter, find: FindNode, *, requeues: bool
     ) -> None:
-        """Taints are written through `writer`. `find` returns the newest version of a node.
-
-        If `requeues` is set, each pass queues a not-ready node again if its taint is missing.
-        """
+        """Taints are written through `writer`. `find` returns the newest version of a node."""
         self._queues = queues
         self._writer = writer
         self._find = find
@@ -93,7 +90,7 @@ class NoExecuteTaintMode:
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
         """Add the taint for the node's current Ready status, and remove the opposite taint.
 
-        If the node has no Ready condition, its queue entry is retried after NO_CONDITION_RETRY.
+        A node without a Ready condition is retried after NO_CONDITION_RETRY.
         """
         queue, node = self._queues[zone], self._find(name)
         ready = None if node is None else ready_condition(node)

@@ -1,9 +1,8 @@
 """PodEvictionMode: deletes all pods of nodes not ready for longer than `pod_eviction_timeout`.
 
-For a node that reports NotReady, the timeout starts with this status. For a node that does not
-report, the timeout starts with its last heartbeat. Nodes are processed at the zone's rate, and all
-their pods are deleted, except the pods of DaemonSets. A processed node is not processed again
-before it has been ready.
+For a node that reports NotReady, the timeout starts with this status, for a silent node with its
+last heartbeat. Nodes are processed at the zone's rate: their pods are deleted, except the pods of
+DaemonSets. A processed node is not processed again before it has been ready.
 
 upstream (1.16): pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 doEvictionPass, pkg/controller/util/node/controller_utils.go:DeletePods, SetPodTerminationReason
@@ -56,14 +55,14 @@ class PodEvictionMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Queue the node if its timeout has expired; return [], because nothing is written yet."""
+        """Queue the node if its timeout has expired; return []."""
         due = self.next_check(seen.status, seen.health)
         if due is not None and seen.now > due:
             self._queues[seen.zone].add(seen.name, seen.now)
         return []
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Remove the node from its queue; return [], because nothing needs to be written."""
+        """Remove the node from its queue; return []."""
         self._queues[zone].remove(node.metadata.name)
         return []
 

@@ -6,11 +6,8 @@
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 
-A pod tolerates a taint for the tolerationSeconds of its tolerations. For not-ready and unreachable
-nodes, the admission plugin DefaultTolerationSeconds adds tolerations to pods that have none.
-
-The rate at which nodes are tainted is the only rate limit, and PodDisruptionBudgets do not apply.
-Terminating pods are deleted again whenever the taints of their node change.
+Only the tainting of nodes is rate-limited, and PodDisruptionBudgets do not apply. Terminating pods
+are deleted again whenever the taints of their node change.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
 node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);
@@ -77,7 +74,7 @@ class _Timer(Struct, eq=False):
 
 
 class _Try(Struct):
-    """A deletion that has not succeeded yet: it is in flight or waits for its next try."""
+    """A deletion that is in flight or waits for its next try."""
 
     command: DeleteObject
     node: str
@@ -86,7 +83,7 @@ class _Try(Struct):
 
 
 class TaintEviction:
-    """The taint eviction controller: evicts pods that do not tolerate NoExecute taints."""
+    """The controller that evicts pods which do not tolerate the NoExecute taints of their node."""
 
     issuer: ClassVar[Issuer] = controller_account("taint-eviction-controller")
     interest: ClassVar[Interest] = Interest(
@@ -170,8 +167,7 @@ class TaintEviction:
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
-        A new node is evaluated even without taints, because its pods may have timers from an
-        earlier node of the same name.
+        The pods of a new node may have timers from an earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)
@@ -219,9 +215,9 @@ class TaintEviction:
     def _time(
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
-        """Start a timer that evicts the pod in `limit_s` seconds; if `limit_s` is 0, evict it now.
+        """Start a timer that evicts the pod in `limit_s` seconds; evict it now if `limit_s` is 0.
 
-        A timer that was started before `now` stays instead, and the pod is not evicted now.
+        If a timer was started before `now`, nothing changes.
         """
         if self._is_taking_over and is_terminating(pod):
             return []
@@ -315,7 +311,7 @@ def _instant(text: str, otherwise: Instant) -> Instant:
 
 
 def _is_same_pod(before: Pod, after: Pod) -> bool:
-    """Return whether uid, node and tolerations, on which eviction depends, are unchanged."""
+    """Return whether the uid, node and tolerations of the pod are unchanged."""
     return (
         before.metadata.uid == after.metadata.uid
         and before.spec.node_name == after.spec.node_name

@@ -1,8 +1,7 @@
 """ExaminationQueue: the nodes that the next monitor passes must examine.
 
-Upstream examines every node every five seconds. The result only differs from the previous pass if
-the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`). A pass with
-no node to examine is skipped.
+Upstream examines every node every five seconds. The result differs from that of the previous pass
+only if the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`).
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ class ExaminationQueue:
     """The nodes to examine, by name. `last_pass` is the time of the last pass that ran."""
 
     def __init__(self, passes: Period) -> None:
-        """Start without nodes; `passes` are the times of all monitor passes."""
+        """`passes` are the times of all monitor passes."""
         self._passes = passes
         self.last_pass = passes.first - passes.period
         self._noted: dict[str, None] = {}
@@ -28,15 +27,15 @@ class ExaminationQueue:
         self._timers: TimerQueue[str] = TimerQueue()
 
     def add(self, name: str, now: Instant) -> None:
-        """Add a node that changed at `now` to the nodes that the next pass examines."""
+        """Let the next pass examine the node `name`, which changed at `now`."""
         self._noted[name] = None
         if self._noted_for is None:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Schedule the node's examination for the pass at `due`, in place of an earlier schedule.
+        """Let the pass at `due` examine the node; this replaces an earlier schedule.
 
-        If `due` is None, the node's schedule is cleared.
+        None clears the schedule.
         """
         if due is None:
             self._planned.pop(name, None)

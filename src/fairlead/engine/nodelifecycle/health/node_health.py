@@ -1,8 +1,8 @@
 """Node health: the last heartbeat of a node, and the consequences of an overdue heartbeat.
 
-A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. The timestamp
-of the heartbeat is not used. Only the *probe* is used: the time of the monitor pass that observed
-the heartbeat. So clock skew of nodes does not matter.
+A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. Its timestamp
+is not used, only the *probe*: the time of the monitor pass that observed it. So clock skew of nodes
+does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
@@ -10,8 +10,8 @@ Example with a grace period of 50 s and passes exactly every 5 s: a lease renewe
 by the pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the
 first pass after 65 s, which is the pass at 70 s (65 s is not yet later than 65 s).
 
-The startup grace period applies until a Ready condition has been posted. All functions here are
-pure; `health` is the controller's saved state of a node, and outlives the Node object.
+The startup grace period applies until a Ready condition has been posted. `health`, the controller's
+saved state of a node, outlives the Node object.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:tryUpdateNodeHealth
 """
@@ -67,9 +67,8 @@ class Examination(Struct, frozen=True):
     """The result of examining a node.
 
     `health` is the new saved health. `observed` is the Ready status before the pass, `current` the
-    status after the pass (None: no Ready condition). `unknown_conditions` are the conditions to
-    set to Unknown; there are none if Ready does not change. After these conditions have been
-    written, `health_if_unknown` becomes the saved health.
+    status after the pass (None: no Ready condition). `unknown_conditions` are the conditions to set
+    to Unknown. After they have been written, `health_if_unknown` becomes the saved health.
     """
 
     health: NodeHealth
@@ -111,8 +110,7 @@ def _with_status(
     """Return `health` updated from the status of `node`.
 
     Whenever the saved Ready condition is replaced, the saved lease is cleared, so that the next
-    pass treats an old renewal as a new heartbeat. This is upstream's behaviour; it is visible when
-    lease renewals stop.
+    pass treats an old renewal as a new heartbeat. This is upstream's behaviour.
     """
     if ready is None:
         if health is None:
@@ -157,9 +155,9 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """Return `health` as updated by the passes up to `last_pass`; None if `health` is None.
+    """Return `health` as updated by the passes up to `last_pass`.
 
-    These passes must have observed no changes except the lease renewals `renewals`.
+    These passes must have observed no changes except `renewals`.
     """
     if health is None or health.lease is None or renewals is None:
         return health
@@ -180,8 +178,7 @@ def next_examination(
 
     Returns None if no pass could find a change. `health` is the saved health after the last pass. A
     node that is Unknown stays Unknown until its kubelet posts a status. A lease never expires if
-    its renewal interval plus the period of the passes is within the grace period. For a lease that
-    is renewed more slowly, the pass has to find out whether it has expired.
+    its renewal interval plus the period of the passes is within the grace period.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:

@@ -1,7 +1,7 @@
 """NodeHealthMap: the state of every node, from API objects and from earlier passes.
 
-The saved health outlives the Node object, as in upstream's map: a node that is deleted and created
-again under the same name inherits the time of its last heartbeat.
+The saved health outlives the Node object, as in upstream's map: a new node inherits the time of the
+last heartbeat of an earlier node with its name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.engine.nodelifecycle.period import Period
 
 
 class NodeRecord(Struct):
-    """The state recorded for one node name, which outlives the Node object.
+    """The state of one node name.
 
     `node` is the newest Node, None if it does not exist. `renewals` are the renewals of the node's
     lease. `registered` is the Node as found by the pass that registered it. `health` is the saved
@@ -36,7 +36,7 @@ class NodeHealthMap:
     """The record of every node that was ever observed, by name."""
 
     def __init__(self, passes: Period) -> None:
-        """Start without records; `passes` are the times of all monitor passes."""
+        """`passes` are the times of all monitor passes."""
         self._passes = passes
         self._records: dict[str, NodeRecord] = {}
 
@@ -66,10 +66,7 @@ class NodeHealthMap:
                 yield name, record, record.node
 
     def catch_up(self, name: str, last_pass: Instant) -> NodeRecord:
-        """Update the record of `name` as if all passes up to `last_pass` had run; return it.
-
-        The skipped passes would have noticed only the renewals of the node's lease.
-        """
+        """Update the record of `name` as if all passes up to `last_pass` had run; return it."""
         record = self[name]
         if last_pass > record.through:
             record.health = caught_up(record.health, record.renewals, last_pass, self._passes)

@@ -30,10 +30,10 @@ EVENT_NOTE: Final = "Node is not ready"
 
 
 class NotReadyMarker:
-    """Sets the Ready condition of pods to False; if `reports` is set, also records events."""
+    """Sets the Ready condition of pods to False."""
 
     def __init__(self, *, reports: bool) -> None:
-        """If `reports` is set, an event is recorded for each marked pod."""
+        """If `reports` is set, also record an event for each marked pod."""
         self._reports = reports
         self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # pod -> (patch, node name)
         self.nodes_to_retry: dict[
@@ -59,8 +59,8 @@ class NotReadyMarker:
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the event that follows the outcome of a mark, if marks are reported.
 
-        There is no event if the pod no longer exists. After any other failure, the pod's node is
-        added to `nodes_to_retry`, and the event is still returned.
+        There is no event if the pod no longer exists. Any other failure adds the pod's node to
+        `nodes_to_retry`, and the event is still returned.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):
@@ -88,15 +88,14 @@ DOUBLINGS_MAX: Final = WAIT_MAX.bit_length()
 class LateBoundPods:
     """Marks pods that are bound to a node that is already not ready.
 
-    Whether a node is ready is taken from its saved health after the last pass. Nodes that no pass
-    has examined are ignored. A pod on a deleted node is checked again with exponential backoff, in
-    case the node is created again.
+    The saved health after the last pass tells whether a node is ready. Nodes that no pass has
+    examined are ignored. A pod on a deleted node is checked again with exponential backoff, in case
+    the node is created again.
     """
 
     def __init__(
         self, nodes: NodeHealthMap, pods: NodePods, not_ready_marker: NotReadyMarker
     ) -> None:
-        """Start without retries. Pods are marked by `not_ready_marker`."""
         self._nodes = nodes
         self._pods = pods
         self._marking = not_ready_marker
@@ -122,9 +121,9 @@ class LateBoundPods:
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> list[Command]:
-        """Mark the pods whose backoff has expired as not ready, if their node is not ready.
+        """Return the commands that mark pods whose backoff has expired, if their node is not ready.
 
-        Returns the commands. A pod whose node does not exist waits again.
+        A pod whose node does not exist waits again.
         """
         commands: list[Command] = []
         for key, retries in self._retries.pop_due(now):

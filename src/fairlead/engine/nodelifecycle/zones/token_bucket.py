@@ -1,12 +1,9 @@
 """TokenBucket: limits a rate with exactly client-go's arithmetic.
 
-The time between two evictions depends on this arithmetic, as the example below shows.
-
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
-all other numbers are float64. As a float32, the rate 0.1 is slightly higher than 0.1, and the rate
-0.01 slightly lower than 0.01. A token is requested every 100 ms. So after a token was taken, the
-next request that succeeds is 10.0 s later at a rate of 0.1, and 100.1 s later at a rate of 0.01. A
-shortage of less than a nanosecond is ignored.
+all other numbers are float64. As a float32, 0.1 is slightly higher than 0.1, and 0.01 slightly
+lower than 0.01. A token is requested every 100 ms. So the next token after a success is available
+10.0 s later at a rate of 0.1, and 100.1 s later at a rate of 0.01.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
 """
@@ -32,7 +29,7 @@ def as_float32(value: float) -> float:
 
 
 class Limiter(Protocol):
-    """A rate limiter: decides whether an action may happen now."""
+    """A rate limiter."""
 
     @property
     def rate(self) -> float:
@@ -46,8 +43,7 @@ class Limiter(Protocol):
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
         """Return the first of `ticks` at or after `earliest` at which a token is available.
 
-        `ticks` are the times at which the queues are processed. Returns None if a token is never
-        available.
+        Returns None if a token is never available.
         """
         ...
 
@@ -56,7 +52,6 @@ class TokenBucket:
     """A bucket of one token. `rate`, in tokens per second, is rounded to float32."""
 
     def __init__(self, rate: float, now: Instant) -> None:
-        """Start with one token."""
         self._rate = as_float32(rate)
         self._tokens = BURST
         self._last = now
@@ -77,8 +72,7 @@ class TokenBucket:
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
         """Return the first of `ticks` at or after `earliest` at which a token is available.
 
-        `ticks` are the times at which the queues are processed. Returns None if a token is never
-        available.
+        Returns None if a token is never available.
         """
         lacking = BURST - self._tokens
         if self._rate <= 0:
@@ -106,9 +100,7 @@ class TokenBucket:
 class NeverLimiter:
     """A limiter that never has a token.
 
-    A limiter is replaced only if the new rate differs from the rate that it reports. Upstream's
-    limiter reports the rate 1. If the new rate is also 1, the rate seems unchanged, the limiter is
-    not replaced, and evictions stay stopped forever (flowcontrol.NewFakeNeverRateLimiter).
+    Upstream's limiter reports the rate 1 (flowcontrol.NewFakeNeverRateLimiter; see `zone_queues`).
     """
 
     def __init__(self, rate: float) -> None:

@@ -1,13 +1,13 @@
 """ZoneQueues: the nodes that wait for eviction, in one rate-limited queue per zone.
 
-Evicting a node means to taint it or, in the older mode, to delete its pods. All queues are
-processed at the same times. A zone that is opened again gets a new queue with a full bucket;
-entries of the old queue are dropped. A queue outlives its zone.
+Evicting a node means to taint it or, in the older mode, to delete its pods. A zone that is opened
+again gets a new queue with a full bucket; entries of the old queue are dropped. A queue outlives
+its zone.
 
-Two upstream defects are reproduced here under `DefectPolicy.UPSTREAM`. First, a limiter that stops
-evictions reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged, so the
-limiter is not replaced and evictions stay stopped. Second, a zone whose initial rate is 0 gets an
-ordinary bucket. Its initial token allows one eviction although evictions are stopped.
+`DefectPolicy.UPSTREAM` reproduces two upstream defects. First, a limiter that stops evictions
+reports the rate 1. If the zone's new rate is also 1, it seems unchanged, so the limiter is not
+replaced and evictions stay stopped. Second, a zone whose initial rate is 0 gets an ordinary bucket,
+whose initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 
@@ -16,14 +16,13 @@ The life of a name in a `RateLimitedQueue`:
        ▲                             │ remove                            │ remove
        └─────────────────────────────┴───────────────────────────────────┘
 
-A name stays *known* until it is removed, and a known name cannot be added again. It *waits* until
-it is handled.
+A waiting or handled name is *known*, and cannot be added again before it is removed.
 
 Upstream's monitor pass removes and re-adds every not-ready node whose taint is missing, so its
-entry always has the time of the last pass. To avoid updating thousands of entries in each pass,
-*requeued* entries store no time: they implicitly have the time of the last pass, and are ordered by
-name. When a node is no longer requeued, its entry gets the time of the last pass that requeued it
-and becomes a *timed* entry.
+entry always has the time of the last pass. Here, the entries of these nodes are *requeued* entries,
+which store no time: they implicitly have the time of the last pass, and are ordered by name. When a
+node is no longer requeued, its entry becomes a *timed* entry with the time of the last pass that
+requeued it.
 
 Example: pass 1 (at 5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (at 10 s), the
 Ready condition of a is removed, so pass 2 does not requeue a: timed = [(5 s, a)], requeued = [b].
@@ -57,7 +56,7 @@ class ZoneQueues:
     """The queue of each zone. Entries of the queues are node names."""
 
     def __init__(self, config: NodeLifecycleConfig, ticks: Period) -> None:
-        """Start without zones; `ticks` are the times at which the queues are processed."""
+        """`ticks` are the times at which the queues are processed."""
         self._rate = config.node_eviction_rate
         self._begins_stopped = self._rate <= 0 and config.defects is DefectPolicy.FIXED
         self._never_rate = NEVER_RATE[config.defects]
@@ -85,8 +84,7 @@ class ZoneQueues:
     def next_attempt(self, now: Instant) -> Instant | None:
         """Return the first time at which the rate limiter of a queue with entries has a token.
 
-        Only times at or after `now` at which the queues are processed are considered. Returns None
-        if there is no such time.
+        The time is one of `ticks`, at or after `now`. Returns None if there is none.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [
@@ -100,9 +98,9 @@ class ZoneQueues:
         """Yield (zone, name) for each due entry, if the rate limiter of its zone has a token.
 
         `last_pass` is the time of the last monitor pass; requeued entries are due at this time.
-        Each entry that is yielded uses up a token. Before the caller continues the iteration, it
-        must call `finish` or `retry` for the entry. An entry that is not due yet also uses up a
-        token, but is not yielded; then the iteration continues with the next zone.
+        After each entry, the caller must call `finish` or `retry` before it continues the
+        iteration. An entry that is not due yet also uses up a token, but is not yielded; then the
+        next zone follows.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -118,7 +116,6 @@ class RateLimitedQueue:
     """The nodes of one zone that wait to be handled, in order. `limiter` limits the rate."""
 
     def __init__(self, limiter: Limiter) -> None:
-        """Start without entries."""
         self.limiter = limiter
         self._timed: list[tuple[Instant, str]] = []
         self._requeued: list[str] = []
@@ -130,7 +127,7 @@ class RateLimitedQueue:
         return len(self._waiting)
 
     def is_known(self, name: str) -> bool:
-        """Return whether `name` is waiting, or was handled and has not been removed since."""
+        """Return whether `name` is waiting or was handled, and has not been removed."""
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
@@ -154,7 +151,7 @@ class RateLimitedQueue:
             self._put_in(name, now)
 
     def mark_handled(self, name: str) -> None:
-        """Record `name` as handled, so that `add` has no effect; a waiting name keeps waiting."""
+        """Record `name` as handled, unless it is waiting."""
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
@@ -175,7 +172,7 @@ class RateLimitedQueue:
         return self._timed[0][1]
 
     def finish(self, name: str) -> None:
-        """Mark the waiting `name` as handled: it stops waiting and stays known."""
+        """Mark the waiting `name` as handled."""
         self._take_out(name)
         self._due[name] = 0
 
@@ -208,9 +205,8 @@ class RateLimitedQueue:
         """Change the rate to `rate`; a `rate` of 0 stops evictions.
 
         A limiter that already reports `rate` is kept. The new limiter starts empty if the old
-        limiter has no token now, otherwise full. (The check takes a token from the old limiter.
-        This has no effect, because the old limiter is discarded.) `never_rate` is the rate that a
-        stopped limiter reports.
+        limiter has no token now, otherwise full. `never_rate` is the rate that a stopped limiter
+        reports.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

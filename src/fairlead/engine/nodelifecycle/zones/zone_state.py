@@ -63,11 +63,11 @@ def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
 def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
     """Return the rate, in nodes per second, at which unready nodes of the zone are processed.
 
-    A node is processed by adding the NoExecute taint, which evicts its pods, or in the older mode
-    (`PodEvictionMode`) by deleting its pods. With the rate 0, no node of the zone is processed.
+    To process a node is to add the NoExecute taint, which evicts its pods, or in the older mode
+    (`PodEvictionMode`) to delete its pods.
 
-    A fully disrupted zone has the normal rate. (If all zones are fully disrupted, `ZoneStates`
-    stops evictions.)
+    A fully disrupted zone has the normal rate, but if all zones are fully disrupted, `ZoneStates`
+    stops evictions.
     """
     if state is not ZoneState.PARTIAL_DISRUPTION:
         return config.node_eviction_rate
