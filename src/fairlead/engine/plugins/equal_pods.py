@@ -1,12 +1,9 @@
 """EqualPods: finds pods for which all plugins without cached results read equal data.
 
-If the result of a plugin depends only on a node and its pods, a plan (`ShapePlan`) caches it.
-
-The results of the other plugins are not cached. These plugins skip most pods, because the pods have
-neither constraints nor claims, and no affinity term of another pod matches them. If the plugins
-skip a pod, they also skip all pods with an equal `key`, until `version` changes. `version` changes
-if a node or an object that the plugins read changes, but not if a pod without affinity terms is
-placed.
+Plans (`ShapePlan`) cache the results that depend only on a node and its pods. The other plugins
+skip most pods, because these have neither constraints nor claims, and no affinity term of another
+pod matches them. If the plugins skip a pod, they also skip all pods with an equal `key`, until
+`version` changes.
 
     key       equal for pods for which these plugins read equal data
     version   equal as long as nothing that these plugins read changes
@@ -38,7 +35,6 @@ class EqualPods:
     """Compares pods by the data that uncached plugins read."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Compare pods of `cluster`."""
         self._cluster = cluster
         self._table = cluster.table
 
@@ -62,9 +58,9 @@ class EqualPods:
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
     """Return whether each uncached plugin has the same result for all pods with the key of `pod`.
 
-    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. This
-    function returns False if a score depends on the set of feasible nodes (normalisation). It does
-    not consider Filters: the caller must check the Filters that run for the pod.
+    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. Returns
+    False if a score depends on the set of feasible nodes (normalisation). The caller must check the
+    Filters that run for the pod.
     """
     return (
         not plan.static.live

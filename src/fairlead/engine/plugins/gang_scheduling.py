@@ -37,7 +37,6 @@ class GangScheduling:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Read PodGroups and waiting pods through `handle`."""
         self._groups = handle.cluster.pod_groups
         self._waiting = handle.waiting_pods
 
@@ -57,8 +56,7 @@ class GangScheduling:
     def permit(self, _state: CycleState, pod: PodInfo, _node: str) -> Status | Wait | None:
         """Hold the pods of a gang until minCount of them have a node, then allow all of them.
 
-        Returns Wait if the pod must wait, and None if it need not wait. Returns an ERROR status if
-        the PodGroup does not exist.
+        Returns Wait if the pod must wait, and an ERROR status if the PodGroup does not exist.
         """
         if pod.pod.spec.scheduling_group is None:
             return None

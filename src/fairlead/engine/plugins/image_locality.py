@@ -1,7 +1,7 @@
 """ImageLocality: prefers nodes that already have the pod's images (plugins/imagelocality).
 
-The size of an image is multiplied by the fraction of nodes that have the image. This keeps pods
-from crowding onto the few nodes that have a rare image.
+The size of an image is multiplied by the fraction of nodes that have it, so that pods do not crowd
+onto the few nodes with a rare image.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class ImageLocality:
     locality = Locality.NODE
 
     def __init__(self, handle: Handle) -> None:
-        """Read the image table through `handle`."""
         self._table = handle.cluster.table
 
     def shape_key(self, shape: Shape) -> Hashable:

@@ -7,16 +7,14 @@
                                         ResumeEvictions
 
 If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
-of all nodes are removed. When a heartbeat arrives again, every node gets a new grace period. A
-single fully disrupted zone is evicted at the normal rate. At the end of each pass, zones without
-counted nodes are dropped. (Upstream drops zones while it iterates over a Go map, and stops at the
-first zone that is not fully disrupted. So the random order of the map determines which zones
-upstream drops.)
+of all nodes are removed, and when a heartbeat arrives again, every node gets a new grace period. At
+the end of each pass, zones without counted nodes are dropped. (Upstream drops zones while it
+iterates over a Go map, until the first zone that is not fully disrupted, so which zones it drops is
+random.)
 
-One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
-the previous state is computed. If the only zone with a ready node is dropped, the previous state
-seems to be that all zones were fully disrupted. Nothing seems to have changed, so evictions
-continue instead of stopping.
+`DefectPolicy.UPSTREAM` reproduces an upstream defect: a dropped zone is ignored when the previous
+state is computed. If the only zone with a ready node is dropped, all zones seem to have been fully
+disrupted before, so evictions continue instead of stopping.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,
@@ -70,7 +68,6 @@ class ZoneStates:
     """The nodes, node counts and disruption state of each zone."""
 
     def __init__(self, config: NodeLifecycleConfig) -> None:
-        """Start without nodes."""
         self._config = config
         self.states: dict[str, ZoneState] = {}
         self._members: dict[str, dict[str, None]] = {}
@@ -84,8 +81,7 @@ class ZoneStates:
     def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
         """Record that a pass found the node `name` in `zone`.
 
-        `counts` is False if the node is excluded from the zone's counts. `is_ready` is True if the
-        node's Ready status is True.
+        `counts` is False if the node is excluded from the zone's counts.
         """
         contribution = ZoneCount(int(counts), int(counts and not is_ready))
         if self._placed.get(name) == (zone, contribution):
@@ -142,8 +138,7 @@ class ZoneStates:
     def _forgotten(self) -> list[ZoneState]:
         """Return the previous states of tracked zones that no longer have counted nodes.
 
-        A zone that never had a counted node is still INITIAL and is not included. Under
-        `DefectPolicy.UPSTREAM`, the result is empty.
+        Under `DefectPolicy.UPSTREAM`, the result is empty.
         """
         if self._config.defects is DefectPolicy.UPSTREAM:
             return []
@@ -186,10 +181,7 @@ _MASTER: Final = re.compile(r".*(master|master-...)", re.DOTALL)
 
 
 def is_excluded(node: Node, profile: VersionProfile) -> bool:
-    """Return whether `node` is excluded from its zone's counts.
-
-    An excluded node is still marked Unknown and tainted like other nodes.
-    """
+    """Return whether `node` is excluded from its zone's counts."""
     if profile.excludes_masters and _MASTER.fullmatch(node.metadata.name):
         return True
     return profile.excludes_labelled and EXCLUDE_DISRUPTION in node.metadata.labels
@@ -200,10 +192,9 @@ _GONE: _Known = (None, ZoneCount(), 0.0)
 
 
 class ZoneReport:
-    """Reports changes of zones to the Reporter. Upstream sets gauges instead."""
+    """Reports changes of zones to the Reporter (upstream sets gauges)."""
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter) -> None:
-        """Start without reports."""
         self._config = config
         self._reporter = reporter
         self._reported: dict[str, _Known] = {}

@@ -1,9 +1,7 @@
 """Allocator: allocates devices on a node for a pod's claims, and caches the result of each node.
 
-A result depends on three things: the requests of the claims, the devices that the node can use, and
-which of these devices are already allocated. A cached result is dropped when the change logs show
-that the node's labels, the node's devices or their allocations changed, or when a DeviceClass
-changes. Claims with equal requests share results.
+Claims with equal requests share results. A cached result is dropped when the change logs show that
+the node's labels, the node's devices or their allocations changed, or when a DeviceClass changes.
 
 `allocation_of` builds status.allocation for the chosen devices: results, configuration and node
 selector (allocator_stable.go: the second half of Allocate, createNodeSelector).
@@ -89,12 +87,11 @@ class _CachedResults:
 
 
 class Demand:
-    """Claims to allocate together; demands with equal requests share their cached results."""
+    """Claims to allocate together."""
 
     __slots__ = ("cached", "resolved")
 
     def __init__(self, resolved: tuple[ResolvedClaim, ...], cached: _CachedResults) -> None:
-        """Store the resolved requests and the results cached for them."""
         self.resolved = resolved
         self.cached = cached
 
@@ -103,7 +100,6 @@ class Allocator:
     """Allocates devices of `cluster`; it does not change objects or the device ledger."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start with an empty cache."""
         self._ledger = cluster.devices
         self._related = cluster.related
         self._table = cluster.table
@@ -162,10 +158,7 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Search the devices of `node` and cache the result.
-
-        Errors are not cached, because their messages name the claim.
-        """
+        """Search the devices of `node`; cache the result, except errors, which name the claim."""
         try:
             found = self._search(demand, node)
         except AllocationError as cause:
@@ -263,7 +256,7 @@ def _uuid(text: str) -> str:
 def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedRequest]:
     """Return the chosen alternative of each request.
 
-    If a request got no devices, the result contains its first alternative.
+    For a request without devices, this is its first alternative.
     """
     got = {request.parent: request for request, _, _ in taken}
     return [
@@ -274,10 +267,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield the configurations of the device classes, then the configurations of the claim.
-
-    Only configurations for the chosen requests are included.
-    """
+    """Yield the device classes' configurations, then the claim's, for the chosen requests."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:

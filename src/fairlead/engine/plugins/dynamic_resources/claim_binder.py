@@ -33,7 +33,6 @@ class ClaimBinder:
     """Builds the commands that write allocations and reservations of claims to the API."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the claims and devices of `cluster`."""
         self._cluster = cluster
         self._related = cluster.related
         self._ledger = cluster.devices
@@ -47,10 +46,9 @@ class ClaimBinder:
     ) -> Writes | Status:
         """Return the commands that allocate and reserve `claims` for `pod`.
 
-        `pending` are the claims without an allocation, and `assumed` are their new allocations, in
-        the same order. This method also adds the reservations to the device ledger as assumed
-        reservations. Returns an ERROR status if a claim was deleted or allocated elsewhere in the
-        meantime.
+        `pending` are the claims without an allocation, and `assumed` their new allocations, in the
+        same order. Also adds assumed reservations to the device ledger. Returns an ERROR status if
+        a claim was deleted or allocated elsewhere in the meantime.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
@@ -74,10 +72,7 @@ class ClaimBinder:
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
-        """Return `claim` in its state after the commands of the method `commands`.
-
-        The claim is then reserved for `pod`, and has `allocation` if that is not None.
-        """
+        """Return `claim` reserved for `pod`, and with `allocation` if that is not None."""
         consumers = self._ledger.consumers(claim)
         if not is_reserved_for(claim, pod.pod, self._ledger):
             consumers = (*consumers, _consumer(pod))

@@ -1,10 +1,9 @@
 """Consumable capacity: how much of a device's capacity a request consumes.
 
-Several requests can share a device with `allowMultipleAllocations`. Each allocation consumes a
-part of each of the device's capacities, and the total must not exceed the capacity. The request
-policy of a capacity rounds requested amounts up and rejects invalid amounts. A request that does
-not mention a capacity consumes the policy's default amount, or the whole capacity if there is no
-default.
+Several requests can share a device with `allowMultipleAllocations`. Each allocation consumes a part
+of each of the device's capacities. The request policy of a capacity rounds requested amounts up and
+rejects invalid amounts. A request that does not mention a capacity consumes the policy's default,
+or the whole capacity if there is no default.
 
 Example: a network card has 10G of `bandwidth`; a request consumes at least 1G, in steps of 500M. A
 request for 1200M consumes 1500M, so six such requests fit and leave 1G.
@@ -34,9 +33,8 @@ _NOTHING: Final[Mapping[str, int]] = {}
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
     """Return the amount that a request consumes of each of the device's capacities, by name.
 
-    `wanted` are the capacities that the request states; None means that it states no capacity.
-    Returns None if the request names a capacity that the device does not have, or an amount that
-    the policy does not allow.
+    `wanted` are the capacities that the request states. Returns None if it names a capacity that
+    the device does not have, or an amount that the policy does not allow.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """

@@ -44,8 +44,7 @@ class Selector(Struct, frozen=True):
 class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
-    `parent` is the name of the request. `place` is the index of the alternative in the request,
-    None for a request without alternatives.
+    `parent` is the name of the request. `place` is the index of the alternative, or None.
     """
 
     parent: str

@@ -1,9 +1,8 @@
 """DeviceSearch: finds devices for all claims of a pod on one node.
 
-The search is depth-first, over claims, then over their requests, then over devices. For each
-request it tries combinations of devices until all requests of all claims are satisfied. The result
-is the first solution. The devices of one request are interchangeable, so the search tries
-combinations in ascending order; its first solution is also the first among upstream's permutations.
+The search is depth-first, over claims, then over their requests, then over devices. The result is
+the first solution. The devices of one request are interchangeable, so the search tries combinations
+in ascending order; its first solution is also the first among upstream's permutations.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c. A
 constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
@@ -16,10 +15,10 @@ constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for 
 
 Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints contain exactly the
 devices on the current path of the search. `_take` adds a device to all of them, and `_give_back`
-reverts `_take` exactly. Upstream differs: it does not release the counters of a shared device.
+reverts `_take` exactly. (Upstream does not release the counters of a shared device.)
 
-A device with `allowMultipleAllocations` is not in `_taking`: other requests may take further shares
-of the device while it has enough capacity. Its counters are consumed once, with the first share.
+A device with `allowMultipleAllocations` is not in `_taking`, because other requests may take
+further shares. Its counters are consumed once, with the first share.
 
 upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable,
 taintPreventsAllocation, matchAttributeConstraint; resourceclaim/devicetoleration.go: ToleratesTaint
@@ -80,7 +79,7 @@ class SearchTooLongError(Exception):
 class _Outcome(Enum):
     """The outcome of a step of the search: a solution (DONE), or no solution (NONE, TOO_MANY).
 
-    TOO_MANY: no combination of devices can help, because the claim would exceed DEVICES_MAX.
+    TOO_MANY: the claim would exceed DEVICES_MAX.
     """
 
     DONE = auto()
@@ -118,9 +117,9 @@ class DeviceSearch:
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
 
-        Raises AllocationError if a claim is invalid or a selector fails. For a request with
-        allocationMode All, also raises AllocationError if a pool is incomplete or invalid, or if a
-        constraint is violated. Raises SearchTooLongError after STEPS_MAX steps.
+        Raises AllocationError if a claim is invalid or a selector fails, and, for a request with
+        allocationMode All, if a pool is incomplete or invalid, or a constraint is violated. Raises
+        SearchTooLongError after STEPS_MAX steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)
@@ -134,11 +133,10 @@ class DeviceSearch:
         return self._results if self._claim(0) is _Outcome.DONE else None
 
     def _lacks_devices(self) -> bool:
-        """Return True if the requests need more devices in total than there are free candidates.
+        """Return True if the requests obviously need more devices than there are free candidates.
 
-        If the result is True, the search has no solution. On a full node, this check avoids a
-        search through all combinations. Only requests with a fixed count are considered, and of
-        these only requests without alternatives and without adminAccess.
+        On a full node, this check avoids a search through all combinations. It considers only
+        requests with a fixed count, without alternatives and without adminAccess.
         """
         simple = [
             alternatives[0]
@@ -187,9 +185,8 @@ class DeviceSearch:
     ) -> _Outcome:
         """Pick the remaining devices of `request`, then satisfy the next request.
 
-        `request` is request `index` of claim `at`. `picked` is the number of devices already
-        picked for `request`. Only the candidates from index `start` on are tried, so that no
-        combination is tried twice.
+        `request` is request `index` of claim `at`, for which `picked` devices are picked already.
+        Only candidates from index `start` on are tried, so that no combination is tried twice.
         """
         self._steps += 1
         if self._steps > STEPS_MAX:
@@ -216,12 +213,10 @@ class DeviceSearch:
         """Yield (index, device) of the candidates from `start` on that may be picked next.
 
         `lacking` is the number of devices that `request` still needs; if fewer candidates remain,
-        nothing is yielded. With allocationMode All, there is only one combination, so only the
-        candidate at `start` is yielded.
+        nothing is yielded. With allocationMode All, only the candidate at `start` is yielded.
 
         If a selector failed for a candidate, its error is raised when the search reaches this
-        candidate. Therefore, the candidates before it are yielded even if fewer than `lacking`
-        remain.
+        candidate. So the candidates before it are yielded even if fewer than `lacking` remain.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)
@@ -275,8 +270,8 @@ class DeviceSearch:
     def _add_to_constraints(self, at: int, request: ResolvedRequest, one: PoolDevice) -> bool:
         """Add the device to all constraints of the claim; return False if a constraint refuses it.
 
-        `at` is the index of the claim. If a constraint refuses the device, no constraint contains
-        the device afterwards. With allocationMode All, a refusal raises AllocationError.
+        `at` is the index of the claim. After a refusal, no constraint contains the device. With
+        allocationMode All, a refusal raises AllocationError.
         """
         added: list[Constraint] = []
         for constraint in self._constraints[at]:
@@ -330,8 +325,8 @@ class DeviceSearch:
     def _all(self, request: ResolvedRequest) -> list[Candidate]:
         """Return every device that matches `request`, free or in use.
 
-        A device that does not have enough of a requested capacity left does not match. Raises
-        AllocationError if a pool is incomplete or invalid, or if a selector fails.
+        A device with too little of a requested capacity does not match. Raises AllocationError if a
+        pool is incomplete or invalid, or if a selector fails.
         """
         found = self._candidates.get(request)
         if found is None:
@@ -429,9 +424,9 @@ class SharedCapacity:
     def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:
         """Return the amounts that the request consumes of the device's capacities.
 
-        Returns {} if the device cannot be shared and the request states no capacity. Returns None
-        if the device lacks a requested capacity, if its policy does not allow a requested amount,
-        or if too little is left.
+        Returns {} if the device cannot be shared and the request states no capacity, and None if
+        the device lacks a requested capacity, does not allow a requested amount, or has too little
+        left.
         """
         wanted = request.spec.capacity
         if wanted is None and not _is_shared(device):
@@ -463,13 +458,13 @@ class SharedCapacity:
 class AttributeMatch:
     """Requires the same value of an attribute for all devices of some requests of a claim.
 
-    `requests` names these requests; if it is empty, the constraint applies to all requests.
+    `requests` names these requests; () means all.
     """
 
     __slots__ = ("_attribute", "_count", "_requests", "_value")
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
-        """Start without devices; `attribute` is the attribute's name with its domain."""
+        """`attribute` is the attribute's name with its domain."""
         self._requests = requests
         self._attribute = attribute
         self._value: DeviceAttribute | None = None
@@ -478,8 +473,8 @@ class AttributeMatch:
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; otherwise return False.
 
-        Returns True without adding the device if the constraint does not apply to `request`.
-        `remove` reverts a call that returned True.
+        Does nothing and returns True if the constraint does not apply to `request`. `remove`
+        reverts a call that returned True.
         """
         if not self._concerns(request):
             return True
@@ -504,7 +499,7 @@ class AttributeMatch:
 class DistinctAttribute:
     """Requires different values of an attribute for all devices of some requests of a claim.
 
-    `requests` names these requests; if it is empty, the constraint applies to all requests.
+    `requests` names these requests; () means all.
 
     upstream: structured/internal/incubating/constraint.go: distinctAttributeConstraint
     """
@@ -512,7 +507,7 @@ class DistinctAttribute:
     __slots__ = ("_attribute", "_requests", "_values")
 
     def __init__(self, requests: tuple[str, ...], attribute: str) -> None:
-        """Start without devices; `attribute` is the attribute's name with its domain."""
+        """`attribute` is the attribute's name with its domain."""
         self._requests = requests
         self._attribute = attribute
         self._values: list[DeviceAttribute] = []
@@ -520,8 +515,8 @@ class DistinctAttribute:
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
         """Add the device if the constraint stays satisfied; otherwise return False.
 
-        Returns True without adding the device if the constraint does not apply to `request`.
-        `remove` reverts a call that returned True.
+        Does nothing and returns True if the constraint does not apply to `request`. `remove`
+        reverts a call that returned True.
         """
         if not self._concerns(request):
             return True

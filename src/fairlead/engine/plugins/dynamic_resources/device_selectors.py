@@ -1,7 +1,7 @@
 """DeviceSelectors: compiles and evaluates CEL selectors of devices, and caches the results.
 
-An expression is compiled once. It is evaluated once per distinct combination of a device's driver,
-attributes and capacity (`PoolDevice.make`). The cost of an evaluation is limited.
+An expression is evaluated once per distinct combination of a device's driver, attributes and
+capacity (`PoolDevice.make`). The cost of an evaluation is limited.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """
@@ -30,7 +30,6 @@ class DeviceSelectors:
     """Compiles and evaluates selectors; caches programs and results."""
 
     def __init__(self) -> None:
-        """Start with empty caches."""
         self._programs: dict[str, Program | str] = {}
         self._results: dict[tuple[str, bytes], bool | str] = {}
 

@@ -1,10 +1,9 @@
 """The special claim for a pod's extended resources that devices provide.
 
-A pod can request devices as an extended resource, such as `example.com/gpu: 2`. A DeviceClass can
-be mapped to that resource (`engine.state.devices.extended_resources`). If a node's
-status.allocatable does not list the resource, DynamicResources allocates devices of the class to a
-special ResourceClaim. This claim exists only in memory until the pod is placed. PreBind creates the
-claim in the API and writes its name into the pod's status.
+A pod can request devices as an extended resource, such as `example.com/gpu: 2`, to which a
+DeviceClass is mapped (`engine.state.devices.extended_resources`). If a node's status.allocatable
+does not list the resource, DynamicResources allocates devices of the class to a special
+ResourceClaim. PreBind creates this claim in the API and writes its name into the pod's status.
 
 Each container gets its own request. An init container that is not restartable terminates before
 later containers start, so it uses the devices that are requested for later containers. If these
@@ -78,8 +77,8 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 class SpecialClaim(Struct, frozen=True):
     """The special claim of a pod for one set of extended resources that devices provide.
 
-    All nodes that must provide this set of resources as devices share the object. `mappings`
-    contains the requests that each container uses.
+    Nodes that must provide the same set share the object. `mappings` contains the requests that
+    each container uses.
     """
 
     claim: ResourceClaim
@@ -90,7 +89,7 @@ class ExtendedResourceRequests:
     """The extended resources of a pod; a DeviceClass is mapped to at least one of them."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
-        """Store the pod; `columns` maps its extended resources to their resource columns.
+        """`columns` maps the pod's extended resources to their resource columns.
 
         `classes` maps extended resources to DeviceClasses.
         """
@@ -102,8 +101,8 @@ class ExtendedResourceRequests:
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim for the resources that `node` must provide as devices.
 
-        Returns None if there are no such resources. Returns the status CANNOT_FIT if the pod
-        requests a resource that the node does not list and to which no DeviceClass is mapped.
+        Returns None if there are no such resources, and the status CANNOT_FIT if neither the node
+        nor a DeviceClass provides a resource.
 
         upstream: filterExtendedResources
         """
@@ -181,10 +180,9 @@ class _ResourceRequests:
     def _add(
         self, index: int, container: Container, reusable: Sequence[DeviceRequest | None]
     ) -> DeviceRequest | None:
-        """Return a request for the devices that the container needs beyond those in `reusable`.
+        """Return a request for the devices that the container needs beyond `reusable`, or None.
 
-        Maps the container to the requests that it uses. Returns None if `reusable` has enough
-        devices.
+        Maps the container to the requests that it uses.
 
         upstream: createResourceRequestAndMappings
         """
@@ -219,8 +217,8 @@ class _ResourceRequests:
         """Return the largest request in `passing`; map the containers of all these requests to it.
 
         `passing` are the requests of the init containers that terminate before later containers
-        start. `self.mappings[first:]` are the mappings of these init containers; in each mapping, a
-        request in `passing` is replaced by the largest request. Returns None if `passing` is empty.
+        start, and `self.mappings[first:]` the mappings of these containers. Returns None if
+        `passing` is empty.
         """
         if not passing:
             return None
@@ -265,7 +263,7 @@ def is_special_claim_of(claim: ResourceClaim, pod: Pod) -> bool:
 def creation_of(
     special: SpecialClaim, allocation: ClaimAllocation, pod: Pod, now: Instant
 ) -> Writes:
-    """Return the commands that create the claim for `pod` and store its name in the pod's status.
+    """Return the commands that create the claim and store its name in the status of `pod`.
 
     upstream: dynamicresources.go: bindClaim, patchPodExtendedResourceClaimStatus
     """

@@ -1,12 +1,11 @@
 """DynamicResources: the plugin's arguments, extension points and QueueingHints.
 
-The plugin's PostFilter runs before preemption, and its message is part of every failure message. If
-PreFilter did not run, PostFilter fails with upstream's error "not found", and preemption is not
-attempted (dynamicresources.go: getStateData).
+The plugin's PostFilter runs before preemption. If PreFilter did not run, PostFilter fails with
+upstream's error "not found", and preemption is not attempted (dynamicresources.go: getStateData).
 
-There is one difference from upstream. If a pod has its own claims, and the node lists all extended
-resources that the pod requests, Fairlead creates no special claim. Upstream 1.36 creates an empty
-special claim and then fails to bind the pod.
+Unlike upstream 1.36, Fairlead creates no special claim for a pod with claims of its own if the node
+lists all extended resources that the pod requests. Upstream creates an empty special claim and then
+fails to bind the pod.
 """
 
 from __future__ import annotations
@@ -155,12 +154,12 @@ class _Claims:
     `all` are the claims of the pod's spec, and `pending` are those without an allocation.
     `extended` are the pod's extended resources, None if no DeviceClass is mapped to any of them.
     `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
-    `unready` are the indexes in `all` of claims whose binding conditions failed or timed out.
-    `unavailable` are the indexes in `all` of claims because of which Filter rejected a node.
-    `shared` are the keys of claims whose allocation another pod of the same PodGroup assumed; in
-    `all`, these claims have that allocation. Reserve sets `special`, the special claim for the
-    chosen node, and `placed`, the claims that it allocated, including `special`. `assumed` holds
-    the allocations of `placed` in the same order.
+    `unready` and `unavailable` are indexes in `all`: of claims whose binding conditions failed or
+    timed out, and of claims because of which Filter rejected a node. `shared` are the keys of
+    claims whose allocation another pod of the same PodGroup assumed; in `all`, these claims have
+    that allocation. Reserve sets `special`, the special claim for the chosen node, `placed`, the
+    claims that it allocated (including `special`), and `assumed`, their allocations in the same
+    order.
     """
 
     __slots__ = (
@@ -198,8 +197,8 @@ class _Claims:
     def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim that the pod needs on `node`, None if it needs none.
 
-        Returns the status STALE if a special claim of an earlier attempt exists. Returns the status
-        CANNOT_FIT if neither the node nor a DeviceClass provides an extended resource of the pod.
+        Returns the status STALE if a special claim of an earlier attempt exists. See also
+        `claim_for`.
         """
         if self.stale is not None:
             return STALE
@@ -226,7 +225,6 @@ class DynamicResources:
     normalization = Normalization.SCALED
 
     def __init__(self, handle: Handle, args: DynamicResourcesArgs | None = None) -> None:
-        """Read claims, classes and slices, and assume allocations, through `handle`."""
         timeout = None if args is None else args.binding_timeout
         self._timeout = BINDING_TIMEOUT if timeout is None else parse_duration(timeout)
         self._cluster = handle.cluster
@@ -259,11 +257,7 @@ class DynamicResources:
         return None
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
-        """Return SKIP if the pod needs no devices, or a rejection if a claim cannot be used.
-
-        A pod needs devices if it has claims, or extended resources to which a DeviceClass is
-        mapped.
-        """
+        """Return SKIP if the pod needs no devices, or a rejection if a claim cannot be used."""
         state.write(_PRE_FILTER_RAN)
         extended = extended_requests(pod, self._table.resources, self._ledger.extended)
         if extended is None and not pod.shape.spec.resource_claims:
@@ -290,7 +284,7 @@ class DynamicResources:
         """Return `claim` with the allocation that another pod of the same PodGroup assumed.
 
         Returns `claim` itself if there is no such allocation. The pods of a PodGroup are tried in
-        one cycle, before the API shows the allocations of any of them.
+        one cycle, before the API shows their allocations.
         upstream: podGroupStateData, GetPendingAllocation
         """
         allocation = self._ledger.shared_allocation(claim, group_key(pod))
@@ -299,10 +293,7 @@ class DynamicResources:
         return replace(claim, status=replace(claim.status, allocation=allocation))
 
     def _cannot_bind(self, claim: ResourceClaim) -> bool:
-        """Return whether a binding condition of `claim` failed or timed out.
-
-        Returns False if the allocation of `claim` has no binding conditions.
-        """
+        """Return whether a binding condition of `claim`, if there is one, failed or timed out."""
         if not has_binding_conditions(claim):
             return False
         try:
@@ -372,9 +363,8 @@ class DynamicResources:
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
         """Return the resolved requests of the pending claims, or an error status if one is invalid.
 
-        The result includes the requests of `special`: the claim for those extended resources of
-        the pod that a node provides as devices, None if there are none. The result is cached by the
-        identity of `special`, so nodes that need the same special claim must share one object.
+        The result includes the requests of `special`, the claim for the extended resources that a
+        node provides as devices. It is cached by the identity of `special`.
         """
         found = claims.demands.get(id(special))
         if found is None:
@@ -397,9 +387,8 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Return commands that deallocate a claim whose allocation made Filter reject nodes.
 
-        A claim is deallocated only if no other pod uses it. If there are several such claims,
-        upstream picks one at random; Fairlead picks the first. If there is no such claim, the
-        commands delete the special claim of an earlier attempt, if it exists.
+        The claim is the first that no other pod uses (upstream picks at random). If there is none,
+        the commands delete the special claim of an earlier attempt, if it exists.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -448,10 +437,7 @@ class DynamicResources:
     # --- bindings --------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Find allocations for `node`; the device ledger records them as assumed allocations.
-
-        Returns a rejection or an error if devices cannot be allocated on the node.
-        """
+        """Find allocations for `node`; the device ledger records them as assumed allocations."""
         claims = state.find(_Claims)
         if claims is None:
             return None
@@ -500,10 +486,9 @@ class DynamicResources:
         return released if shown is None else (*released, *deletion_of(shown))
 
     def bound_claims(self, state: CycleState, pod: PodInfo) -> tuple[ResourceClaim, ...]:
-        """Return the claims in the spec of `pod`, in the state that they have after its binding.
+        """Return the claims in the spec of `pod` in their state after its binding.
 
-        Each claim has an allocation and is reserved for `pod`. Reserve must have succeeded. The
-        special claim for extended resources is not returned.
+        Reserve must have succeeded. The special claim for extended resources is not returned.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -515,9 +500,9 @@ class DynamicResources:
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Return the commands that write the pod's allocations and reservations.
 
-        If devices have binding conditions, the commands also record an event, and the pod waits
-        until the conditions are True. Returns None if there is nothing to write, and an ERROR
-        status if a claim was deleted or allocated elsewhere in the meantime.
+        If devices have binding conditions, the pod waits until these are True. Returns None if
+        there is nothing to write, and an ERROR status if a claim was deleted or allocated elsewhere
+        in the meantime.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -558,10 +543,10 @@ class DynamicResources:
             return True
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None if all binding conditions are True, and WAIT if one is not True yet.
+        """Return None if all binding conditions are True, otherwise WAIT.
 
         Also returns WAIT if the API does not show an allocation yet. Returns an ERROR status if a
-        binding failure condition is True or the timeout has expired.
+        failure condition is True or the timeout has expired.
 
         upstream: isPodReadyForBinding
         """

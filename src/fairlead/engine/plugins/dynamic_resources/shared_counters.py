@@ -24,19 +24,13 @@ class SharedCounters:
     """The remaining amounts of all pools' counters during one search for devices."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
-        """Use the counters of `pools` and the allocations in `ledger`.
-
-        The available counters of a pool are computed when a device of the pool is first examined.
-        """
+        """Use the counters of `pools` and the allocations in `ledger`, which are read on demand."""
         self._pools: dict[PoolId, Pool] = {one.pool.id: one.pool for one in pools}
         self._ledger = ledger
         self._available: dict[PoolId, dict[CounterId, int]] = {}
 
     def suffice(self, device: PoolDevice) -> bool:
-        """Return whether enough is left of each counter that the device consumes.
-
-        Returns False if the device consumes a counter that its pool does not define.
-        """
+        """Return whether the pool has enough left of each counter that the device consumes."""
         if not device.device.consumes_counters:
             return True
         available = self._of(device.id[:2])
@@ -47,7 +41,7 @@ class SharedCounters:
         self._add(device, -1)
 
     def release(self, device: PoolDevice) -> None:
-        """Release the device's counters; reverts `consume`."""
+        """Revert `consume`."""
         self._add(device, 1)
 
     def _add(self, one: PoolDevice, sign: int) -> None:

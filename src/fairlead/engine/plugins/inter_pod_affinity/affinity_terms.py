@@ -6,13 +6,12 @@ and preferences, it counts the matching pods per term (interpodaffinity/filterin
 updateWithAffinityTerms, updateWithAntiAffinityTerms).
 
 `ExistingTerms` finds the terms of placed pods that match the incoming pod, and counts the pods that
-have these terms. The set of matching terms is computed once per distinct namespace and labels. Pods
-with the same set of matching terms share the counts.
+have these terms. Pods with the same set of matching terms share the counts.
 
-`NamespaceLabels` provides the labels for namespace selectors. A namespace without a Namespace
-object has no labels. The selectors of placed pods can still match this namespace, for example with
-DoesNotExist. The selectors of the incoming pod match only namespaces that have an object
-(interpodaffinity/plugin.go: GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
+A namespace without a Namespace object has no labels. The namespace selectors of placed pods can
+still match it, for example with DoesNotExist. Those of the incoming pod match only namespaces that
+have an object (interpodaffinity/plugin.go: GetNamespaceLabelsSnapshot,
+mergeAffinityTermNamespacesIfNotEmpty).
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class OwnTerms:
 
     `affinity` selects the pods that match all required affinity terms, and `attracted` counts them.
     `anti_affinity` holds (selector, topology key) of each required anti-affinity term, and
-    `repelled` counts the pods that match these terms. For each pod that matches a preferred term,
-    `preferred` adds the weight of this term.
+    `repelled` counts the pods that match these terms. `preferred` sums the weights of the preferred
+    terms that pods match.
     """
 
     __slots__ = (
@@ -58,7 +57,6 @@ class OwnTerms:
     def __init__(
         self, table: NodeTable, terms: Sequence[AffinityTerm], namespaces: NamespaceLabels
     ) -> None:
-        """Start to count the pods that match `terms`."""
         self.namespace_version = namespaces.refresh()
         required = _of_kind(terms, TermKind.REQUIRED_AFFINITY)
         apart = _of_kind(terms, TermKind.REQUIRED_ANTI_AFFINITY)
@@ -100,7 +98,6 @@ class OwnTermsCache:
     """Caches the `OwnTerms` of recently scheduled pods; pods with equal terms share an entry."""
 
     def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
-        """Count the pods on the nodes of `table`."""
         self._table = table
         self._namespaces = namespaces
         self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
@@ -116,13 +113,12 @@ class OwnTermsCache:
 
 
 class NamespaceLabels:
-    """The labels of each namespace.
+    """The labels of each namespace; call `refresh` before reading.
 
-    Call `refresh` before reading. `version` is increased when the labels of a namespace change.
+    `version` is increased when the labels of a namespace change.
     """
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Read the Namespace objects in `related`."""
         self._related = related
         self._read = -1
         self._labels: dict[str, Mapping[str, str]] = {}
@@ -181,7 +177,7 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """Match terms of `kinds`; a pod with a matching term adds `weigh(term)` to the counts."""
+        """Match terms of `kinds`; a pod with a matching `term` adds `weigh(term)` to the counts."""
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh

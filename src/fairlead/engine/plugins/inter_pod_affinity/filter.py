@@ -9,10 +9,9 @@ A node is rejected in the following cases, which are checked in this order:
    pod.
 upstream: interpodaffinity/filtering.go: Filter
 
-The result depends only on whether the count of each domain is positive. Most placements do not
-change the result. If the topology key is the hostname, a placement changes the result of at most
-one node. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse
-nearly all cached results.
+The result depends only on whether the count of each domain is positive, so most placements do not
+change it. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse
+nearly all of them.
 """
 
 from __future__ import annotations
@@ -65,7 +64,6 @@ class IncomingPodTerms:
     __slots__ = ("_known", "matches_own_affinity", "namespace_labels", "own", "pods")
 
     def __init__(self, own: OwnTerms, pods: PodClass, namespace_labels: Mapping[str, str]) -> None:
-        """Store `own`, the incoming pod's terms; `pods` is the PodClass of the incoming pod."""
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels
@@ -112,7 +110,6 @@ class AffinityState:
         repelled: HypotheticalKeyedCounts,
         existing: HypotheticalKeyedCounts,
     ) -> None:
-        """Take ownership of the counts."""
         self.incoming = incoming
         self.attracted = attracted
         self.repelled = repelled
@@ -128,7 +125,7 @@ class AffinityState:
         """Return the topology keys by which pods affect a node's verdict.
 
         A pod affects the verdict on a node only if both are in the same domain of one of these
-        keys. Returns None if any pod in the cluster may affect it; see `InterPodAffinity.reach`.
+        keys. Returns None if any pod may affect any node.
         """
         if self.incoming.own.attracted.by_key:
             return None
@@ -143,10 +140,7 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume that a pod of `pods` with the placed `terms` is added to `row` or removed.
-
-        `by` is 1 for an added pod and -1 for a removed pod.
-        """
+        """Assume that a pod of `pods` with `terms` is added to `row` (`by` 1) or removed (-1)."""
         near, far = self.incoming.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)
@@ -177,10 +171,7 @@ class AffinityState:
         return REPELLED_BY_EXISTING if _is_met(self.existing, row) else FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        """Return the verdict for each of `rows` as an index into STATUSES.
-
-        The rule with the highest precedence is applied last, so that it overwrites the other rules.
-        """
+        """Return the verdict for each of `rows` as an index into STATUSES."""
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
@@ -243,8 +234,7 @@ class CachedCodes:
     def codes(self, state: AffinityState) -> Codes:
         """Return the verdict on every row of the node table, as an index into STATUSES.
 
-        `state` must be based on the current counts of `sources`. The returned array is never
-        changed later.
+        `state` must be based on the current counts of `sources`. The array never changes later.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())
@@ -260,10 +250,10 @@ class CachedCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """Return the rows in domains that changed since the last call of `codes`.
+        """Return the rows in domains that changed since the last call of `codes`, as keys.
 
-        The keys of the result are the rows. Returns None if so many domains changed that computing
-        all rows is faster, or if a change log does not contain all changes.
+        Returns None if computing all rows is faster, or if a change log does not contain all
+        changes.
         """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):
@@ -284,7 +274,6 @@ class CodesCache:
     """A cache of the most recently used `CachedCodes`."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Start without entries, for the nodes of `table`."""
         self._table = table
         self._cache: dict[tuple[object, ...], CachedCodes] = {}
 
