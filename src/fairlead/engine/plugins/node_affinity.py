@@ -3,8 +3,6 @@
 The plugin argument addedAffinity adds requirements and preferences to every pod of the profile. A
 preferred term that cannot be parsed fails the scheduling cycle only if nodes are scored, because
 upstream parses preferences in PreScore.
-
-For many nodes, each requirement is evaluated only once per distinct label value.
 """
 
 from __future__ import annotations
@@ -100,7 +98,6 @@ class NodeAffinity:
     normalization = Normalization.SCALED
 
     def __init__(self, args: NodeAffinityArgs | None = None) -> None:
-        """Store addedAffinity from `args`, the plugin's NodeAffinityArgs."""
         args = args or NodeAffinityArgs()
         self._enforced = args.required
         self._preferred = args.preferred
@@ -142,10 +139,7 @@ class NodeAffinity:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the Filter verdict for each node in `rows`.
-
-        Each requirement is evaluated once per distinct label value.
-        """
+        """Return the Filter verdict for each node in `rows`."""
         spec = pod.shape.spec
         fits = np.ones(len(rows), np.bool_)
         for key, value in spec.node_selector.items():
@@ -164,8 +158,7 @@ class NodeAffinity:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
-        A node matches if it meets addedAffinity, nodeSelector and required affinity. As in
-        upstream, addedAffinity is not checked for the node before the change.
+        As in upstream, addedAffinity is not checked for the node before the change.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

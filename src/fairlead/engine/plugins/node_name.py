@@ -20,10 +20,7 @@ OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name")
 
 
 class NodeName:
-    """Rejects all nodes except the node in spec.nodeName (Filter).
-
-    A pending pod has no spec.nodeName, so a rejection occurs only when a bound pod is evaluated.
-    """
+    """Rejects all nodes except the node in spec.nodeName (Filter)."""
 
     name = "NodeName"
     locality = Locality.NODE

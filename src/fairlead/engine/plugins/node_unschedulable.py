@@ -38,8 +38,7 @@ class NodeUnschedulable:
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject a cordoned node if the pod does not tolerate the unschedulable taint.
 
-        The taint may still be missing on the node, because the node lifecycle controller adds it
-        later.
+        The node lifecycle controller may not have added the taint yet.
         """
         if not node.node.spec.unschedulable:
             return None

@@ -1,8 +1,8 @@
 """IN_TREE: maps each plugin of the default profile, except DefaultPreemption, to its factory.
 
-A factory takes the handle, which gives read access to the engine, and the plugin's arguments as
-decoded from pluginConfig. If an argument is invalid, the factory raises a ValueError that names the
-field. `engine.scheduling.compose` builds DefaultPreemption, which needs the framework itself.
+A factory takes the handle, which gives read access to the engine, and the plugin's arguments from
+pluginConfig. If an argument is invalid, it raises a ValueError that names the field.
+`engine.scheduling.compose` builds DefaultPreemption, which needs the framework.
 """
 
 from __future__ import annotations

@@ -48,10 +48,7 @@ class TaintToleration:
         return None if untolerated is None else UNTOLERATED
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the number of PreferNoSchedule taints that the pod does not tolerate.
-
-        Fewer is better.
-        """
+        """Return the number of untolerated PreferNoSchedule taints; fewer is better."""
         taints = node.node.spec.taints
         if not taints:
             return 0
@@ -60,10 +57,7 @@ class TaintToleration:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the Filter verdict for each node in `rows`.
-
-        Nodes without taints are skipped, and equal taints are evaluated once.
-        """
+        """Return the Filter verdict for each node in `rows`."""
         codes = np.zeros(len(rows), np.int32)
         known: dict[tuple[Taint, ...], bool] = {}
         for i in table.values(table.tainted, rows).nonzero()[0].tolist():
@@ -77,8 +71,8 @@ class TaintToleration:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so if the pod tolerates the taints of a new node, if it tolerates the current but
-        not the former taints of a changed node, or if the pod itself has changed.
+        This is so if the pod tolerates the taints of a new node, or the current but not the former
+        taints of a changed node, or if the pod itself has changed.
         """
         old, new = event.old, event.new
         if not isinstance(new, Node):
@@ -93,10 +87,7 @@ class TaintToleration:
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
-        """Return the score of each node in `rows`.
-
-        Nodes without taints are skipped, and equal taints are evaluated once.
-        """
+        """Return the score of each node in `rows`."""
         scores = np.zeros(len(rows), np.int64)
         known: dict[tuple[Taint, ...], int] = {}
         for i in table.values(table.tainted, rows).nonzero()[0].tolist():

@@ -197,8 +197,8 @@ class _Claims:
     def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim that the pod needs on `node`, None if it needs none.
 
-        Returns the status STALE if a special claim of an earlier attempt exists. See also
-        `claim_for`.
+        Returns the status STALE if a special claim of an earlier attempt exists. Otherwise returns
+        the result of `claim_for`.
         """
         if self.stale is not None:
             return STALE
@@ -543,7 +543,7 @@ class DynamicResources:
             return True
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None if all binding conditions are True, otherwise WAIT.
+        """Return None if all binding conditions are True, and WAIT if one is not True yet.
 
         Also returns WAIT if the API does not show an allocation yet. Returns an ERROR status if a
         failure condition is True or the timeout has expired.

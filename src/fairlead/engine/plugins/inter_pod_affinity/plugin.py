@@ -1,9 +1,8 @@
 """InterPodAffinity: the plugin's arguments, extension points and QueueingHints.
 
 As in upstream, QueueingHints treat namespaces as having no labels. So a pod with a term that
-selects namespaces by label is not requeued when a pod in these namespaces changes. The pod waits
-for another event or the periodic flush (interpodaffinity/plugin.go: isSchedulableAfterPodChange,
-isSchedulableAfterNodeChange).
+selects namespaces by label is not requeued when a pod in these namespaces changes
+(interpodaffinity/plugin.go: isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
 """
 
 from __future__ import annotations
@@ -87,7 +86,6 @@ class InterPodAffinity:
     wakes_alike = True
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
-        """Use the pod index of the cluster to count pods."""
         self._args = args
         self._table = table = handle.cluster.table
         self._pod_index = table.pod_index
@@ -170,17 +168,15 @@ class InterPodAffinity:
 
         A pod affects the verdict on a node only if both are in the same domain of one of these
         keys. Returns None if the pod has required affinity. Then any pod in the cluster can affect
-        the verdict: if no pod matches the affinity, the incoming pod may be the first pod of its
-        group, and every node with the topology keys accepts the first pod.
+        the verdict, because every node with the topology keys accepts the first pod of a group.
         """
         return state.read(AffinityState).reach()
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        A removal changes a verdict only if a term of the removed pod matches the incoming pod, or a
-        term of the incoming pod matches the removed pod. A removal can make a node infeasible only
-        if the removed pod met a required affinity of the incoming pod.
+        A removal can make a node infeasible only if the removed pod met a required affinity of the
+        incoming pod.
         """
         found, index = state.read(AffinityState), self._pod_index
         return RemovalEffect(
@@ -198,10 +194,7 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if no preferred affinity term affects the pod's scores.
-
-        The pod then has no preferred terms, and no scored term of a placed pod matches it.
-        """
+        """Return True if no preferred affinity term affects the pod's scores."""
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:
@@ -216,11 +209,7 @@ class InterPodAffinity:
         return self._own_terms(pod).preferred, existing
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
-        """Return SKIP if no scored term matches.
-
-        The scored terms are those of `pod`, which may match placed pods, and those of placed pods,
-        which may match `pod`.
-        """
+        """Return SKIP if no scored term of `pod` or of a placed pod matches."""
         wished = self._own_terms(pod).preferred.refresh()
         if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
             return SKIP
@@ -292,8 +281,7 @@ def _match_all(terms: Terms, pods: PodClass) -> bool:
 def _moves(near: Terms, apart: Terms, before: Labels, after: Labels) -> bool:
     """Return whether the node entered a domain of `near` or left a domain of `apart`.
 
-    `near` are required affinity terms and `apart` required anti-affinity terms; `before` and
-    `after` are the node's labels.
+    `near` are required affinity terms and `apart` required anti-affinity terms.
     """
     entered = (term.topology_key for term in near if term.topology_key in after)
     left = (term.topology_key for term in apart if term.topology_key in before)

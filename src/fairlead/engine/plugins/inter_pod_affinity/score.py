@@ -26,7 +26,6 @@ class PreferenceState:
     __slots__ = ("_sums",)
 
     def __init__(self, table: NodeTable, counts: tuple[KeyedCounts, ...]) -> None:
-        """Use the weights in `counts`, which must be up to date."""
         self._sums: list[tuple[Ids, Ints]] = [
             (table.label_column(key).ids, one.sums)
             for keyed in counts

@@ -1,9 +1,8 @@
 """NodeResourcesBalancedAllocation: prefers nodes on which the pod balances the use of resources.
 
 The balance is int((1 - deviation) × 100), where deviation is the standard deviation of the used
-fractions of the resources. The resources are cpu and memory by default, and a fraction is at most
-1. The score is 75 if the pod does not change the balance, higher if the pod improves it, and lower
-otherwise (plugins/noderesources/balanced_allocation.go).
+fractions (at most 1) of the resources. The score is 75 if the pod does not change the balance,
+higher if the pod improves it, and lower otherwise (plugins/noderesources/balanced_allocation.go).
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ class NodeResourcesBalancedAllocation:
     reads_only_sums = True
 
     def __init__(self) -> None:
-        """Start without cached balances."""
         self._before = _CurrentBalances()
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
@@ -97,10 +95,7 @@ class NodeResourcesBalancedAllocation:
 
 
 class _CurrentBalances:
-    """The balance of each node with its current pods, updated from the change logs of the table.
-
-    Pods of all shapes need these balances, and a placement changes only the balance of one node.
-    """
+    """The balance of each node with its current pods, updated from the change logs of the table."""
 
     def __init__(self) -> None:
         self._values: Scores = np.zeros(0, np.int64)
@@ -131,7 +126,6 @@ class BalancedAllocationOf:
     reads_only_sums = True
 
     def __init__(self, handle: Handle, resources: Sequence[str]) -> None:
-        """Balance the use of the resources named in `resources`."""
         columns = handle.cluster.table.resources
         self._columns = tuple(columns.column(name) for name in resources)
 
@@ -176,9 +170,9 @@ def _evenness(fractions: list[float]) -> int:
 
 
 def _total(parts: list[float]) -> float:
-    """Return the sum of `parts`, added one after the other.
+    """Return the sum of `parts`, added one after the other as in upstream.
 
-    Upstream adds them this way. The built-in `sum` is more precise since Python 3.12.
+    The built-in `sum` is more precise since Python 3.12.
     """
     total = 0.0
     for part in parts:

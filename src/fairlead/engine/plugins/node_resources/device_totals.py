@@ -1,7 +1,7 @@
 """DeviceTotals: the devices of a node that provide an extended resource, and how many are in use.
 
-A node that does not list an extended resource may have devices of the DeviceClass that is mapped to
-the resource. A scoring strategy that rates this resource then counts the devices.
+If a node does not list an extended resource, a scoring strategy counts the node's devices of the
+DeviceClass that is mapped to the resource.
 
 upstream: plugins/noderesources/resource_allocation.go: calculateDRAResourceTotals
 """
@@ -23,7 +23,6 @@ class DeviceTotals:
     """Counts devices, and invalidates the cached scores of a node when its devices change."""
 
     def __init__(self, handle: Handle) -> None:
-        """Count the devices of the cluster of `handle`."""
         self._ledger = handle.cluster.devices
         self._related = handle.cluster.related
         self._table = handle.cluster.table

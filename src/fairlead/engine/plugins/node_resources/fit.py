@@ -1,9 +1,9 @@
 """NodeResourcesFit: a node needs free resources for the pod (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
-rejection is UnschedulableAndUnresolvable. A DeviceClass can be mapped to an extended resource. On
-nodes that do not list this resource, this plugin ignores it, and DynamicResources allocates devices
-instead (shouldDelegateResourceToDRA).
+rejection is UnschedulableAndUnresolvable. If a DeviceClass is mapped to an extended resource, this
+plugin ignores the resource on nodes that do not list it; there, DynamicResources allocates devices
+(shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class NodeResourcesFit:
     wakes_alike = True
 
     def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
-        """Set up the scoring strategy in `args`, the plugin's NodeResourcesFitArgs."""
         self._table = handle.cluster.table
         self._resources = handle.cluster.table.resources
         self._extended = handle.cluster.devices.extended
@@ -95,10 +94,7 @@ class NodeResourcesFit:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the Filter verdict for each node in `rows`.
-
-        Reasons are computed only for the nodes that are rejected.
-        """
+        """Return the Filter verdict for each node in `rows`."""
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         fits = table.values(table.pod_count, rows) < table.values(table.allowed_pods, rows)
         for column, amount in wanted:
@@ -117,10 +113,10 @@ class NodeResourcesFit:
     ) -> tuple[npt.NDArray[np.int64], list[Status]]:
         """Return (codes, statuses) for the nodes at `rows`, which the pod does not fit.
 
-        `wanted` are the (column, amount) pairs of the requested resources. A node's code is the
-        index of its rejection in the statuses. It is at least 1, because index 0 is SUCCESS. Nodes
-        are first grouped by a bit set: bit 0 means too many pods, bit 1 a request above
-        allocatable, and bit 2 + i that the i-th requested resource is insufficient.
+        `wanted` are the (column, amount) pairs of the requested resources. A code is an index into
+        the statuses; index 0 is SUCCESS. Nodes are first grouped by a bit set: bit 0 means too many
+        pods, bit 1 a request above allocatable, and bit 2 + i that the i-th requested resource is
+        insufficient.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
         for i, (column, amount) in enumerate(wanted):
@@ -134,10 +130,7 @@ class NodeResourcesFit:
         return codes + 1, [SUCCESS, *statuses]
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
-        """Return, for each of `shapes`, whether a pod of that shape fits the node at `row`.
-
-        Returns None if pods of all `shapes` fit.
-        """
+        """Return, for each of `shapes`, whether it fits the node at `row`; None if all fit."""
         node, wanted = table.at(row), shapes.wanted
         if len(node.pods) < node.allowed_pods and all(
             amount <= node.allocatable_of(column) - node.requested_of(column)
@@ -189,10 +182,10 @@ class NodeResourcesFit:
     ) -> tuple[tuple[int, ...], list[int]]:
         """Return the resources left on `node` without the pods `gone`, but with `come` and `pod`.
 
-        `gone` maps each shape to the number of pods of that shape to subtract.
+        `gone` maps each shape to its number of pods.
 
-        Returns (columns of the requested resources to check, amount left of each). A negative
-        amount means that `pod` does not fit.
+        Returns (columns of the requested resources to check, amount left of each); `pod` fits if
+        none is negative.
         """
         wanted: Sequence[tuple[int, int]] = pod.shape.wanted
         if self._extended or self._args.ignores_anything:
@@ -237,8 +230,8 @@ class NodeResourcesFit:
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
         """Return (column, amount) of each requested resource that the arguments do not ignore.
 
-        Returns None if a DeviceClass provides one of these resources, because that resource is
-        checked only on nodes that list it.
+        Returns None if a DeviceClass provides one of them, which is then checked only on nodes that
+        list it.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
@@ -264,7 +257,7 @@ class NodeResourcesFit:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so in the following cases:
+        This is so for:
         - A pod was removed, or `pod` itself was scaled down.
         - Another pod was scaled down, and now requests less of a resource that `pod` requests.
         - A node is new, has more of a requested resource than before or accepts more pods than
@@ -289,7 +282,7 @@ class NodeResourcesFit:
     def _is_provided_by(self, pod: PodInfo, old: object, new: DeviceClass) -> bool:
         """Return whether `new`, unlike `old`, is mapped to a resource that the pod requests.
 
-        `old` is the DeviceClass before the change; any other object means that `new` was added.
+        If `old` is not a DeviceClass, `new` was added.
 
         upstream: isSchedulableAfterDeviceClassEvent
         """
@@ -314,8 +307,8 @@ class NodeResourcesFit:
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
         """Return whether the node has more of any requested resource, or room for more pods.
 
-        Returns True if devices may provide a requested resource, because the Node object does not
-        show new devices.
+        Returns True if devices may provide a requested resource, because the Node does not show new
+        devices.
         """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         if any(
@@ -363,7 +356,7 @@ def rejection(
 ) -> Status:
     """Return the rejection that names all insufficient resources in upstream's order.
 
-    `fixed` are cpu, memory and ephemeral-storage if they are insufficient; `scalars` are the other
+    `fixed` are the insufficient ones of cpu, memory and ephemeral-storage; `scalars` are the other
     insufficient resources. `crowded` is set if the node would have too many pods, and `beyond` if
     the pod would not even fit the empty node.
     """

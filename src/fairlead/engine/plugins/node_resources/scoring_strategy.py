@@ -1,12 +1,12 @@
 """The scoring strategies of NodeResourcesFit.
 
 LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource by its allocatable
-amount and by its requested amount, including the pod's requests. The node's score is the weighted
-mean of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead,
-and leaves out resources that score 0. For cpu and memory, a container without a request counts as
-requesting 100m and 200 MiB, as in upstream. For other resources, only actual requests count. Scalar
-resources, such as extended resources, are not scored if the pod does not request them. If a node
-does not list an extended resource, its devices that provide the resource are counted.
+amount and its requested amount, including the pod's requests. The node's score is the weighted mean
+of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead, and
+leaves out resources that score 0. As in upstream, a container without a request counts as
+requesting 100m cpu and 200 MiB memory. Scalar resources, such as extended resources, are not scored
+if the pod does not request them. If a node does not list an extended resource, its devices that
+provide the resource are counted.
 
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
@@ -81,8 +81,7 @@ def least_allocated(used: int, offered: int) -> int:
 def most_allocated(used: int, offered: int) -> int:
     """Return the used part of the allocatable amount `offered` in percent, rounded down.
 
-    Returns 100 if `used` exceeds `offered`. This is possible, because `used` includes default
-    requests.
+    Returns 100 if `used`, which includes default requests, exceeds `offered`.
     """
     return min(used, offered) * SCORE_MAX // offered
 
@@ -90,7 +89,7 @@ def most_allocated(used: int, offered: int) -> int:
 class RequestedToCapacityRatio:
     """A score that is piecewise linear over utilisation.
 
-    Below the first point and above the last point, the score is constant.
+    Outside of the points, the score is constant.
     """
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:
@@ -99,10 +98,7 @@ class RequestedToCapacityRatio:
         self._points = [(point.utilization, point.score * scale) for point in points]
 
     def __call__(self, used: int, offered: int) -> int:
-        """Return the score for the utilisation `used` / `offered`.
-
-        A utilisation above 100 % counts as 100 %.
-        """
+        """Return the score for the utilisation `used` / `offered`, or for 100 % if it is higher."""
         at = SCORE_MAX if used > offered else used * SCORE_MAX // offered
         before_x, before_y = self._points[0]
         if at <= before_x:
@@ -239,11 +235,10 @@ class LeastAllocatedCpuMemory:
 
 
 def _sum_of_least(free: Ints, offered: Floats) -> Scores:
-    """Return the sum of the `least_allocated` scores of cpu and memory; overwrites `free`.
+    """Return the sum of the `least_allocated` scores of cpu and memory; overwrite `free`.
 
     The first axis of both arrays is (cpu, memory). `free` are the amounts that remain after the pod
-    was added, 0 if there is not enough. `offered` are the allocatable amounts; each is at least 1
-    and less than EXACT_BELOW.
+    was added, at least 0. `offered` are the allocatable amounts, from 1 to below EXACT_BELOW.
 
     Dividing floats is five times faster than dividing integers. The result, rounded down, is exact.
     A float holds the numerator exactly. A quotient up to 100 that is not whole is at least 2^-45

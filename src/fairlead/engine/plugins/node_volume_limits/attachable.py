@@ -2,8 +2,7 @@
 
 A claim is identified by the driver and handle of its volume. A claim without a volume is identified
 by the provisioner of its storage class and a handle made from the claim's name. An in-tree volume
-counts for the CSI driver to which it is migrated. This is correct on every node with limits: the
-limits are in its CSINode, and in-tree volumes are migrated on every node that has a CSINode.
+counts for the CSI driver to which it is migrated.
 upstream: csi.go: filterAttachableVolumes, getCSIDriverInfo
 """
 
@@ -39,7 +38,6 @@ class Attachables:
     """Finds the attachable volumes of pods."""
 
     def __init__(self, lookup: VolumeLookup) -> None:
-        """Read claims, volumes and storage classes through `lookup`."""
         self._lookup = lookup
 
     def of(
@@ -47,9 +45,8 @@ class Attachables:
     ) -> dict[str, str] | Status:
         """Return the drivers of the pod's attachable volumes, keyed by unique name, or a rejection.
 
-        `note`, if given, is called with the key of each claim, volume and class that the result
-        depends on. `is_new` is True for a pod to schedule; only then does a missing claim reject
-        the pod.
+        `note` is called with the key of each claim, volume and class that the result depends on. A
+        missing claim rejects the pod only if `is_new` is set, for a pod to schedule.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

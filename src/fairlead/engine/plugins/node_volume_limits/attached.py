@@ -2,7 +2,7 @@
 
 The count of a node includes the volumes of its pods, and volumes that are attached although no pod
 on the node uses them. A row is counted again when its pods change, or when a claim, volume or class
-changes that affects its count. An index maps these objects to rows.
+changes that affects its count.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class AttachedVolumes:
     """
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:
-        """Start without counts; `refresh` counts the volumes on the nodes of `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._attachables = attachables
@@ -75,10 +74,7 @@ class AttachedVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """Return the number of volumes of `driver` on each row.
-
-        Returns None if no volume uses the driver.
-        """
+        """Return the number of volumes of `driver` on each row; None if there are none."""
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:

@@ -65,7 +65,6 @@ class NodeVolumeLimits:
     )
 
     def __init__(self, handle: Handle) -> None:
-        """Start to count the attached volumes of every node."""
         cluster = handle.cluster
         self._table = cluster.table
         self._related = cluster.related
@@ -89,7 +88,7 @@ class NodeVolumeLimits:
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Reject the node if the pod's additional volumes would exceed a limit.
 
-        A volume that another pod on the node uses is already attached, so it is not counted again.
+        A volume that another pod on the node uses is not counted again.
         """
         wanted = state.read(_PodVolumes).volumes
         if isinstance(wanted, Status):
@@ -128,7 +127,7 @@ class NodeVolumeLimits:
     def _is_exceeded(self, driver: str, names: list[str], limits: np.ndarray) -> np.ndarray:
         """Return, for every row, whether the volumes `names` would exceed the driver's limit.
 
-        `limits` has the limit of each row, or NO_LIMIT.
+        `limits` has the limit of each row (NO_LIMIT: none).
         """
         needed = np.full(len(limits), len(names), np.int64)
         for name in names:
@@ -141,8 +140,7 @@ class NodeVolumeLimits:
     def _with_failures(self, codes: np.ndarray, rows: Rows) -> Verdicts:
         """Return verdicts in which nodes with limits get an error if their volumes are unknown.
 
-        `codes` are the verdicts on `rows` without these errors, and are overwritten. An error fails
-        the scheduling cycle.
+        `codes` are the verdicts on `rows` without these errors, and are overwritten.
         """
         statuses = [SUCCESS, TOO_MANY]
         for row in self._attached.failing:
@@ -159,8 +157,7 @@ class NodeVolumeLimits:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        A removal can make a node feasible, but never infeasible. Only removing a pod with volumes
-        can change a verdict.
+        Only the removal of a pod with volumes can change a verdict, and only from a rejection.
         """
         return RemovalEffect(has_volumes)
 
@@ -169,7 +166,7 @@ class NodeVolumeLimits:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        Most events may do so. Four kinds of events may do so only under a condition:
+        Most events may do so. For these kinds of events, it depends on a condition:
 
             a new or changed claim        the pod uses the claim
             a changed CSINode             a limit was raised or added

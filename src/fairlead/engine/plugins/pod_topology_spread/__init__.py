@@ -1,6 +1,6 @@
 """PodTopologySpread: spreads matching pods evenly over topology domains.
 
-Modules: `plugin` has the extension points. `constraint` and `default_selector` select the pods to
-spread. `spread_counts` counts these pods. `filter` and `score` evaluate nodes by the counts.
+`constraint` and `default_selector` select the pods to spread. `spread_counts` counts these pods.
+`filter` and `score` evaluate nodes by the counts.
 upstream: plugins/podtopologyspread
 """

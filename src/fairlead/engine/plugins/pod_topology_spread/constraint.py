@@ -37,8 +37,8 @@ class Constraint(Struct, frozen=True, eq=False):
     """One topology spread constraint.
 
     The number of matching pods in a domain may exceed the lowest number of all domains by at most
-    `max_skew`. If there are fewer than `min_domains` domains, the lowest number is taken to be 0.
-    If `honors_affinity` is set, nodes that the pod's node affinity excludes do not count. If
+    `max_skew`. If there are fewer than `min_domains` domains, the lowest number is 0. If
+    `honors_affinity` is set, nodes that the pod's node affinity excludes do not count. If
     `honors_taints` is set, nodes with taints that the pod does not tolerate do not count.
     """
 
@@ -88,9 +88,9 @@ def with_label_keys(
 ) -> LabelSelector | None:
     """Return the selector with a requirement added for each of matchLabelKeys.
 
-    Each added requirement selects the value that the pod has in `labels`. New API servers already
-    store the merged selector; adding the requirements again changes nothing. A selector of None,
-    which matches no pods, is returned unchanged (common.go: mergeLabelSetWithSelector).
+    Each added requirement selects the value that the pod has in `labels`. (New API servers store
+    the merged selector, which stays the same.) A selector of None, which matches no pods, is
+    returned unchanged (common.go: mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys
     if selector is None or not keys:

@@ -1,9 +1,8 @@
 """The selector of default constraints, derived from Services and the pod's owner.
 
-The default selector combines the selectors of all Services that select the pod. The selector of the
-pod's controller is added if the controller is an existing ReplicationController, ReplicaSet or
-StatefulSet (plugins/helper/spread.go: DefaultSelector). A pod without Services and without a
-controller of these kinds gets no default constraints.
+The default selector combines the selectors of all Services that select the pod, and that of the
+pod's controller if this is an existing ReplicationController, ReplicaSet or StatefulSet
+(plugins/helper/spread.go: DefaultSelector). A pod without any of these gets no default constraints.
 """
 
 from __future__ import annotations
@@ -52,7 +51,6 @@ class DefaultSelectors:
     """Caches default selectors by namespace, labels and owner until a related object changes."""
 
     def __init__(self, related: RelatedObjects) -> None:
-        """Read Services and workloads from `related`."""
         self._related = related
         self._read = -1
         self._services: dict[str, AnchorIndex[Selecting]] = {}

@@ -79,10 +79,9 @@ class _HypotheticalSpread:
 class SpreadState:
     """The data that PreFilter computes for hard constraints.
 
-    A dry run updates the counts for pods that it adds or removes. The initial counts exclude
-    terminating pods; if the selector is empty, the initial counts are 0. But a pod that a dry run
-    adds or removes always changes the counts if its namespace and labels match. As in upstream, a
-    count can therefore become negative (filtering.go: updateWithPod).
+    The initial counts exclude terminating pods; if the selector is empty, they are 0. But a pod
+    that a dry run adds or removes changes the counts whenever its namespace and labels match. As in
+    upstream, a count can therefore become negative (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")
@@ -93,7 +92,7 @@ class SpreadState:
         constraints: list[_HypotheticalSpread],
         known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
-        """Start without added or removed pods; create instances with `spread_state`.
+        """Use `spread_state` to create instances.
 
         `known` caches, for each PodClass, whether each constraint selects its pods.
         """
@@ -107,7 +106,7 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume that a pod of `pods` is added to `row` (`by` is 1) or removed (-1)."""
+        """Assume that a pod of `pods` is added to `row` (`by` 1) or removed (-1)."""
         if pods.namespace != self._namespace:
             return
         for one, selects in zip(self._constraints, self._selecting(pods), strict=True):

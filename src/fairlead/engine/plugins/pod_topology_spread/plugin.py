@@ -76,7 +76,6 @@ class PodTopologySpread:
     wakes_alike = True
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
-        """Use the pod index of the cluster to count pods."""
         self._table = handle.cluster.table
         self._defaults = {
             action: tuple(c for c in args.constraints if c.when_unsatisfiable == action)
@@ -181,12 +180,12 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        A removal can make a node feasible, but never infeasible. Only removing a pod that a
-        constraint selects can change a verdict.
+        The removal of a pod that a constraint selects can make a node feasible, but never
+        infeasible.
 
-        A removal lowers the count of the node's own domain at least as much as it lowers the lowest
-        count of all domains. A node whose own domain has the lowest count accepts a pod, because
-        maxSkew is at least 1.
+        It lowers the count of the node's own domain at least as much as the lowest count of all
+        domains. A node whose own domain has the lowest count accepts a pod, because maxSkew is at
+        least 1.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index.classes())]
@@ -267,9 +266,8 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
 def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
     """Return whether the change of a node from `before` to `after` may change a verdict.
 
-    The constraints together require a set of topology keys. The result is True if the node now has
-    all of these keys but did not before, or the reverse. It is also True if the node has all of
-    them, and one of its domains or its taints changed.
+    This is so if the node now has the topology keys of all constraints but did not before, or the
+    reverse, or if it has all of them, and one of its domains or its taints changed.
     """
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True

@@ -28,9 +28,9 @@ class SpreadScoreState:
 
     `_by_domain` holds, for each constraint, the amount that each domain adds to the score. The last
     entry, 0.0, is for rows without the topology key (ABSENT). `_ignored` marks the feasible rows
-    that lack a key; it is None if no row lacks a key. With a single constraint, scores are computed
-    per domain, of which there are few. `_single` then holds the scores that `scores` returned, the
-    domain of each row, and the score of each domain.
+    that lack a key, or is None. With a single constraint, scores are computed per domain. `_single`
+    then holds the scores that `scores` returned, the domain of each row, and the score of each
+    domain.
     """
 
     __slots__ = ("_by_domain", "_ignored", "_single")

@@ -1,9 +1,8 @@
 """SpreadCounts: live counts of pods per domain for a set of constraints.
 
-A node counts for a constraint if it has the topology keys of all constraints in the set and passes
-the constraint's node inclusion policies. The keys are not required for the system's default
-constraints. The set of nodes that count depends only on Node objects, and is recomputed only when
-nodes change. The pod counts are updated with each pod.
+A node counts for a constraint if it passes the constraint's node inclusion policies, and, except
+for the system's default constraints, has the topology keys of all constraints in the set. The set
+of nodes that count is recomputed only when Node objects change.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class ConstraintCounts:
         self._number: tuple[Rows, int] | None = None
 
     def set_domains(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
-        """Store the domains that were computed from the nodes; `size` is the number of domains.
+        """Store the domains of the nodes; `size` is the number of domains.
 
         Returns the domains under which `counts` counts the pods of each row.
         """
@@ -112,9 +111,9 @@ class SpreadCounts:
     ) -> None:
         """Count the pods that `constraints` select in the namespace of `pod`.
 
-        The node affinity and tolerations of `pod` determine which nodes count.
-        If `requires_all_keys` is set, a node counts only if it has the topology keys of all
-        `constraints`. For the topology key `node_key`, each node is a separate domain.
+        The node affinity and tolerations of `pod` determine which nodes count. If
+        `requires_all_keys` is set, these need the topology keys of all `constraints`. For the
+        topology key `node_key`, each node is a separate domain.
         """
         self._table = table
         self._pod = pod

@@ -1,7 +1,6 @@
 """InterPodAffinityPriority: scores from 0 to 10 that count only the pods on feasible nodes.
 
-1.16 iterates over the feasible nodes only, while the current plugin counts pods on all nodes. The
-range of raw scores always includes 0 (priorities/interpod_affinity.go).
+The range of raw scores always includes 0 (priorities/interpod_affinity.go).
 """
 
 from __future__ import annotations
@@ -24,15 +23,11 @@ class InterPodAffinityPriority:
     locality = Locality.CLUSTER
 
     def __init__(self, table: NodeTable, current: InterPodAffinity) -> None:
-        """Use the current plugin, `current`, to find the matching terms."""
         self._table = table
         self._current = current
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if no preferred affinity term affects the pod's scores.
-
-        The pod then has no preferred terms, and no scored term of a placed pod matches it.
-        """
+        """Return True if no preferred affinity term affects the pod's scores."""
         return self._current.scores_alike(pod)
 
     def score_columns(

@@ -21,7 +21,6 @@ class NodeAffinityPriority:
     locality = Locality.NODE
 
     def __init__(self, current: NodeAffinity) -> None:
-        """Use the current plugin, `current`, to evaluate the preferences."""
         self._current = current
 
     def scores_alike(self, pod: PodInfo) -> bool:

@@ -26,21 +26,18 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sums(Protocol):
-    """Computes the requests of a pod or a node as (millicores, memory bytes).
-
-    A container without a request counts with a default request.
-    """
+    """Computes the requests of a pod or a node as (millicores, memory bytes)."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the requests of `pod` as (millicores, memory bytes)."""
+        """Return the requests of `pod`, including default requests."""
         ...
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the sum of the requests of the pods on `node`, as (millicores, memory bytes)."""
+        """Return the sum of the requests of the pods on `node`."""
         ...
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the sums of requests on the nodes at `rows`: arrays (millicores, memory bytes)."""
+        """Return the sums of requests on the nodes at `rows`, as two arrays."""
         ...
 
 
@@ -48,15 +45,15 @@ class NodeSums:
     """Reads the sums of requests that `NodeInfo` and the node table maintain."""
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the pod's requests, including default requests, as (millicores, memory bytes)."""
+        """Return the requests of `pod`, including default requests."""
         return pod.shape.nonzero_requests
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the sum of the requests of the pods on `node`, as (millicores, memory bytes)."""
+        """Return the sum of the requests of the pods on `node`."""
         return node.nonzero_cpu, node.nonzero_memory
 
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
-        """Return the sums of requests on the nodes at `rows`: arrays (millicores, memory bytes)."""
+        """Return the sums of requests on the nodes at `rows`, as two arrays."""
         return table.nonzero_cpu[rows], table.nonzero_memory[rows]
 
 
@@ -68,11 +65,11 @@ class Rating(Protocol):
     """
 
     def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
-        """Return the score of one node, from 0 to 10 (for the arguments, see the class)."""
+        """Return the score of one node, from 0 to 10."""
         ...
 
     def many(self, cpu: Ints, cpu_offered: Ints, memory: Ints, memory_offered: Ints) -> Scores:
-        """Return the scores of many nodes, each as `one` computes it."""
+        """Return the scores of many nodes, from 0 to 10."""
         ...
 
 

@@ -1,7 +1,7 @@
 """TaintToleration and NodeAffinity of 1.19, whose rejection reasons differ from current reasons.
 
-The reason of TaintToleration contains the taint, so nodes with different taints are counted
-separately in messages.
+The reason of TaintToleration contains the taint, so messages count nodes with different taints
+separately.
 upstream: v1.19 tainttoleration/taint_toleration.go: Filter, nodeaffinity/node_affinity.go: Filter
 """
 
@@ -37,10 +37,7 @@ class NamedTaintToleration(TaintToleration):
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the Filter verdict for each node in `rows`.
-
-        Nodes without taints are skipped, and equal taints are evaluated once.
-        """
+        """Return the Filter verdict for each node in `rows`."""
         codes = np.zeros(len(rows), np.int32)
         statuses: dict[Status, int] = {}
         known: dict[tuple[Taint, ...], int] = {}

@@ -1,7 +1,7 @@
 """RELEASE_1_19: the plugins of a 1.19 profile that replace in-tree plugins or are added to them.
 
 The CheckNode… plugins come from 1.16; they are used if the feature gate TaintNodesByCondition is
-off. Each plugin is imported when it is built, because few runs use this version.
+off.
 """
 # ruff: noqa: PLC0415
 

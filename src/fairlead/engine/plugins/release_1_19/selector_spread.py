@@ -35,7 +35,6 @@ class SelectorSpread:
     locality = Locality.CLUSTER
 
     def __init__(self, handle: Handle) -> None:
-        """Read Services and workloads through `handle`."""
         self._selectors = DefaultSelectors(handle.cluster.related)
 
     def scores_alike(self, pod: PodInfo) -> bool:

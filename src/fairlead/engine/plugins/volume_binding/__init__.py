@@ -1,7 +1,6 @@
 """VolumeBinding: a pod runs where its volumes are, or where they can be provisioned.
 
 Law: the result for a node depends on claims, volumes and nodes, never on pods. So the results are
-computed for all nodes together and are valid for the whole scheduling cycle, including the dry runs
-of preemption.
+valid for the whole scheduling cycle, including the dry runs of preemption.
 upstream: plugins/volumebinding/{volume_binding,binder}.go
 """

@@ -1,9 +1,8 @@
 """ClassCapacities: the largest volume of a storage class that can be provisioned on each node.
 
-Each CSIStorageCapacity object covers the nodes of one topology, usually a single node or zone.
-If the topology is a single label, the largest limit per label value is stored. The few other
-objects are stored separately. Neither the capacities of several objects nor the sizes of a pod's
-claims are added up.
+Each CSIStorageCapacity object covers the nodes of one topology, usually a single node or zone. If
+the topology is a single label, the largest limit per label value is stored. Neither the capacities
+of several objects nor the sizes of a pod's claims are added up.
 upstream: binder.go: hasEnoughCapacity
 """
 
@@ -39,7 +38,6 @@ class ClassCapacities:
     """Capacity limits, read from CSIDriver and CSIStorageCapacity objects."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the limits for the nodes of `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._limits: dict[str, _Limits] = {}

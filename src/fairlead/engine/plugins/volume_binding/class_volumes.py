@@ -75,8 +75,8 @@ class ClassVolumes:
     def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
         """Return, for each row, the position of the smallest volume that fits `claim`, or NONE.
 
-        `taken` are the results of earlier calls for other claims of the same pod. A volume that one
-        of them chose on a row is not chosen again on this row.
+        `taken` are the results for other claims of the pod; their volumes are not chosen again on
+        the same row.
         """
         if not self.volumes:
             return np.full(self._table.capacity, NONE, np.int64)
@@ -101,10 +101,7 @@ class ClassVolumes:
         return best
 
     def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
-        """Return, for each position, whether the volume is free and fits `claim`.
-
-        The nodes that can reach the volume are not checked.
-        """
+        """Return, for each position, whether the volume is free and fits `claim` (on any node)."""
         suitable = self.is_free.copy()
         suitable[: bisect_left(self.capacities, size_of(claim))] = False
         index, ids = self._traits
@@ -158,9 +155,9 @@ class _RowsByLabel:
         self._by_key: dict[str, dict[int, list[int]]] = {}
 
     def only(self, selector: NodeSelector) -> int | None:
-        """Return the row if exactly one row matches `selector`, else None.
+        """Return the only row that matches `selector`, or None.
 
-        For a selector of another form than `key In [value]`, the result is always None.
+        The result is None for a selector of another form than `key In [value]`.
         """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:
@@ -196,10 +193,7 @@ def size_of(obj: PersistentVolume | PersistentVolumeClaim) -> int:
 
 
 def traits_of(volume: PersistentVolume) -> Traits:
-    """Return (volume mode, attributes class, access modes) of `volume`.
-
-    A claim can use the volume only if these traits suit the claim.
-    """
+    """Return (volume mode, attributes class, access modes) of `volume`."""
     spec = volume.spec
     return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
 

@@ -1,8 +1,5 @@
 """VolumeFinder: computes the `NodeVolumes` of a pod's claims for all rows together.
 
-`FreeVolumes` is the live index of free volumes by storage class. A volume that is bound is removed
-from its class. So the list stays small for a class whose volumes are provisioned dynamically.
-
 upstream: binder.go: pvCache; component-helpers/storage/volume/pv_helpers.go: FindMatchingVolume
 """
 
@@ -54,7 +51,6 @@ class VolumeFinder:
     """Finds the volumes for a pod's claims on all nodes of a cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Start with empty caches."""
         self._table = cluster.table
         self._assumed = cluster.assumed_volumes
         self._lookup = VolumeLookup(cluster.related)
@@ -63,10 +59,7 @@ class VolumeFinder:
         self._csi_nodes = CSINodeColumns(cluster)
 
     def find_volumes(self, claims: PodClaims) -> NodeVolumes:
-        """Return which nodes satisfy `claims`, and with which volumes.
-
-        `node_volumes` describes the steps.
-        """
+        """Return which nodes satisfy `claims`, and with which volumes (see `node_volumes`)."""
         flags = self._check_bound(claims.bound)
         if not claims.delayed:
             return NodeVolumes(flags)
@@ -106,8 +99,8 @@ class VolumeFinder:
     def _reach(self, volume: PersistentVolume) -> Mask | None:
         """Return, for each row, whether the node can reach `volume`; None means every node can.
 
-        If the plugin of an in-tree volume is migrated to CSI on a node, the volume's node affinity
-        is translated to the topology labels of the CSI driver there.
+        On nodes where the plugin of an in-tree volume is migrated to CSI, the volume's node
+        affinity is translated to the topology labels of the CSI driver.
         """
         own = self._mask(selector_of(volume))
         kind = kind_of(volume.spec)
@@ -169,8 +162,8 @@ class VolumeFinder:
         """Choose on each row the first reserved volume that the pod has not taken yet.
 
         `again` are the earlier choices for the same claim. Returns (choices, mask of the rows on
-        which no reserved volume is left); on the masked rows, the caller tries other volumes. If a
-        row cannot reach the volume chosen for it, its choice is NONE.
+        which no reserved volume is left). If a row cannot reach the volume chosen for it, its
+        choice is NONE.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)
@@ -260,10 +253,9 @@ class FreeVolumes:
     def reserved_for(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Return the volumes that are reserved for `claim`, smallest first.
 
-        A reserved volume is pre-bound to the claim or assumed for it. The volume must have the
-        claim's class, volume mode and attributes class, and at least the requested size, and must
-        not be terminating. The volume's phase and access modes, and the claim's selector, are not
-        checked.
+        A reserved volume is pre-bound to the claim or assumed for it. It must have the claim's
+        class, volume mode and attributes class, and at least the requested size, and must not be
+        terminating. Its phase and access modes, and the claim's selector, are not checked.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]

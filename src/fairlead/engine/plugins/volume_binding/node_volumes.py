@@ -8,7 +8,7 @@ The volumes are determined in these steps:
     4 provisioning      a claim without a match is provisioned if its class permits this on the node
                         and has enough capacity there
 
-Each claim takes the best volume for itself, even if a later claim then finds none.
+A claim takes its volume even if a later claim then finds none.
 upstream: binder.go: FindPodVolumes
 """
 
@@ -59,9 +59,8 @@ class PodVolumes(Struct, frozen=True):
 class VolumeMatch(Struct, frozen=True):
     """The volume that one claim takes on each row.
 
-    `chosen[row]` is a position in `volumes`, or NONE if the claim takes no volume on the row. The
-    value `RESERVED - i` means `reserved[i]`; `reserved` has the volumes that are reserved for the
-    claim.
+    `chosen[row]` is a position in `volumes`, or NONE if the claim takes no volume on the row, or
+    `RESERVED - i` for `reserved[i]`, a volume that is reserved for the claim.
     """
 
     claim: PersistentVolumeClaim
@@ -85,9 +84,9 @@ RESERVED: Final = NONE - 1
 class NodeVolumes(Struct, frozen=True):
     """The result for every node: whether the pod's volumes are or can be made available.
 
-    `flags` holds, for each row, the reasons for a rejection as bits, or 0; it is None if all rows
-    fit. `matches` are in the order in which claims were matched. `tied` are the claims that are
-    being provisioned.
+    `flags` holds, for each row, the reasons for a rejection as bits (None if all rows fit).
+    `matches` are in the order in which claims were matched. `tied` are the claims that are being
+    provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None

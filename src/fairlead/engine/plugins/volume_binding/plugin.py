@@ -56,8 +56,7 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     """The plugin arguments of VolumeBinding.
 
     `bind_timeout_seconds` is the time that a pod waits for its volumes before it is retried.
-    `shape` must not be set: upstream accepts it only with the feature gate StorageCapacityScoring,
-    which is off by default and scores nodes by capacity.
+    `shape` must not be set: upstream accepts it only with the feature gate StorageCapacityScoring.
     """
 
     bind_timeout_seconds: int = 600
@@ -103,7 +102,7 @@ EVENTS: Final = frozenset(
 class _Volumes:
     """One pod's claims, and the volumes that the claims can use on each node.
 
-    All dry runs of a scheduling cycle share one object, because volumes do not depend on pods.
+    All dry runs of a scheduling cycle share one object.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")
@@ -133,7 +132,6 @@ class VolumeBinding:
     events = EVENTS
 
     def __init__(self, handle: Handle, args: VolumeBindingArgs = _NO_ARGS) -> None:
-        """Read claims, volumes and CSI objects, and assume bindings, through `handle`."""
         self._table = handle.cluster.table
         self._lookup = VolumeLookup(handle.cluster.related)
         self._finder = VolumeFinder(handle.cluster)
@@ -197,7 +195,7 @@ class VolumeBinding:
         return SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return 0; never called, because PreScore returns SKIP."""
+        """Return 0; never called."""
         return 0
 
     # --- bindings --------------------------------------------------------------------------
@@ -251,7 +249,7 @@ class VolumeBinding:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make the pod schedulable.
 
-    The result is True for most events. For these kinds of events, it depends on a condition:
+    Most events may do so. For these kinds of events, it depends on a condition:
 
         a new or changed claim          the pod uses the claim
         a changed StorageClass          allowedTopologies changed
@@ -285,6 +283,6 @@ def _stops_counting(old: CSIDriver, new: CSIDriver) -> bool:
 def _has_inline(pod: PodInfo, driver: str) -> bool:
     """Return whether the pod has an inline volume of `driver`.
 
-    Upstream checks only inline volumes here, although capacity matters for claims.
+    Like upstream, this ignores claims.
     """
     return any(one.csi is not None and one.csi.driver == driver for one in pod.pod.spec.volumes)
