@@ -1,4 +1,4 @@
-"""The program `fairlead`; `python -m fairlead` runs it too."""
+"""The program `fairlead`, also run by `python -m fairlead`."""
 
 from __future__ import annotations
 

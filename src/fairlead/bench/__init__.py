@@ -1,5 +1,4 @@
 """Benchmarks: the workloads of upstream's scheduler_perf, and Fairlead's own workloads.
 
-Upstream measures its workloads with a real API server. Fairlead measures them on the engine only,
-without an API server. Each workload runs in its own process.
+Upstream measures its workloads with a real API server, Fairlead on the engine only.
 """

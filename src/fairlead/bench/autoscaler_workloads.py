@@ -84,9 +84,9 @@ Autoscaler = Literal["ClusterAutoscaler", "Karpenter"]
 class AutoscalingWorkload(Struct, frozen=True):
     """An autoscaling benchmark.
 
-    `prepare` builds the cluster and returns a function. The returned function executes the
-    measured part and returns the number of pods. `virtual_s` is the simulated time in seconds,
-    None for a benchmark that does not simulate a day.
+    `prepare` builds the cluster and returns a function, which executes the measured part and
+    returns the number of pods. `virtual_s` is the simulated time in seconds; None if no day is
+    simulated.
     """
 
     name: str
@@ -118,10 +118,10 @@ def measure_autoscaling(workload: AutoscalingWorkload) -> Measurement:
 
 
 def scale_up(pods: int) -> Callable[[], int]:
-    """Prepare one loop of Cluster Autoscaler with `pods` pending pods; return a function.
+    """Prepare one loop of Cluster Autoscaler with `pods` pending pods.
 
-    The function runs the loop and returns the number of pods. It raises IncompleteRunError if no
-    pod triggers a scale-up.
+    Returns a function that runs the loop and returns the number of pods. It raises
+    IncompleteRunError if no pod triggers a scale-up.
     """
     groups = tuple(_group(f"group-{number:02d}", number, 1_000) for number in range(GROUPS))
     provider = SimulatedProvider(groups, seed=0, start=START)
@@ -255,7 +255,7 @@ def _affinity(number: int, key: str) -> tuple[Json, Json]:
 
 
 def _alone(number: int) -> tuple[Json, Json]:
-    """Return (spec, labels) of a pod that must not share a node with a pod with these labels.
+    """Return (spec, labels) of a pod that must not share a node with pods with these labels.
 
     `number` selects the amounts that the pod requests.
     """
@@ -335,9 +335,8 @@ def day(
 ) -> Callable[[], int]:
     """Prepare a day with `autoscaler`; `pods` is the number of pods at the peak.
 
-    `nodes` is the maximum size of a node group of Cluster Autoscaler; Karpenter has no maximum.
-    If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, scripted
-    steps scale them.
+    `nodes` is the maximum size of a node group of Cluster Autoscaler; Karpenter has no maximum. If
+    `is_by_load` is set, HorizontalPodAutoscalers scale the workloads, otherwise scripted steps.
 
     Returns a function that runs the day and returns the number of pods. It raises
     IncompleteRunError if the number of nodes hardly changed, or if pods are not bound at the end.
@@ -397,8 +396,8 @@ def _share(after_s: int) -> float:
 def _loads(elastic: int) -> WorkloadLoads:
     """Return loads that make the autoscalers double and halve the elastic workloads.
 
-    At the peak, a load needs a tenth more pods than maxReplicas. Otherwise the tolerance of the
-    HorizontalPodAutoscaler would stop the scale-up before maxReplicas.
+    At the peak, a load needs a tenth more pods than maxReplicas, so that the tolerance of the
+    HorizontalPodAutoscaler does not stop the scale-up before maxReplicas.
     """
     target = REQUEST_MILLI * TARGET_PERCENT // 100
     points = tuple(

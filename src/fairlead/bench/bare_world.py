@@ -1,7 +1,6 @@
 """BareWorld: applies commands directly to pods in memory, to measure only the engine.
 
-There is no store, no JSON and no kubelet. Every command succeeds or fails immediately. Every change
-is delivered to the engine as a stimulus, as by an informer.
+There is no store, no JSON and no kubelet. Every command succeeds or fails immediately.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class BareWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Change the pods according to the command, and return None.
 
-        `poll` returns the changes and the outcome. Raises NotImplementedError for a command that
+        `poll` returns the changes and the outcome. Raises NotImplementedError for commands that
         schedulers do not issue.
         """
         del now
@@ -97,7 +96,7 @@ class BareWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the changes and outcomes of commands that were not returned yet.
+        """Return the changes and outcomes of commands that `poll` has not returned yet.
 
         If there are none, return the next enqueued stimulus, if any.
         """

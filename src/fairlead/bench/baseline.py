@@ -1,4 +1,4 @@
-"""Compares benchmark results with the results of an earlier run, for example of a release."""
+"""Compares benchmark results with those of an earlier run, for example of a release."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ def is_result(found: object) -> bool:
 def regressions(results: Sequence[Json], earlier: Mapping[str, Json]) -> list[str]:
     """Return a line for each value that is more than 15 % above its earlier value.
 
-    `earlier` has the earlier results, keyed by workload. Values without an earlier value are
-    ignored.
+    `earlier` has the earlier results, keyed by workload.
     """
     found: list[str] = []
     for result in results:

@@ -1,9 +1,8 @@
 """BATCH_WORKLOADS: gangs of a hundred pods in an empty cluster, with thresholds from kube-batch.
 
 Nodes have 32 CPU and 64Gi. Pods request 1 CPU and 1Gi. The configuration is kube-batch's built-in
-default. The thresholds are the rates (pods/s) of kube-batch itself on two cores, in one process
-and without an API server. For both workloads, the measurement of kube-batch was stopped after two
-minutes, long before all pods were placed.
+default. The thresholds are the rates (pods/s) of kube-batch itself on two cores, in one process and
+without an API server. kube-batch was stopped after two minutes, long before all pods were placed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _NODE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 def batch_engine(configuration: str = KUBE_BATCH) -> Engine:
     """Return an engine that contains only the batch scheduler.
 
-    `configuration` is the name of a configuration that is shipped with Fairlead.
+    `configuration` is the name of a configuration in Fairlead.
     """
     cluster = Cluster()
     # The whole benchmark runs at one instant, so sessions cannot wait for a period.

@@ -82,7 +82,6 @@ class TimedEngine:
     """
 
     def __init__(self, engine: CommandSource) -> None:
-        """Start without cycles."""
         self._engine = engine
         self.handle = engine.handle  # called directly, because it is frequent and not measured
         self.next_deadline = engine.next_deadline
@@ -95,9 +94,9 @@ class TimedEngine:
         self.cycles_ns, self._every, self._skipped = [], every, every
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do one unit of work that is due at `now`, and measure it.
+        """Do one unit of work that is due at `now`.
 
-        Between two measured units, `every` - 1 units are not measured (see `restart`).
+        Only every `every`-th unit is measured (see `restart`).
         """
         self._skipped += 1
         if self._skipped < self._every:
@@ -117,7 +116,7 @@ def first_ms(cycles_ns: Sequence[int]) -> float | None:
 def p99_of_later_ms(cycles_ns: Sequence[int]) -> float | None:
     """Return the 99th percentile in ms of all cycles but the first; None if there are none.
 
-    With fewer than a hundred such cycles, this is the longest of them.
+    With fewer than a hundred of them, this is the longest.
     """
     later = sorted(cycles_ns[1:])
     return later[-(len(later) // 100) - 1] / _NS_PER_MS if later else None

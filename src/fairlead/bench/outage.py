@@ -1,10 +1,8 @@
 """Outage benchmarks: a simulated day of a cluster in which one of three zones fails for an hour.
 
 Every node has ten pods, every ReplicaSet has fifty pods, and each pod tolerates a failed node for
-the default five minutes. Six hours after the start, the machines of the first zone are switched
-off for an hour. No other changes happen, so the run measures only the outage: nodes become not
-ready, nodes are tainted at the zone's rate, and pods are evicted, recreated and scheduled on other
-nodes. Then a third of the cluster returns.
+the default five minutes. Six hours after the start, the machines of the first zone are switched off
+for an hour. No other changes happen, so the run measures only the outage.
 """
 
 from __future__ import annotations
@@ -64,10 +62,9 @@ class _Evictions(Struct):
 
 
 def measure_outage(outage: OutageWorkload) -> Measurement:
-    """Run the day once in this process.
+    """Run the day once in this process, after a day of a few nodes that imports all modules.
 
-    A day of a few nodes runs before the measurement, so that imports are not measured. Raises
-    IncompleteRunError unless pods were evicted and all pods are ready at the end.
+    Raises IncompleteRunError unless pods were evicted and all pods are ready at the end.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))
     manifests = _manifests(outage.nodes)

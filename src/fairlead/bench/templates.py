@@ -107,7 +107,7 @@ def csi_nodes(count: int, limit: int) -> list[CSINode]:
 
 
 def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterator[ApiObject]:
-    """Yield `count` CSI volumes and their claims; a volume and its claim have the same name."""
+    """Yield `count` CSI volumes and their claims, which have the same names."""
     for i in range(count):
         name = f"{prefix}-{i:05d}"
         reference = {"namespace": namespace, "name": name, "uid": f"claim-{name}"}

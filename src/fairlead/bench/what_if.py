@@ -8,10 +8,10 @@ node; required anti-affinity keeps its pods on different nodes. The benchmarks a
     Zone      one of three zones fails for twenty minutes
     Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
-The largest cluster has 100,000 nodes and 10 pods per node, and is read from a snapshot file. Only
-`Drain` exists in this size, and it runs only if it is requested by name.
+The largest cluster, only for `Drain`, has 100,000 nodes and 10 pods per node, and is read from a
+snapshot file. This workload runs only if it is requested by name.
 
-Each command runs in its own process, so that starting, parsing and printing are measured too.
+Each command runs in its own process, so the time includes starting, parsing and printing.
 """
 
 from __future__ import annotations

@@ -39,11 +39,10 @@ class Workload(Struct, frozen=True):
     """A benchmark workload.
 
     `threshold` is the rate in pods/s that upstream requires or, for Batch workloads, that
-    kube-batch reaches; None if there is no such rate. `churn_interval_s` is upstream's interval
-    between churn steps. Because there is no real time here, there is one churn step for every
-    interval × threshold measured pods, as in an upstream run that just reaches the threshold.
-    `engine` creates the engine to measure. If `is_long` is set, the workload runs only if it is
-    requested by name.
+    kube-batch reaches; None if there is none. `churn_interval_s` is upstream's interval between
+    churn steps; here, there is one step for every interval × threshold measured pods, as in an
+    upstream run that just reaches the threshold. If `is_long` is set, the workload runs only if it
+    is requested by name.
     """
 
     name: str

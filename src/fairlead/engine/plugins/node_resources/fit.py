@@ -257,7 +257,7 @@ class NodeResourcesFit:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so for:
+        This is so in the following cases:
         - A pod was removed, or `pod` itself was scaled down.
         - Another pod was scaled down, and now requests less of a resource that `pod` requests.
         - A node is new, has more of a requested resource than before or accepts more pods than
@@ -356,7 +356,7 @@ def rejection(
 ) -> Status:
     """Return the rejection that names all insufficient resources in upstream's order.
 
-    `fixed` are the insufficient ones of cpu, memory and ephemeral-storage; `scalars` are the other
+    `fixed` are cpu, memory and ephemeral-storage if they are insufficient; `scalars` are the other
     insufficient resources. `crowded` is set if the node would have too many pods, and `beyond` if
     the pod would not even fit the empty node.
     """

@@ -157,7 +157,8 @@ class NodeVolumeLimits:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        Only the removal of a pod with volumes can change a verdict, and only from a rejection.
+        Only the removal of a pod with volumes can change a verdict, and it can only make a node
+        feasible.
         """
         return RemovalEffect(has_volumes)
 

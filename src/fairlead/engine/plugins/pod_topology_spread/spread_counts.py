@@ -112,7 +112,7 @@ class SpreadCounts:
         """Count the pods that `constraints` select in the namespace of `pod`.
 
         The node affinity and tolerations of `pod` determine which nodes count. If
-        `requires_all_keys` is set, these need the topology keys of all `constraints`. For the
+        `requires_all_keys` is set, these nodes need the topology keys of all `constraints`. For the
         topology key `node_key`, each node is a separate domain.
         """
         self._table = table
