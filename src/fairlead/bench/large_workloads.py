@@ -1,6 +1,6 @@
 """LARGE_WORKLOADS: workloads with many different pods, a full cluster, or 100,000 nodes.
 
-Upstream's benchmarks do not include such cases. The workloads are:
+Upstream's benchmarks do not include these cases:
 
 SchedulingMixed     pods with different requests alternate, so each placement changes the filter
                     results and scores of its node for all pods

@@ -1,4 +1,4 @@
-"""Builds an engine from its configuration. Controllers are put together only here."""
+"""Builds an engine from its configuration."""
 
 from __future__ import annotations
 
@@ -186,8 +186,8 @@ def build_running_engine(
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
     """Return the pod scheduler, and the batch scheduler if `config` has one.
 
-    The batch scheduler comes second, so that its session is the last of the work that is due at one
-    instant. Otherwise it would see gangs whose pods are not all created yet.
+    The batch scheduler comes second; otherwise its session would see gangs whose pods are not all
+    created yet.
     """
     batch, seed = config.batch, config.seed
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)

@@ -1,4 +1,4 @@
-"""EngineConfig: the configuration from which an engine is built."""
+"""EngineConfig: the configuration of an engine."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     ns at which periodic work starts.
 
     A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
-    ignores pods whose schedulerName selects the batch scheduler. If `removes_finalizers` is set,
-    the finalizers of deleted nodes and pods are removed, because the programs that added them are
-    not part of the simulation.
+    ignores pods whose schedulerName selects the batch scheduler. `removes_finalizers` removes the
+    finalizers of deleted nodes and pods, because a simulation does not run the programs that added
+    them.
     """
 
     seed: int = 0

@@ -139,7 +139,7 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the members that need the success of every command of this class.
 
-        Returns None if the members also depend on the kind of the object that the command wrote.
+        Returns None if they also depend on the kind of object that the command wrote.
         """
         command = type(stimulus.command)
         if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members):

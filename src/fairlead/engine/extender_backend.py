@@ -109,7 +109,7 @@ class ExtenderBackend:
     def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
         """Return `pod` with the profile that serves it; None if the backend has no nodes.
 
-        If the backend has stored `pod` as bound to a node, the stored pod is removed first.
+        A stored version of `pod` is removed first.
         """
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
@@ -156,7 +156,7 @@ class _PodEvaluation(Struct, frozen=True):
     def has_room(self, found: Feasibility, node: NodeInfo, uids: Sequence[str]) -> bool:
         """Return whether the pod fits `node` after the removal of the pods with the given `uids`.
 
-        `found` is the result of the method `found`. Raises ExtenderBackendError if a plugin fails.
+        `found` is the result of `found()`. Raises ExtenderBackendError if a plugin fails.
         """
         if found.rejected is not None or _is_excluded(found, node):
             return False

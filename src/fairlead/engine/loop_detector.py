@@ -3,9 +3,9 @@
 The detector reads the records that the controllers send to the reporter. For each finding, the
 reporter gets an additional record, and the cluster gets a warning event.
 
-Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
-edge leads from the workload that gained to the workload that lost. A cycle means wasted work: a pod
-of A displaces a pod of B, its replacement displaces a pod of A, and so on. A breadth-first search
+Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads, with
+edges from the workload that gained to the workload that lost. A cycle means wasted work: a pod of A
+displaces a pod of B, whose replacement displaces a pod of A, and so on. A breadth-first search
 finds the smallest cycle that a new displacement closes. A pod that displaces an older pod of its
 own workload closes no cycle; this happens once after the value of a PriorityClass has changed.
 

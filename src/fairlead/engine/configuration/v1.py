@@ -103,7 +103,7 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     """A KubeSchedulerConfiguration file.
 
-    `featureGates` is a field of Fairlead only. kube-scheduler reads feature gates from its flag
+    kube-scheduler has no field `featureGates`; it reads feature gates from its flag
     --feature-gates.
     """
 

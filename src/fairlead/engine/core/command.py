@@ -1,7 +1,7 @@
 """Command: an action that a world must perform. Commands are the only output of the engine.
 
 A command names its target completely (kind, namespace, name, uid), so that a world can perform it
-without further information. Objects inside commands are plain JSON values in Kubernetes' spelling.
+without further information. Objects inside commands are JSON values with Kubernetes' field names.
 The world answers a command with `CommandSucceeded` or `CommandFailed`. `CallExtender`,
 `DeleteCollection` and `LookUpOwners` have their own answers. Some worlds do not answer a
 `RecordEvent`.
@@ -67,7 +67,7 @@ class ObservedCondition(Condition, frozen=True):
 
 
 def observed(condition: Condition, generation: int) -> Condition:
-    """Return `condition` as a condition that describes `generation` of its object.
+    """Return `condition` with the observedGeneration `generation`.
 
     Returns `condition` itself if `generation` is 0, as for pods of older API servers.
     """
@@ -172,7 +172,7 @@ class DeleteObject(Struct, frozen=True):
 class DeleteCollection(Struct, frozen=True):
     """DELETE all objects of a kind in a namespace; an empty `kind` means every namespaced kind.
 
-    The world answers with `CollectionDeleted`, which lists the remaining objects.
+    The answer is `CollectionDeleted`.
     """
 
     namespace: str
@@ -194,7 +194,7 @@ class LookUpOwners(Struct, frozen=True):
 class UpdateQuotaStatus(Struct, frozen=True):
     """PATCH a ResourceQuota's status with its limits and the current usage of its namespace.
 
-    The usage is counted by the API server's evaluators, which also enforce the quota.
+    The API server's evaluators count the usage.
     """
 
     target: ObjectRef
@@ -227,7 +227,7 @@ class RecordEvent(Struct, frozen=True):
 
 
 class ExtenderVerb(StrEnum):
-    """The calls of the extender protocol; each has its own request and response."""
+    """The calls of the extender protocol."""
 
     FILTER = "filter"
     PRIORITIZE = "prioritize"

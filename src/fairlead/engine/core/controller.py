@@ -44,10 +44,7 @@ class Controller(Protocol):
 
 @runtime_checkable
 class PodHandler(Protocol):
-    """A Controller with a separate method for changed pods.
-
-    Changed pods are the most frequent stimuli, and most controllers need them.
-    """
+    """A Controller with a separate method for changed pods, the most frequent stimuli."""
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Do what `handle(ObjectChanged(pod), now)` does, and return the same commands."""

@@ -114,7 +114,7 @@ def read_zone(name: str) -> tzinfo:
 def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
     """Return the approximate number of times of the schedule after `since` and not after `now`.
 
-    The number is exact if all intervals of the schedule are equal to the first interval.
+    The number is exact if all intervals of the schedule are equal.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)
@@ -127,9 +127,8 @@ def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    Returns None if there is none, or if upstream does not find it: the search starts where the
-    second-to-last time would be if all intervals were equal to the first interval. This can be too
-    late if a schedule has long gaps, such as nights, between its times.
+    Returns None if there is none. As in upstream, it may also return None for a schedule with long
+    gaps, such as nights, between its times.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)

@@ -1,7 +1,7 @@
 """Reporter: receives a record of every decision.
 
 Decision code reports facts as values. Logging, metrics, explanations, reports and tests are
-implemented as reporters. A reporter only observes: it must not change a decision.
+implemented as reporters. A reporter must not change a decision.
 """
 
 from __future__ import annotations
@@ -163,10 +163,7 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """Without taint-based evictions, the node controller deleted the pods of a not-ready node.
-
-    The deletion used a token of the zone's rate limiter (`PodEvictionMode`).
-    """
+    """The node controller deleted the pods of a not-ready node, without taint-based evictions."""
 
     node: str
     zone: str
@@ -204,8 +201,8 @@ class QueueAllocation(Struct, frozen=True):
     """A queue's allocation at the end of a batch session; reported only if it has changed.
 
     Amounts are by resource: cpu in millicores, memory in bytes, other resources in units. `request`
-    is the amount that the queue's jobs have allocated plus the amount for which they wait. `share`
-    is the largest ratio allocated ÷ deserved of any resource.
+    is what the queue's jobs have allocated plus what they wait for. `share` is the largest ratio
+    allocated ÷ deserved of any resource.
     """
 
     queue: str

@@ -1,7 +1,6 @@
 """Status: the outcome of a plugin call, as a value with reasons.
 
-The codes are upstream's, because each code determines what the queue and preemption may do next
-(staging/src/k8s.io/kube-scheduler/framework/interface.go: Code).
+The codes are upstream's (staging/src/k8s.io/kube-scheduler/framework/interface.go: Code).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ REJECTING: Final = frozenset(
 class Status(Struct, frozen=True):
     """The outcome of a plugin call: a code, the reasons, and the name of the plugin.
 
-    The runtime sets `plugin`; users read the reasons.
+    The runtime sets `plugin`.
     """
 
     code: Code

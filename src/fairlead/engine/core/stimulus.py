@@ -32,7 +32,7 @@ class ObjectChanged(Struct, frozen=True):
 class ReadinessChanged(ObjectChanged, frozen=True):
     """Only the readiness of a pod or the restarts of its containers have changed.
 
-    The readiness is the conditions Ready and ContainersReady. The pod is bound, has not ended, and
+    Readiness means the conditions Ready and ContainersReady. The pod is bound, has not ended, and
     is not being deleted. Most controllers do not need these changes (`Interest.readiness`). A world
     may report an ObjectChanged instead.
     """

@@ -1,7 +1,4 @@
-"""TimerQueue: items ordered by due time; items with equal due times are in order of insertion.
-
-The items are never compared.
-"""
+"""TimerQueue: items ordered by due time; items with equal due times are in order of insertion."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
 A failed cycle counts the verdicts on all nodes for its message, and lists the nodes where
-preemption might help. Between two cycles for equal pods, few verdicts change. So the codes (numbers
-of verdicts) are compared with those of the last failed cycle, in a tenth of the time of counting
-and listing them again.
+preemption might help. Between two cycles for equal pods, few verdicts change. So only the codes
+(numbers of verdicts) that differ from those of the last failed cycle are counted and listed again.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
 7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds

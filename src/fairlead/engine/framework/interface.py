@@ -186,7 +186,7 @@ class Shortlist(Protocol):
         ...
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Choose one of `candidates`, the candidates that the extenders have kept.
+        """Choose one of `candidates`, which the extenders have kept.
 
         If an extender failed, `candidates` is its error, and the result has this error as status.
         """
@@ -222,7 +222,7 @@ class PostFilterResult(Struct, frozen=True):
 class PostFilterPlugin(Plugin, Protocol):
     """A plugin that tries to make room for a pod if no node fits.
 
-    The first success ends the PostFilter plugins.
+    After the first success, no further PostFilter plugin is called.
     """
 
     def post_filter(
@@ -336,7 +336,7 @@ class Preparation(Struct, frozen=True):
     All `commands` are sent at once. All except RecordEvent must succeed. Then the plugin's
     `is_prepared` is called every `interval` (ns) while it returns WAIT. If it still returns WAIT
     `timeout` (ns) after the last command succeeded, the placement fails with the message
-    `on_timeout`. If another pod preempts the pod, it fails with the message `on_cancel`.
+    `on_timeout`. If another pod preempts the pod, the placement fails with the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

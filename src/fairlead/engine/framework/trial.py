@@ -60,7 +60,7 @@ class Trial:
     def __init__(
         self, filters: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
     ) -> None:
-        """Start without moved pods; `state` is the trial's own copy."""
+        """`state` is the trial's own copy."""
         self._filters = filters
         self._state = state
         self._pod = pod

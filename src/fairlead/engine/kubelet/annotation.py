@@ -1,9 +1,9 @@
 """Annotations of pods that set durations for simulated kubelets.
 
-`fairlead.dev/run-duration` is the time for which a pod runs before it succeeds.
-`fairlead.dev/ready-delay` is the time from the pod's start until the pod becomes ready.
-`fairlead.dev/stop-duration` is the time that the pod takes to stop. All values are Go durations;
-the run duration may be `forever`. `fairlead.api.kubelet_behaviour` documents the annotation
+`fairlead.dev/run-duration` is the time for which a pod runs before it succeeds,
+`fairlead.dev/ready-delay` the time from its start until it is ready, and
+`fairlead.dev/stop-duration` the time that it takes to stop. All values are Go durations; the run
+duration may be `forever`. `fairlead.api.kubelet_behaviour` documents the annotation
 `fairlead.dev/kubelet` of nodes.
 """
 

@@ -33,8 +33,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     `start_delay` is the time from the binding until the pod is Running. `ready_delay` is the time
     from Running until the pod is ready. `stop` determines when the containers of a terminating pod
-    end; they end at the latest after the pod's grace period. `removal_delay` is the time from the
-    end of the containers until the object is deleted.
+    end, at the latest after its grace period. `removal_delay` is the time from the end of the
+    containers until the object is deleted.
 
     Two functions override these times for a pod, unless they return None: `start_delays` returns
     the start delay, and `removal_delays` the time from the deletion request to the removal. If

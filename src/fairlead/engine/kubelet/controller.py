@@ -62,8 +62,7 @@ class Kubelets:
     ) -> None:
         """Report evictions to `reporter`.
 
-        The kubelets admit pods that fit their node by the state `cluster`. If `cluster` is None,
-        they admit all pods.
+        The kubelets admit pods that fit their node according to `cluster` (None: all pods).
         """
         config = config or KubeletConfig()
         self._nodes = config.nodes
@@ -145,10 +144,7 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load leases, then nodes, then pods.
-
-        Leases come first, because a loaded node continues the renewals of its lease.
-        """
+        """Load leases, then nodes (which continue the renewals of their leases), then pods."""
         commands: list[Command] = []
         for lease in (one for one in loaded.others if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)

@@ -3,8 +3,8 @@
     --eviction-hard=memory.available<100Mi,nodefs.available<10%
     --eviction-soft=memory.available<500Mi --eviction-soft-grace-period=memory.available=1m30s
 
-memory.available, nodefs.available (ephemeral storage) and pid.available are simulated. The
-kubelet's other signals are accepted, but thresholds for them have no effect.
+memory.available, nodefs.available (ephemeral storage) and pid.available are simulated. Thresholds
+for the kubelet's other signals have no effect.
 
 upstream: pkg/kubelet/eviction/helpers.go:ParseThresholdConfig,
 pkg/kubelet/eviction/defaults_linux.go, pkg/kubelet/apis/config/v1beta1/defaults.go
@@ -73,7 +73,7 @@ class Threshold(Struct, frozen=True):
     reclaim: int = 0
 
     def value(self, capacity: int) -> int:
-        """Return the part of `capacity` that must be available. Both are in whole units."""
+        """Return the part of `capacity` that must be available, in whole units."""
         return self.amount if self.share is None else int(capacity * self.share)
 
 
@@ -176,8 +176,8 @@ def _durations(flags: Mapping[str, str], flag: str) -> Iterator[tuple[Signal, Du
 def _pairs(flags: Mapping[str, str], flag: str, sign: str) -> Iterator[tuple[Signal, str]]:
     """Yield (signal, value) for each part `signal<sign>value` of the flag.
 
-    Parts for signals that are not simulated are skipped, whatever their value. Raises
-    EvictionFlagError if a part has another form or names an unknown signal.
+    Skips signals that are not simulated. Raises EvictionFlagError if a part has another form or
+    names an unknown signal.
     """
     for part in flags.get(flag, "").split(",") if flags.get(flag) else ():
         name, found, value = part.strip().partition(sign)

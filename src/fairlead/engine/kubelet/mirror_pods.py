@@ -1,8 +1,7 @@
 """MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
 A static pod is defined in a file on its node, and deleting its API object, the mirror pod, does not
-stop it. The kubelet creates the mirror pod again, immediately or when the kubelet resumes. The new
-object has only the fields that Fairlead reads.
+stop it. The kubelet creates the mirror pod again, immediately or when the kubelet resumes.
 
 The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`); otherwise a scheduler
 could preempt new mirror pods endlessly at one instant. The new mirror pod tolerates all NoExecute

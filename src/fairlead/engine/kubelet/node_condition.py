@@ -86,7 +86,7 @@ def found_conditions(node: Node) -> Conditions:
     """Return the conditions that the kubelet of a new or loaded node posts.
 
     These are the conditions in the node's status. Missing and Unknown conditions, and the Ready
-    condition of a starting node, are posted as healthy.
+    condition of a starting node, become healthy.
     """
     conditions = dict(HEALTHY)
     for kind in HEALTHY:

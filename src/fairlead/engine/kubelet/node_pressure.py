@@ -11,8 +11,7 @@ The pods to evict are ordered by three criteria:
     2 pods with a lower priority come first
     3 pods whose usage exceeds their request by a larger amount come first
 
-Process ids cannot be requested, so for a shortage of process ids the order depends only on priority
-and usage.
+Process ids cannot be requested, so their order depends only on priority and usage.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize, helpers.go:rankMemoryPressure,
 rankDiskPressureFunc, rankPIDPressure, evictionMessage;
@@ -142,7 +141,7 @@ class NodePressure:
             self._wake(state, now)
 
     def forget_node(self, name: str) -> None:
-        """Record the deletion of the node `name`. Its pods may be deleted later."""
+        """Record the deletion of the node `name`, whose pods may be deleted later."""
         state = self._states.get(name)
         if state is not None:
             state.node = None
@@ -324,7 +323,7 @@ def _requested(pod: Pod, resource: str) -> int:
 def message(pod: Pod, shortage: Shortage) -> str:
     """Return the eviction message.
 
-    The message states the usage if the pod has a single container that uses more than it requests.
+    It states the usage if the pod has a single container that uses more than it requests.
     """
     resource = shortage.resource
     text = (

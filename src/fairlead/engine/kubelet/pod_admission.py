@@ -160,7 +160,7 @@ def _insufficient(
 ) -> Iterator[InsufficientResource]:
     """Yield each resource of which the pods `others` leave too little for `pod`.
 
-    An extended resource that the node does not list is ignored: it may be a cluster-level resource.
+    An extended resource that the node does not list is ignored.
     """
     if len(others) + 1 > node.allowed_pods:
         yield InsufficientResource(_POD_COUNT, PODS, 1, len(others), node.allowed_pods)
@@ -264,10 +264,9 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
     """Return pods of one class that together free `lacking`, chosen one after the other.
 
-    Each step chooses the pod with the smallest distance. To compute the distance of a pod, take for
-    each lacking amount the share of it that the pod would not free, and sum the squares of these
-    shares. Among pods with equal distance, the pod that requests less memory is chosen, then the
-    pod that requests less cpu.
+    Each step chooses the pod with the smallest distance: the sum, over the lacking amounts, of the
+    square of the share that the pod would not free. Among pods with equal distance, the pod that
+    requests less memory is chosen, then the pod that requests less cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

@@ -68,7 +68,7 @@ def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
 def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     """Return whether the status of `pod` already has the conditions that `readiness` returns.
 
-    If the condition Ready is True in both, ContainersReady is not compared.
+    ContainersReady is not compared if Ready is True in both.
     """
     ready = condition(pod, "Ready")
     wanted = readiness(pod, applies_readiness_gates=applies_readiness_gates)[0]
@@ -206,8 +206,8 @@ def stopped(ref: ObjectRef, pod: Pod, exit_code: int) -> PatchStatus:
 def _container_lists(pod: Pod, *, is_restarted: bool) -> dict[str, Any]:
     """Return the container status lists of `pod`, whose containers were lost with their machine.
 
-    Init containers run again in a new sandbox, even those that had completed. A main container that
-    had completed stays so, unless restartPolicy is Always.
+    Init containers run again in a new sandbox, even those that had completed. A completed main
+    container runs again only if restartPolicy is Always.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
     spec, status = pod.spec, pod.status

@@ -103,10 +103,10 @@ class _PodWorker(Struct):
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
     `started_at` and `terminating_at` are the parameters of `next_act`. `ready_at` is the time at
-    which the pod becomes or became ready; None for a pod that was loaded as not ready. `stopping`
-    is set while the kubelet itself stops the pod. `is_lost` is True if the machine of the pod was
-    down and has returned, but the pod's containers have not started again. `deferral` is the
-    condition of a deferred resize.
+    which the pod becomes or became ready; None if it was loaded as not ready. `stopping` is set
+    while the kubelet itself stops the pod. `is_lost` is True if the machine of the pod was down and
+    has returned, but the pod's containers have not started again. `deferral` is the condition of a
+    deferred resize.
     """
 
     ref: ObjectRef
@@ -650,8 +650,7 @@ def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     """Store the new version of the pod.
 
-    If the deletion of the pod was requested just now, or again with a shorter grace period, the
-    grace period counts from `now`.
+    A grace period that begins or is shortened counts from `now`.
     """
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):

@@ -43,14 +43,13 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     Options without an upstream flag:
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
-    the previous pass. Example with the default grace period of 50 s: with any small positive
-    `pass_cost`, a node without heartbeats becomes Unknown in the pass 50 s after the pass that
-    noticed its last heartbeat. With a `pass_cost` of 0, the node becomes Unknown only after 55 s,
-    because after exactly 50 s the grace period is not yet exceeded.
+    the previous pass. With the default grace period of 50 s and any small positive `pass_cost`, a
+    node becomes Unknown in the pass 50 s after the pass that noticed its last heartbeat. With a
+    `pass_cost` of 0, it becomes Unknown only after 55 s, because exactly 50 s do not exceed the
+    grace period.
 
-    `eviction_offset` is the delay from the controller's start to the first processing of the
-    eviction queues, which is then repeated every 100 ms. `gc_offset` is the delay from the start to
-    the first pod garbage collection, which is then repeated every 20 s.
+    `eviction_offset` is the delay from the start to the first processing of the eviction queues
+    (then every 100 ms), and `gc_offset` to the first pod garbage collection (then every 20 s).
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
     processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace

@@ -36,10 +36,7 @@ class NodeUnschedulable:
         return shape.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a cordoned node if the pod does not tolerate the unschedulable taint.
-
-        The node lifecycle controller may not have added the taint yet.
-        """
+        """Reject a cordoned node if the pod does not tolerate the unschedulable taint."""
         if not node.node.spec.unschedulable:
             return None
         if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):

@@ -1,8 +1,7 @@
 """Statement: several operations that are committed or discarded together.
 
-Each operation changes the session immediately, so that later decisions take it into account.
-`discard` reverts the operations in reverse order. `commit` executes the irreversible parts in
-order.
+Each operation changes the session immediately. `discard` reverts the operations in reverse order.
+`commit` executes the irreversible parts in order.
 
 upstream: pkg/scheduler/framework/statement.go
 """
@@ -114,7 +113,7 @@ class Displace(Struct, frozen=True):
 
 
 class TaskOperations(Protocol):
-    """The interface of `Statement` and `ImmediateOperations`: operations on tasks."""
+    """The interface of `Statement` and `ImmediateOperations`."""
 
     @property
     def is_final(self) -> bool:

@@ -37,8 +37,7 @@ def divide(
 ) -> dict[str, Quantities]:
     """Return the amounts of `total` that each claim deserves, by queue and resource column.
 
-    With kube-batch's defect `proportion-less`, raises WaterFillingError if the division does not
-    end.
+    Raises WaterFillingError if kube-batch's division (the defect `proportion-less`) does not end.
     """
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)

@@ -149,8 +149,8 @@ def _amount(amounts: Amounts, column: int, default: float) -> float:
 def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
     """Return the amount of `pool` that each part gets.
 
-    All parts are filled up to `stages[0]` before any part is filled up to `stages[1]`, and then up
-    to `stages[2]`. A part with weight 0 gets nothing in the last stage.
+    All parts are filled up to `stages[0]`, then up to `stages[1]`, then up to `stages[2]`. A part
+    with weight 0 gets nothing in the last stage.
     """
     given = {part.name: 0.0 for part in parts}
     for stage in range(3):

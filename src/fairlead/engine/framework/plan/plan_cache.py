@@ -98,8 +98,7 @@ class PlanCache:
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
     """Return whether a Filter that runs in this cycle depends on more than the node.
 
-    The results of all Filters after such a Filter are not cached, even if they depend only on the
-    node.
+    The results of the Filters after it are not cached.
     """
     skipped = state.skipped_filters
     for point in plan.split.cluster_filters:

@@ -1,10 +1,10 @@
 """StaticResults: the results of NODE plugins on every node, shared by many plans.
 
-NODE plugins read only few parts of a pod: its tolerations, node affinity and images. Shapes that
-differ only in their requests get the same results, so their plans share one StaticResults. Each
-NODE plugin names what it reads (`ShapeKeyed`). A plan does not share its StaticResults if a NODE
-plugin does not name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if
-PreScore fails.
+Of a pod, NODE plugins read only the tolerations, node affinity and images. Shapes that differ only
+in their requests get the same results, so their plans share one StaticResults. Each NODE plugin
+names what it reads (`ShapeKeyed`). A plan does not share its StaticResults if a NODE plugin does
+not name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore
+fails.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node

@@ -36,7 +36,7 @@ class SumsCache(Generic[Result]):
     def find(self, node: NodeInfo) -> Result | None:
         """Return the result for the current sums of `node`, None if there is none yet.
 
-        Then the caller computes the result and passes it to `keep`.
+        If it is None, the caller computes the result and passes it to `keep`.
         """
         if self._epoch != self._table.resource_epoch:
             self._results.clear()

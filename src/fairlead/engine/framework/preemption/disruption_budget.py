@@ -40,7 +40,7 @@ def split_by_budget(
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
     """Return whether `budget` selects `pod` and has not yet recorded the eviction of `pod`.
 
-    A pod without labels matches no budget. A budget with an empty or absent selector matches no
+    A pod without labels matches no budget, and a budget with an empty or absent selector matches no
     pod.
     """
     if not selects(budget, pod.namespace, pod.labels):

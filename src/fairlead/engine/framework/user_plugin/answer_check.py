@@ -3,7 +3,7 @@
     CHECKS[method](arguments, answer)   the value as the runtime needs it; raises a TypeError or
                                         a ValueError that describes the error
 
-A value that passes the check cannot make the runtime fail later.
+Type annotations in a user's plugin are not enforced.
 """
 
 from __future__ import annotations

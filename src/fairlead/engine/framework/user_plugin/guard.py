@@ -3,8 +3,6 @@
 An exception, a call of sys.exit or a return value of the wrong type raises `PluginFault`, which the
 runtime turns into an ERROR status. For a method that returns no status, such as a sort key or a
 queueing hint, the failure is reported and a safe default is returned.
-
-Built-in plugins are not guarded, because a guarded call takes more time.
 """
 
 from __future__ import annotations

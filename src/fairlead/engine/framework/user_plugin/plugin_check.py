@@ -1,8 +1,7 @@
 """problem_of: finds errors in a plugin class before the plugin is used.
 
-A misspelt method would never be called, without any error. So a profile refuses a plugin with such
-a method. It also refuses a plugin if a method takes the wrong arguments, or needs another method
-that the plugin does not have.
+A method may be misspelt (it would never be called), take the wrong arguments, or need another
+method that the plugin does not have.
 """
 
 from __future__ import annotations

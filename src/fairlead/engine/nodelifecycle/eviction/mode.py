@@ -1,9 +1,8 @@
 """EvictionMode: the interface of upstream's two ways to evict the pods of not-ready nodes.
 
-Since 1.13, not-ready nodes get NoExecute taints, and pods that do not tolerate these taints are
-evicted (`NoExecuteTaintMode`). Before 1.13, or if the gate TaintBasedEvictions or the taint manager
-is disabled, the pods of a node are deleted once its heartbeat has been overdue for long enough
-(`PodEvictionMode`).
+Since 1.13, not-ready nodes get NoExecute taints, which evict pods (`NoExecuteTaintMode`). Before
+1.13, or if the gate TaintBasedEvictions or the taint manager is disabled, the pods of a node are
+deleted once it has been not ready for long enough (`PodEvictionMode`).
 """
 
 from __future__ import annotations

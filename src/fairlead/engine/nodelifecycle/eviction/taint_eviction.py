@@ -97,11 +97,10 @@ class TaintEviction:
     def __init__(
         self, profile: VersionProfile, reporter: Reporter, *, is_taking_over: bool = False
     ) -> None:
-        """Start without objects.
+        """If `is_taking_over` is set, treat the first list of objects as already processed.
 
-        If `is_taking_over` is set, the controller treats the first list of objects as if it had
-        already processed them: timers count from the time at which the taints were added, and a
-        terminating pod gets no new timer.
+        Timers then count from the time at which the taints were added, and terminating pods get no
+        timer.
         """
         self._profile = profile
         self._reporter = reporter
@@ -340,8 +339,7 @@ def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) 
     """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
     `taints` must not be empty. If the pod does not tolerate all of them, it is evicted immediately.
-    For each taint, the first matching toleration in the pod's order applies, even if a later
-    toleration would last longer.
+    For each taint, the first matching toleration applies.
     """
     shortest: int | None = ENDLESS
     for taint in taints:

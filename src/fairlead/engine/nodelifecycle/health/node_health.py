@@ -8,7 +8,7 @@ does not matter.
 
 Example with a grace period of 50 s and passes exactly every 5 s: a lease renewed at 12 s is noticed
 by the pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the
-first pass after 65 s, which is the pass at 70 s (65 s is not yet later than 65 s).
+first pass after 65 s, at 70 s.
 
 The startup grace period applies until a Ready condition has been posted. `health`, the controller's
 saved state of a node, outlives the Node object.

@@ -82,7 +82,7 @@ class ZoneQueues:
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """Return the first time at which the rate limiter of a queue with entries has a token.
+        """Return the first time at which a queue with entries has a token.
 
         The time is one of `ticks`, at or after `now`. Returns None if there is none.
         """

@@ -97,7 +97,7 @@ class Demand:
 
 
 class Allocator:
-    """Allocates devices of `cluster`; it does not change objects or the device ledger."""
+    """Finds allocations of the devices of `cluster`, without changing the device ledger."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._ledger = cluster.devices
@@ -297,10 +297,7 @@ def _config(source: str, names: Sequence[str], config: Json, requests: int) -> J
 
 
 def _node_selector(devices: Sequence[PoolDevice], node: str) -> NodeSelector | None:
-    """Return a selector for the nodes that can use `devices`; None means all nodes.
-
-    `node` is the name of the node for which the devices were allocated.
-    """
+    """Return a selector for the nodes that can use `devices`; None means all nodes."""
     expressions: list[NodeSelectorRequirement] = []
     fields: list[NodeSelectorRequirement] = []
     for one in devices:

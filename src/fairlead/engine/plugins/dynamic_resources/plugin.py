@@ -601,7 +601,7 @@ def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObje
     The result is True for the following events:
     - A claim of the pod was added, or its status changed, and all claims of the pod can be used.
     - Any claim was deallocated, and all claims of the pod can be used.
-    - The pod's special claim was deleted; upstream deletes this claim when a binding fails.
+    - The pod's special claim was deleted.
     - The pod itself changed, and all its claims can be used.
     - The event concerns neither a claim nor a pod.
     """
