@@ -113,7 +113,6 @@ class BareWorld:
         return None
 
     def _observe(self, stimulus: Stimulus) -> None:
-        """Update the stored pods from `stimulus`."""
         match stimulus:
             case ObjectsLoaded(objects):
                 self._pods |= {one.key: one for one in objects if isinstance(one, Pod)}

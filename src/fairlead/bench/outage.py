@@ -53,8 +53,6 @@ class OutageWorkload(Struct, frozen=True):
 
 
 class _Evictions(Struct):
-    """A reporter that counts evictions."""
-
     count: int = 0
 
     def report(self, record: Record) -> None:

@@ -209,7 +209,6 @@ def _meta(name: str, **more: object) -> Json:
 
 
 def _owners(name: str, count: int) -> Iterator[Json]:
-    """Yield a Deployment with `count` pods, and its ReplicaSet."""
     labels = {"app": name}
     owned = {**labels, "pod-template-hash": _HASH}
     spec = _pod_spec(name)

@@ -110,7 +110,6 @@ class Engine:
         return issued
 
     def _handle_pod(self, changed: ObjectChanged, pod: Pod, now: Instant) -> list[Issued]:
-        """Return the commands of all controllers in response to the changed `pod`."""
         issued: list[Issued] = []
         is_readiness = type(changed) is ReadinessChanged
         concerned = self._concerned_by_readiness if is_readiness else self._concerned_by_pods
@@ -126,7 +125,6 @@ class Engine:
         return issued
 
     def _selected(self, stimulus: Stimulus) -> _Group:
-        """Return the members that need `stimulus`, from the cache if possible."""
         if type(stimulus) is CommandSucceeded:
             command = type(stimulus.command)
             if command not in self._concerned_by_success:

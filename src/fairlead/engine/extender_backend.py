@@ -122,8 +122,6 @@ class ExtenderBackend:
 
 
 class _PodEvaluation(Struct, frozen=True):
-    """A pod, and the built profile whose plugins evaluate the pod."""
-
     built: BuiltProfile
     pod: PodInfo
 
@@ -174,7 +172,6 @@ class _PodEvaluation(Struct, frozen=True):
 
 
 def _is_excluded(found: Feasibility, node: NodeInfo) -> bool:
-    """Return whether PreFilter excluded the node."""
     at = found.plan.position(node.row)
     return at is None or bool(found.codes[at] < 0)
 

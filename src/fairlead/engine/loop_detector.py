@@ -282,7 +282,6 @@ def _rotated(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _bound(remembered: dict[Key, Value], most: int) -> None:
-    """Drop the oldest entries until at most `most` are left."""
     while len(remembered) > most:
         del remembered[next(iter(remembered))]
 

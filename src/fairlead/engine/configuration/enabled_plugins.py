@@ -140,7 +140,6 @@ class PluginChoice(Struct, frozen=True):
 
 
 def _named_fields() -> Iterator[tuple[str, str]]:
-    """Yield (attribute, name in the file) for each extension point of the form."""
     fields = zip(PluginsForm.__struct_fields__, PluginsForm.__struct_encode_fields__, strict=True)
     for name, field in fields:
         if field in _FIELDS:

@@ -172,7 +172,6 @@ def release_of(version: str = "", gates: Mapping[str, bool] | None = None) -> Re
 
 
 def _scheduler_version(version: str) -> SchedulerVersion:
-    """Return the scheduler's rules in `version`, which is one of `SCHEDULERS`."""
     if version == V1_36.version:
         return V1_36
     # Imported only when needed: few runs follow 1.19, and an import at the start would slow down

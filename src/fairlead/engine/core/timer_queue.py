@@ -18,7 +18,6 @@ class TimerQueue(Generic[Item]):
         self._sequence = 0
 
     def __len__(self) -> int:
-        """Return the number of items."""
         return len(self._heap)
 
     def add(self, due: Instant, item: Item) -> None:

@@ -30,7 +30,7 @@ class CodeCounts:
     """Counts and lists the codes (numbers of verdicts) that the caller passes to each query."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
-        """Start without counts; codes are indexes into `statuses`, which may grow later."""
+        """Codes are indexes into `statuses`, which may grow later."""
         self._statuses = statuses
         self._rows: Rows = np.zeros(0, np.int64)
         self._codes: Codes = np.zeros(0, np.int32)
@@ -62,7 +62,6 @@ class CodeCounts:
         return found
 
     def _update(self, rows: Rows, codes: Codes) -> None:
-        """Count the codes that differ from those of the last call."""
         if rows is not self._rows or len(codes) != len(self._codes):
             self._count_all(rows, codes)
             return

@@ -65,7 +65,6 @@ class PreparingPods:
         self._checks: TimerQueue[_Work] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
-        """Return whether `pod` is being prepared."""
         return pod.id in self.works
 
     def begin(self, works: list[PodPreparation], now: Instant) -> list[PreparationCommand]:

@@ -64,7 +64,6 @@ class WaitingPods:
         self.pods: dict[str, WaitingPod] = {}
 
     def __len__(self) -> int:
-        """Return the number of waiting pods."""
         return len(self.pods)
 
     def all(self) -> list[WaitingPod]:

@@ -253,7 +253,6 @@ def _is_preemptable(pod: Pod, other: Pod) -> bool:
 
 
 def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
-    """Return the amounts that are still lacking after `pods` have ended."""
     left = {
         column: amount - sum(_amount(pod, column) for pod in pods)
         for column, amount in lacking.items()

@@ -234,7 +234,6 @@ class PodWorkers(Struct):
         return () if is_settled(replicas[0], self.config) else replicas
 
     def _find(self, key: str) -> _PodWorker | None:
-        """Return the worker of the pod with the key `key`, None if it has none."""
         settled = self._settled.get(key)
         if settled is not None:
             self._make_workers(settled.spec.node_name)
@@ -424,12 +423,10 @@ class PodWorkers(Struct):
         return admit(pod, node, lambda: self._admitted_on(node, pod), resources)
 
     def _admitted_on(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]:
-        """Return the unfinished pods, except `pod`, that the kubelet of `node` has admitted."""
         others = (one for one in node.pods.values() if one is not pod and self._has_admitted(one))
         return [self._allocated(one) for one in others]
 
     def _allocated(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the resources that its kubelet has allocated."""
         if self.cluster is None or deferral_of(pod.pod) is None:
             return pod
         own = allocated_pod(pod.pod)
@@ -481,7 +478,6 @@ class PodWorkers(Struct):
         return earlier(stop, due) if is_terminating(pod) else stop
 
     def _plan(self, worker: _PodWorker) -> None:
-        """Schedule the next act on the worker's pod."""
         due = self._next_act(worker)
         if due is not None and worker.sent is not None and due.act is worker.sent.act:
             worker.pending = None
@@ -543,7 +539,6 @@ class PodWorkers(Struct):
         return [*commands, self._change(worker, Act.OBSERVE, now)]
 
     def _remove(self, key: str) -> None:
-        """Remove a pod's worker and its timer."""
         worker = self._workers.pop(key, None)
         if worker is not None:
             self._set_deferral(worker, None)

@@ -69,7 +69,7 @@ class NodeLifecycle:
     )
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """Start without objects. The first monitor pass runs `pass_cost` after `start`."""
+        """The first monitor pass runs `pass_cost` after `start`."""
         self._config = config
         self._reporter = reporter
         self._shared = _shared(config, reporter, start)
@@ -260,7 +260,6 @@ class NodeLifecycle:
         return "" if node is None else zone_key(node, self._config)
 
     def _requeue(self, name: str, now: Instant) -> None:
-        """Queue the node `name` again, because its taint could not be written."""
         queues, zone = self._shared.eviction.queues, self._zone_of(name)
         if self._shared.nodes.find(name) is not None and queues.has(zone):
             queues[zone].retry(name, now + 1)

@@ -75,7 +75,6 @@ def _ratio(text: str) -> float:
 
 
 def _number(text: str) -> float:
-    """Return the number in `text`, or NaN if it is not a number."""
     try:
         return float(text)
     except ValueError:

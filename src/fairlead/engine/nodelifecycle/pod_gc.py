@@ -174,7 +174,6 @@ class PodGarbageCollector:
         self._wake(now)
 
     def _wake(self, now: Instant) -> None:
-        """Schedule the next pass after a change at `now`."""
         due = max(self._passes.at_or_after(now), self._passes.after(self._last_pass))
         if self._next_pass is None or due < self._next_pass:
             self._next_pass = due

@@ -265,7 +265,6 @@ class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
     added_affinity: AddedAffinity | None = None
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid field."""
         required, preferred = self.required, self.preferred
         problem = None if required is None else required_selector_error(required)
         if problem is not None:

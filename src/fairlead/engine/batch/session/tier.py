@@ -124,7 +124,6 @@ class Tiers:
         return [plugin for tier in self._voters(kind, switch) for plugin in tier]
 
     def _voters(self, kind: type[Any], switch: str | None) -> Voters:
-        """Return the plugins of each tier that implement `kind` and that `switch` allows."""
         return tuple(
             tuple(
                 self._by_name[option.name]

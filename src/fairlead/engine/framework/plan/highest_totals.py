@@ -81,7 +81,6 @@ class HighestTotals:
         return best
 
     def _enter_all(self, rows: Sequence[int], totals: Scores) -> None:
-        """Update the list of positions for the current totals of `rows`."""
         if self._searched is not None:
             self._positions.frombytes(self._searched.astype(_POSITION).tobytes())
             self._searched = None
@@ -93,7 +92,6 @@ class HighestTotals:
                 self._enter(row, int(totals[row]))
 
     def _enter(self, position: int, total: int) -> None:
-        """Update the list of positions for the current `total` at `position`."""
         positions = self._positions
         if total > self._highest:
             self._highest = total

@@ -113,7 +113,6 @@ class PlanMatrix:
         self._forget_sums()
 
     def _forget_sums(self) -> None:
-        """Drop the results in the SumsCache, because members changed."""
         if self._reads_only_sums:
             size_max = _SUMS_ENTRIES_MAX // (len(self.plans) + 1)
             self._by_sums = SumsCache(self._table, size_max)
@@ -215,7 +214,6 @@ class PlanMatrix:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Remove the members that were not used for a long time."""
         oldest = self._changes - _UNUSED_MAX
         for plan in [p for p, used in zip(self.plans, self._used, strict=True) if used < oldest]:
             self.remove(plan)

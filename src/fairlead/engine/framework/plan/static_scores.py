@@ -23,7 +23,6 @@ class StaticScores:
     """The static scores of the plans in a PlanMatrix; a member is its index in the matrix."""
 
     def __init__(self, width: int) -> None:
-        """Start without members, for `width` nodes."""
         self._scores: Scores = np.zeros((0, width), np.int64)
         self._statics: list[StaticResults | None] = []  # the source of each array in `_scores`
         self._positions: list[int] = []  # position in the node log of each of `_statics`

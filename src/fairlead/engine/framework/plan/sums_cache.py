@@ -26,7 +26,6 @@ class SumsCache(Generic[Result]):
     """Results, keyed by the capacity and sums of a node; `size_max` bounds their number."""
 
     def __init__(self, table: NodeTable, size_max: int) -> None:
-        """Store results for nodes of `table`."""
         self._table = table
         self._size_max = max(size_max, SIZE_MIN)
         self._epoch = table.resource_epoch

@@ -22,7 +22,6 @@ class Nominator:
         self.log: ChangeLog[str] = ChangeLog()
 
     def __bool__(self) -> bool:
-        """Return whether any pod is nominated."""
         return bool(self._node_of)
 
     def nominate(self, pod: PodInfo, node: str) -> None:

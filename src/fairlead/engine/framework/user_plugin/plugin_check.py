@@ -63,7 +63,6 @@ def _parameters(method: Method) -> list[str]:
 
 
 def _takes(own: object, count: int) -> bool:
-    """Return whether `own` can be called with `count` positional arguments."""
     assert callable(own)
     try:
         inspect.signature(own).bind(*range(count))

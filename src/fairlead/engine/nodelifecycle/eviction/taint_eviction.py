@@ -310,7 +310,6 @@ def _instant(text: str, otherwise: Instant) -> Instant:
 
 
 def _is_same_pod(before: Pod, after: Pod) -> bool:
-    """Return whether the uid, node and tolerations of the pod are unchanged."""
     return (
         before.metadata.uid == after.metadata.uid
         and before.spec.node_name == after.spec.node_name

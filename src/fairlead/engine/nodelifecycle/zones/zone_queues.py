@@ -123,7 +123,6 @@ class RateLimitedQueue:
         self._waiting: set[str] = set()  # never iterated
 
     def __len__(self) -> int:
-        """Return the number of waiting entries."""
         return len(self._waiting)
 
     def is_known(self, name: str) -> bool:

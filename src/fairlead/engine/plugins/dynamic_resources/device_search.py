@@ -412,7 +412,7 @@ class SharedCapacity:
     __slots__ = ("_allocating", "_ledger", "_shares")
 
     def __init__(self, ledger: DeviceLedger) -> None:
-        """Start with an empty path; `ledger` has the capacity that allocated claims consume."""
+        """`ledger` has the capacity that allocated claims consume."""
         self._ledger = ledger
         self._allocating: dict[DeviceId, dict[str, int]] = {}
         self._shares: dict[DeviceId, int] = {}

@@ -102,7 +102,6 @@ class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     binding_timeout: str | None = None
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid field."""
         if _is_below("filterTimeout", self.filter_timeout, 0):
             problem = invalid(self.filter_timeout, "must be zero or positive")
             raise ValueError(f"filterTimeout: {problem}")

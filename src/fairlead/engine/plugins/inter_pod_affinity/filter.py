@@ -218,7 +218,7 @@ class CachedCodes:
     """The cached verdicts on all rows, shared by all pods whose verdicts use the same counts."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
-        """Start without verdicts; `sources` are the counts that determine the verdicts."""
+        """`sources` are the counts that determine the verdicts."""
         self._table = table
         self._sources = sources
         self._counted = [item for source in sources for item in source.by_key.items()]

@@ -55,7 +55,6 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid field."""
         weight = self.hard_pod_affinity_weight
         if not 0 <= weight <= 100:
             problem = invalid(weight, "not in valid range [0, 100]")

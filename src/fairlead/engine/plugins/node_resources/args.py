@@ -73,7 +73,6 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
     ignored_resource_groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid field."""
         for problem in (*self._ignored_problems(), *_strategy_problems(self.scoring_strategy)):
             raise ValueError(problem)
 
@@ -107,7 +106,6 @@ class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=
     resources: tuple[ResourceSpec, ...] = ()
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid field."""
         names = [resource.name for resource in self.resources]
         for index, resource in enumerate(self.resources):
             if resource.name in names[:index]:

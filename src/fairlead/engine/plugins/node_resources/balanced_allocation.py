@@ -189,7 +189,6 @@ def _balance(cpu: float, memory: float) -> int:
 
 
 def _fractions(used: Scores, offered: Floats) -> Floats:
-    """Return `used` / `offered`, at most 1."""
     fractions = used.astype(np.float64)
     fractions /= offered
     if np.maximum.reduce(fractions, axis=None, initial=0) > 1:

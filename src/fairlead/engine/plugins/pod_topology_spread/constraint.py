@@ -125,7 +125,6 @@ class PodTopologySpreadArgs(
     defaulting_type: str = SYSTEM
 
     def __post_init__(self) -> None:
-        """Validate the fields; raises ValueError that names the first invalid field."""
         problem = next(self._problems(), None)
         if problem is not None:
             raise ValueError(problem)

@@ -50,7 +50,7 @@ class ConstraintCounts:
     )
 
     def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
-        """Start without domains; `set_domains` sets them whenever nodes have changed."""
+        """`set_domains` sets the domains whenever nodes have changed."""
         self.constraint = constraint
         self.counts = counts
         nothing: Ids = np.zeros(0, np.int64)

@@ -63,7 +63,6 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     shape: tuple[dict[str, int], ...] | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError for settings that upstream rejects."""
         if self.bind_timeout_seconds < 0:
             why = "invalid BindTimeoutSeconds, should not be a negative value"
             raise ValueError(f"bindTimeoutSeconds: {invalid(self.bind_timeout_seconds, why)}")
