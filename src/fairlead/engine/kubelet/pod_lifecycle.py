@@ -9,7 +9,8 @@ If `accepts_pods` is configured, a kubelet also reports that it has accepted a p
 observed a changed spec (OBSERVE). A pod becomes ready some time after its start (READY), and again
 after another controller has marked it not ready. After the pod's machine was down, the containers
 start again (RESTART, `pod_workers`). A pod that is not admitted fails instead of starting (REJECT,
-`pod_admission`). A pod that was loaded with a container that had failed to start stays Pending.
+`pod_admission`). A pod stays Pending if one of its containers had failed to start when the pod was
+loaded.
 
 Each pod waits for at most one act at a time, which this module computes from the pod. Containers
 that have ended by themselves are not restarted.
