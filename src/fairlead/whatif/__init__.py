@@ -7,8 +7,7 @@
     for move in answer.difference.moved:
         print(move.pod.key, move.origin, move.target)
 
-docs/python-api.md is the guide. A public name is imported from its module when it is first used, so
-that commands and scripts start quickly.
+docs/python-api.md is the guide.
 
     snapshot/        the objects of a cluster, from files or a live cluster
     change/          changes to the cluster
@@ -118,12 +117,12 @@ _MODULES: Final = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module (PEP 562)."""
+    """Import a public name from its module when it is first used, for quick starts (PEP 562)."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    """Return all public names, so that help() and completion list names that were not used yet."""
+    """Return all public names, so that help() and completion list them all."""
     return __all__

@@ -25,18 +25,16 @@ from fairlead.whatif.snapshot.node_pool import pool_label
 
 
 class WhatIfAnswer(Struct, frozen=True, kw_only=True):
-    """Both runs of a what-if, the effect of the change, and its verdict.
+    """Both runs of a what-if, the effect of the change, and the verdict.
 
-    `source` is the snapshot as the user named it. `releases` contains the Kubernetes releases of
-    both runs. `scheduler_config` is the path of the scheduler's configuration file in the run
-    without the change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the
-    user's plugins in that run. `batch_config` is the name of the batch scheduler's configuration in
-    that run, "" if no batch scheduler runs. `seeds` is the number of seeds; the what-if ran once
-    with each. `certainty` says with how many of the seeds each outcome occurs; it is () for one
-    seed.
-    `start_times` are the simulated start times of pods that wait at the end; None if no pod waits
-    or no start times were simulated. `next_steps` are what to do after the answer, the most
-    important step first.
+    `source` is the snapshot as the user named it. `scheduler_config` is the path of the scheduler's
+    configuration file in the run without the change, "" for kube-scheduler's defaults.
+    `scheduler_plugins` are the names of the user's plugins in that run. `batch_config` is the name
+    of the batch scheduler's configuration in that run, "" if no batch scheduler runs. `seeds` is
+    the number of seeds; the what-if ran once with each. `certainty` says with how many of the seeds
+    each outcome occurs; it is () for one seed. `start_times` are the simulated start times of pods
+    that wait at the end; None if no pod waits or no start times were simulated. `next_steps` are
+    suggestions for the user, the most important first.
     """
 
     source: str
@@ -56,7 +54,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
         """Return the next steps, given the results of the --fail-on conditions.
 
-        If a condition holds, the steps that make the change in the real cluster are left out.
+        If a condition holds, no step makes the change in the real cluster.
         """
         fails = any(one.holds for one in conditions)
         return tuple(one for one in self.next_steps if not (fails and one.makes_change))
@@ -106,8 +104,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def outage(self) -> OutageOutcome | None:
         """The outage in the run with the change; None if the other run has the same outage.
 
-        Two outages are the same if their nodes and lost pods are equal; cordons and new pods are
-        ignored.
+        Two outages are the same if their nodes and lost pods are equal.
         """
         changed, without = self.changed.outage, self.without.outage
         if changed is None or without is None:

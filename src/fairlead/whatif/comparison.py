@@ -71,9 +71,8 @@ class Alternative(Struct, frozen=True):
 def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
     """Return the comparison of `alternatives`, in the given order.
 
-    `is_choice` means that the user can choose one of the alternatives, such as one of several
-    changes. Then the verdict names the best alternative. Otherwise, the verdict states what
-    differs.
+    If `is_choice` is set, the user can choose an alternative, and the verdict names the best.
+    Otherwise, the verdict states what differs.
     """
     notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
     rows = [_row(one) for one in alternatives]
@@ -92,7 +91,7 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
 
 
 def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
-    """Yield the columns of `rows`; the nodes only if they differ, the cost only if it is known."""
+    """Yield the columns of `rows`, without those of nodes and cost if they are of no interest."""
     yield from _COLUMNS
     has_cost = any(row["cost_per_month"] is not None for row in rows)
     if has_cost or len({row["nodes"] for row in rows}) > 1:

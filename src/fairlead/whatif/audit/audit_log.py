@@ -139,9 +139,8 @@ def read_audit_log(source: str, data: bytes, *, has_workloads: bool = False) -> 
     """Return the writes in the log `data`, ordered by time; `source` names the log in errors.
 
     If `has_workloads` is set, the result includes writes of Deployments, DaemonSets, Jobs and
-    CronJobs, and of the subresource scale. Raises InputError for a line that is not an event, for
-    an event whose level records no bodies, and for a log without events of the stage
-    ResponseComplete.
+    CronJobs, and of the subresource scale. Raises InputError if the log is malformed, records no
+    bodies, or has no event of the stage ResponseComplete.
     """
     decode = msgspec.json.Decoder(_Event).decode
     writes: list[AuditedWrite] = []
@@ -202,7 +201,7 @@ def _writes(
 ) -> Iterator[AuditedWrite]:
     """Yield the write that `event` records, if it changes an object that scheduling depends on.
 
-    Raises InputError if the event was recorded without bodies, or is malformed.
+    Raises InputError if the event was recorded without bodies.
     """
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
@@ -283,10 +282,7 @@ def _require_same_object(
 
 
 def _listed(source: str, where: str, response: Any, kind: Kind) -> Iterator[Json]:
-    """Yield the objects in the list `response`; add missing kinds and versions.
-
-    Raises InputError for an object without a valid name.
-    """
+    """Yield the objects in the list `response`; add missing kinds and versions."""
     if isinstance(response, dict) and response.get("kind") == kind.list_kind:
         items = response.get("items")
         for number, item in enumerate(items if isinstance(items, list) else ()):

@@ -1,10 +1,9 @@
 """Finds the names of objects that were created with `generateName`, in a log of level Request.
 
-The API server generates the name, so the request that creates the object does not contain it. The
-object gets its name from the first later write of an object that is not known yet and whose name
-begins with the prefix. A pod that a DaemonSet created for a node gets its name only from a binding
-to this node. An object without a later write gets a name that no object of the log has: its prefix
-and a number.
+The request that creates such an object does not contain its name. The object gets its name from the
+first later write of an object that is not known yet and whose name begins with the prefix. A pod
+that a DaemonSet created for a node gets its name only from a binding to this node. An object
+without a later write gets an unused name: the prefix and a number.
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ def _free_names(
 ) -> Iterator[str]:
     """Yield a new name for each creation without a name.
 
-    `unnamed` has the indexes of these creations in `writes`. No name of an object in `seen` is
-    used.
+    `unnamed` has the indexes of these creations in `writes`.
     """
     numbers: dict[str, Iterator[int]] = defaultdict(partial(count, 1))
     for one in unnamed:

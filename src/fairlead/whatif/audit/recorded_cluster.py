@@ -12,8 +12,7 @@ Request, the new object is computed from the old object and the request:
 The log does not contain the type of a patch. A patch that is a list is applied as a JSON patch. Any
 other patch is applied as a strategic merge patch, or as a JSON merge patch if the resource is a
 custom resource. At level Request, the log does not contain the name of a pod that was created with
-`generateName`. The pod gets its name from the first later write to an unknown pod whose name begins
-with the prefix. A pod of a DaemonSet gets its name from a binding to its node.
+`generateName`. `_named` finds the name in later writes, by the rule of module `generated_name`.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ class RecordedCluster(Struct):
     """The objects of a cluster, which `apply` changes; `source` names the log in error messages.
 
     `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
-    `unfollowed` names the lines of the writes that were not applied, because the log does not show
-    their effects.
+    `unfollowed` names the lines of the writes whose effects the log does not show; they were not
+    applied.
     """
 
     source: str
@@ -290,7 +289,7 @@ class RecordedCluster(Struct):
     def _named(self, write: AuditedWrite) -> Json | None:
         """Return the oldest unnamed pod that matches `write`, with the name from `write`.
 
-        Return None if no unnamed pod matches. The returned pod leaves the list of unnamed pods.
+        Return None if no unnamed pod matches. A returned pod is no longer unnamed.
         """
         node = binding_target(write)
         for at, pod in enumerate(self._unnamed):

@@ -1,8 +1,8 @@
 """Ignores activeDeadlineSeconds of Jobs and pods that a change starts, if no run time is known.
 
-Pods without a known run time are assumed to keep running. So a Job or pod that the change starts
-would exceed its deadline, and the answer would say that the change makes it fail. Jobs and pods
-that run in the dump keep their deadline, because it also passes in the run without the change.
+Pods without a known run time are assumed to keep running. So each Job or pod that the change starts
+would exceed its deadline and fail. Jobs and pods that run in the dump keep their deadline, because
+it also passes in the run without the change.
 
 The deadline of a Job is removed from the Job. The deadline of a pod stays in its specification,
 because quotas with the scope Terminating count pods by their deadline. The simulated kubelets
@@ -53,11 +53,10 @@ def without_deadlines(
 ) -> tuple[ChangeScript, IgnoredDeadlines | None]:
     """Return `script` without the deadlines of the Jobs that it creates or resumes.
 
-    The second result is a function that tells whether the kubelets ignore the deadline of a pod.
-    They ignore the deadlines of pods of these Jobs, and of pods that `script` creates. The second
-    result is None if there are no such pods. A note in the script names the Jobs and pods. A Job or
-    pod keeps its deadline if it has the annotation `fairlead.dev/run-duration`, or if
-    `run_durations` returns its run time.
+    The second result contains the pods whose deadline the kubelets ignore: pods of these Jobs, and
+    pods that `script` creates. It is None if there are no such pods. A note in the script names the
+    Jobs and pods. A Job or pod keeps its deadline if it has the annotation
+    `fairlead.dev/run-duration`, or if `run_durations` returns its run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []

@@ -1,8 +1,8 @@
 """The order of the objects that a change creates or updates at one instant.
 
 In a real cluster, timing decides the order in which controllers handle these objects, and the order
-can decide which pods get the last free resources. A simulation handles the objects in the order of
-the steps. Another order of the steps leads to another possible outcome.
+can decide which pods get the last free resources. A simulation handles them in the order of the
+steps. Another order of the steps shows what else could happen.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
     """Return the indices in `steps` of steps that can add pods, grouped by instant and by object.
 
     Such a step creates or changes a pod, a workload or a PodGroup. The result contains a list for
-    each instant, and this list contains a list of indices for each object. The steps of one object
-    keep their order, so that the object is created before it is scaled. Instants with a single
-    object are left out, because only one order is possible.
+    each instant; its items are one list of indices for each object. The steps of one object keep
+    their order. Instants with a single object are left out, because only one order is possible.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
     for at, step in enumerate(steps):
@@ -44,8 +43,8 @@ def rearranged(
 ) -> tuple[ScriptedStep, ...]:
     """Return `steps` with the objects of each instant in the order that `order` returns.
 
-    `order` is called with the objects of one instant; an object is the list of its indices in
-    `steps`. `order` returns these lists in the new order.
+    `order` gets the lists of one instant, as in the result of `arriving_together`, and returns them
+    in the new order.
     """
     arranged = list(steps)
     for objects in arriving_together(steps):

@@ -1,11 +1,10 @@
 """ClusterChange: the change of a what-if, and the scripted steps that perform it.
 
 The nodes of --add-nodes are added first. When they are Ready, all other parts of the change happen
-at one instant, in a fixed order that does not depend on the command line: objects are deleted,
-applied and edited, workloads are scaled, nodes are cordoned, drained and failed, and the
-descheduler runs. So one change can delete an object and apply a new object of the same name, or
-apply a node and cordon it. There are two exceptions: failures can start later (`--at`), and a
-rolling drain lasts for some time.
+at one instant (only `--at` delays failures, and a rolling drain takes time), in an order that does
+not depend on the command line: objects are deleted, applied and edited, workloads are scaled, nodes
+are cordoned, drained and failed, and the descheduler runs. So one change can delete an object and
+apply a new object of the same name, or apply a node and cordon it.
 
 A label selector of nodes to cordon, drain or fail matches only the nodes that exist before the
 change. Nodes that the change creates can be named.
@@ -178,8 +177,7 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     def node_label(self) -> str:
         """The label key by which the change selects nodes to drain, cordon or delete; "" for none.
 
-        If the change has several selectors, the key is the first key of the first selector. A
-        selector that begins with the label kubernetes.io/hostname does not count.
+        If the change has several selectors, the key is the first key of the first selector.
         """
         for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
             with suppress(SelectorError):
@@ -231,7 +229,7 @@ class ChangeScript(Struct, frozen=True):
 
 
 class _Steps(Struct):
-    """Collects the steps of a change; `inventory` contains the objects after these steps."""
+    """Collects the steps of a change; `inventory` has the objects as these steps leave them."""
 
     change: ClusterChange
     start: Instant
@@ -348,8 +346,7 @@ def _drain(collected: _Steps) -> KubectlDrain:
 def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     """Return the settings of a rolling drain; None if all nodes are drained at the same time.
 
-    Raises InputError for an invalid number or duration, for --max-unavailable without --drain, and
-    for --for if there is neither --max-unavailable nor a failing node.
+    Raises InputError for invalid values, and for options that do not fit together.
     """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
@@ -434,10 +431,7 @@ def _apply(collected: _Steps) -> None:
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about Nodes whose status in the applied file differs from their present status.
-
-    `kubectl apply` does not change the status, so these Nodes keep their present status.
-    """
+    """Yield a note about Nodes that keep their status although the applied file has another one."""
     kept = []
     for manifest, value in written:
         if manifest.kind is NODE and "status" in value:
@@ -557,11 +551,7 @@ def _apply_recommendations(collected: _Steps, fields: EditedFields) -> None:
 
 
 def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
-    """Return the node of --like before the change; None without --like.
-
-    Raises InputError if there is no such node, and for --like or --instance-type without
-    --add-nodes.
-    """
+    """Return the node of --like before the change; None without --like. Raises InputError."""
     if change.add_nodes is None:
         for option, value in (("--like", change.like), ("--instance-type", change.instance_type)):
             if value:

@@ -83,7 +83,7 @@ def create(manifest: Manifest) -> Command:
 
 
 def delete(target: ObjectRef) -> Command:
-    """Return the command that deletes the object `target`, whatever the UID of the object is."""
+    """Return the command that deletes the object `target`, whatever its UID is."""
     return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
 
 

@@ -6,7 +6,7 @@ create a replacement.
 
 Three kinds of objects are not deleted immediately: a PersistentVolumeClaim that a pod uses is
 deleted after the pod, a bound PersistentVolume is deleted after its claim, and a Node of Karpenter
-is drained first. A note reports each of these cases.
+is drained first.
 """
 
 from __future__ import annotations

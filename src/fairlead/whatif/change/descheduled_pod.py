@@ -1,8 +1,8 @@
 """Makes running pods pending before both runs of a what-if, so that their placements can differ.
 
 A scheduler does not move running pods, so a changed scheduler configuration would not affect them.
-With `--reschedule`, the selected pods are pending at the start of both runs. The scheduler places
-them with the old configuration in one run, and with the new configuration in the other.
+With `--reschedule`, the scheduler places the selected pods in both runs: with the old configuration
+in one, and with the new configuration in the other.
 
 By default all these pods wait from the start, and the scheduler takes them by priority, then by
 age. With `--reschedule-order scheduled`, the pods arrive one by one, in the order in which the
@@ -60,11 +60,11 @@ class DescheduledPods(Struct, frozen=True):
 def deschedule(
     found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
 ) -> DescheduledPods:
-    """Return the objects `found`; running pods that `text` selects are pending in the result.
+    """Return the objects `found`, but with the running pods that `text` selects pending.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. `order` is
-    `BY_PRIORITY` or `scheduled` (the order in which the cluster scheduled the pods). Raises
-    InputError for an invalid `text`, or if it selects no running pod.
+    `BY_PRIORITY` or `scheduled`. Raises InputError for an invalid `text`, or if it selects no
+    running pod.
     """
     manifests = list(found)
     chosen = _chosen(manifests, text, namespace)

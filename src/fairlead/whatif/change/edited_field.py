@@ -1,4 +1,4 @@
-"""EditedFields: the fields that a change sets. A field must not be set twice.
+"""EditedFields: the fields that a change sets, to refuse a change that sets a field twice.
 
 Of two values for one field, only the last would have an effect:
 
@@ -18,7 +18,7 @@ Place = tuple[str | int, ...]  # the steps of a path; a step is a key or an inde
 
 
 class EditedFields:
-    """The fields that the options have set; a field is set only once."""
+    """The fields that the options of a change have set so far."""
 
     def __init__(self) -> None:
         self._places: dict[ObjectRef, dict[Place, str]] = defaultdict(dict)
@@ -26,9 +26,9 @@ class EditedFields:
     def add(self, option: str, target: Manifest, places: Mapping[Place, str]) -> None:
         """Add the fields of `target` that `option` sets.
 
-        `places` maps the path of each field to its name in error messages. The name is the option
-        (`--…`) if the user did not name the field. Raises InputError if a field replaces an earlier
-        value. A value for a part of an earlier value replaces only this part, so it is accepted.
+        `places` maps the path of each field to its name in error messages. Raises InputError if a
+        field replaces an earlier value. A value for a part of an earlier value replaces only this
+        part, so it is accepted.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)

@@ -4,7 +4,7 @@ A paused Deployment neither starts a rollout nor creates a ReplicaSet. Some work
 their pods when their template changes: StatefulSets and DaemonSets with the update strategy
 OnDelete, ReplicaSets, and ReplicationControllers. The rollout of a StatefulSet with the policy
 OrderedReady waits while one of its pods is not ready, and a partition keeps the first pods of a
-StatefulSet. An answer about such a change is often "nothing changes", and must state the reason.
+StatefulSet.
 
 upstream: pkg/controller/deployment/deployment_controller.go: syncDeployment,
 pkg/controller/statefulset/stateful_set_control.go: processReplica, updateStatefulSet
@@ -39,9 +39,8 @@ _UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
     """Return why the workload `before` keeps its pods when it changes to `after`.
 
-    Also return why the rollout of a StatefulSet waits, or replaces only some of its pods.
-    `inventory` has the pods. The result is "" if the template does not change, or if the rollout
-    replaces all pods.
+    For a StatefulSet whose rollout waits or replaces only some of its pods, return why. The result
+    is "" if the template does not change, or if the rollout replaces all pods.
     """
     spec = after.get("spec") or {}
     if spec.get("template") == (before.value.get("spec") or {}).get("template"):
@@ -74,8 +73,7 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
 def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
     """Return the name of the first pod of `owner` that is not ready and stays so.
 
-    Only pods with one of `ordinals` count, because the others are deleted. Returns "" if there is
-    no such pod.
+    Pods whose ordinal is not in `ordinals` are ignored. Returns "" if there is no such pod.
     """
     # upstream: stateful_set_control.go:processReplica, which is called in the order of ordinals
     unready: dict[int, str] = {}

@@ -156,7 +156,7 @@ def _remove_dropped(schema: Schema | None, current: Any, original: Json, modifie
 def _retain_keys(schema: Schema | None, current: Json, patch: Json) -> None:
     """Add $retainKeys to the objects in `patch` that must not keep other fields of `current`.
 
-    Only one of several fields of such an object is set: the source of a volume, for example.
+    For example, a volume has only one source, so a new source replaces the old one.
     """
     # upstream: apimachinery/pkg/util/strategicpatch/patch.go:diffMaps, diffListsOfMaps
     for name, value in patch.items():

@@ -4,8 +4,8 @@
     --delete-emptydir-data    for pods with an emptyDir volume; its data is lost
     --force                   for pods without a controller; nothing creates them again
 
-kubectl refuses to drain a node with such a pod unless the flag is given. kubectl cordons every node
-first, so a refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped.
+Without the flag, kubectl refuses to drain a node with such a pod. It cordons every node first, so a
+refused node stays cordoned. Finished pods need no flag, and mirror pods are skipped.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go, drain.go:errors
 """
@@ -171,7 +171,7 @@ def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, lis
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
     """Return kubectl's error if the DaemonSet of an unfinished pod does not exist; "" otherwise.
 
-    Also return "" if the dump contains no DaemonSets, because their existence is then unknown.
+    For a dump without DaemonSets, which may be incomplete, the result is "", too.
     """
     owner = None if is_terminal(pod) else controller_of(pod.metadata)
     if owner is None or owner.kind != DAEMON_SET.kind or not inventory.of_kind(DAEMON_SET):

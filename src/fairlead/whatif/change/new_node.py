@@ -1,8 +1,7 @@
 """New nodes (`--add-nodes 10`): copies of a node of the cluster, or nodes of an instance type.
 
 The copied node is the model of the new nodes. A new node runs the static pods of its model; the
-simulated DaemonSet controller creates its pods there. The node becomes Ready a moment after it
-registers, so that these pods are placed before others (`api.node_start`).
+simulated DaemonSet controller creates its pods there.
 
 The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
 and devices (ResourceSlices) of its model, and the taints that no controller manages. A label that
@@ -81,10 +80,7 @@ def new_nodes(
 
 
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
-    """Return the CSINode of the node `model` and the ResourceSlices with its devices.
-
-    Raises InputError for a malformed ResourceSlice.
-    """
+    """Return the CSINode of the node `model` and the ResourceSlices with its devices."""
     csi = inventory.get(CSI_NODE, "", model)
     slices = []
     for one in inventory.of_kind(RESOURCE_SLICE):
@@ -103,10 +99,7 @@ def _own_labels(model: Manifest, inventory: Inventory) -> tuple[str, ...]:
 
 
 def _own_capacities(model: str, own: Sequence[str], inventory: Inventory) -> list[Json]:
-    """Return the CSIStorageCapacities that belong only to the node `model`.
-
-    Their topology selects the node by a label in `own`.
-    """
+    """Return the CSIStorageCapacities whose topology selects `model` by a label in `own`."""
     return [
         one.value
         for one in inventory.of_kind(CSI_STORAGE_CAPACITY)

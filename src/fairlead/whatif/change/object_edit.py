@@ -7,8 +7,7 @@
 
 `--set-resources` works as `kubectl set resources`: it changes the pod template, and a rollout
 follows. An amount without `requests.` or `limits.` is a request; for extended resources and huge
-pages it is also the limit, because their request and limit must be equal. The API server checks the
-result.
+pages it is also the limit, because their request and limit must be equal.
 
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.
@@ -57,7 +56,7 @@ _HUGE_PAGES: Final = "hugepages-"
 
 
 class ObjectEdit(Struct, frozen=True):
-    """The effect of one value of an option.
+    """The edit that one value of an option describes.
 
     `content` is the new content of `target`, and `notes` are texts for the answer. The keys of
     `places` are the paths of the fields that the edit sets; the values are the names of these
@@ -91,7 +90,7 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:
-    """Return (path, "=", value) of `text`; a "=" inside brackets belongs to the path.
+    """Return (path, "=", value) of `text`; "=" inside brackets belongs to the path.
 
     Without a "=" the result is (`text`, "", "").
     """
@@ -141,10 +140,7 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
 def _raise_limits(
     resources: Json, wanted: Collection[tuple[str, str]], container: str
 ) -> Iterator[str]:
-    """Raise limits that are below the requests in `wanted`; yield a text for each new limit.
-
-    A limit that is in `wanted` itself is not raised.
-    """
+    """Raise each limit below a new request, unless `wanted` sets it; yield a text for each."""
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
@@ -239,10 +235,7 @@ def _is_integer(text: str) -> bool:
 
 
 def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """Return a note about a PriorityClass that gets `value`, and the effect on pods.
-
-    `before` is the PriorityClass with its old value.
-    """
+    """Return a note on how pods are affected when the PriorityClass `before` gets `value`."""
     name, old = before.ref.name, before.value.get("value", 0)
     pods = [
         pod

@@ -28,7 +28,7 @@ def rolling_drain(
 def require_pace(source: str, unavailable: int | None, field: str = "") -> None:
     """Raise InputError if `unavailable` is not an allowed number of nodes to drain at a time.
 
-    None is allowed: it means that the number is not set.
+    None is allowed; it means that there is no number.
     """
     if unavailable is not None and not 1 <= unavailable <= UNAVAILABLE_MAX:
         raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)

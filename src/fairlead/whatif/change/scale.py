@@ -1,7 +1,4 @@
-"""Parses the value of `--scale` (`deploy/x=20`): a workload and its new number of replicas.
-
-Notes tell what else scales the workload in the cluster.
-"""
+"""Parses the value of `--scale` (`deploy/x=20`): a workload and its new number of replicas."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
 def owned_hint(owner: Manifest, inventory: Inventory) -> str:
     """Return a hint that names the largest workload that `owner` controls; "" if there is none.
 
-    A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through this workload.
+    A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through a workload.
     """
     owned = [
         one for kind in SCALABLE for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
@@ -63,8 +60,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
     This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the workload
-    or its autoscaler. `replicas` is the new number of replicas; if it is 0, a
-    HorizontalPodAutoscaler that no custom resource owns does nothing.
+    or its autoscaler. `replicas` is the new number of replicas. At 0, a HorizontalPodAutoscaler
+    does nothing, so it is mentioned only if a custom resource owns it.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller
@@ -102,10 +99,7 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
 
 
 def _follows_load(autoscaler: Manifest) -> bool:
-    """Return whether `autoscaler` has a CPU or memory metric, whose value --load can give.
-
-    An autoscaler without metrics has a target for CPU utilization.
-    """
+    """Return whether `autoscaler` has a CPU or memory metric, whose value --load can give."""
     metrics = (autoscaler.value.get("spec") or {}).get("metrics") or ({"type": "Resource"},)
     return any(one.get("type") in _METRICS_OF_LOAD for one in metrics)
 

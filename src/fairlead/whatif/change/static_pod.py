@@ -1,4 +1,4 @@
-"""Static pods of new nodes: copies of the static pods of the node that the new nodes copy.
+"""Copies the static pods of a node for new nodes of the same pool.
 
 A static pod comes from a file of its node, and the nodes of a pool have the same files. The API
 server shows a static pod as a mirror pod, with the name of the node at the end of its name.
@@ -23,7 +23,7 @@ def static_pod_name(pod: Pod, node: str) -> str:
 
 
 def static_pod_on(pod: Pod, node: str) -> Json:
-    """Return the mirror pod to create on `node`, a copy of the static pod `pod` of another node."""
+    """Return a copy for `node` of the static pod `pod` of another node."""
     meta = ObjectMeta(
         name=static_pod_name(pod, node),
         namespace=pod.metadata.namespace,

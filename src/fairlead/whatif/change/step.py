@@ -24,8 +24,8 @@ class ScriptedStep(Struct, frozen=True):
 
     `after` counts from the moment at which a what-if makes its change, or from the start of a
     scenario's run. `source` and `what` name the option or scenario field in error messages. If an
-    autoscaler acts, `commands_for` returns the commands for the nodes that exist when the step is
-    performed. `commands_for` raises InputError if a named node is gone; then `commands` are
+    autoscaler acts and `commands_for` is set, it returns the commands for the nodes that exist when
+    the step is performed. If it raises InputError because a named node is gone, `commands` are
     performed. `capacity_outage` is an outage of the autoscaler's provider; its times count from the
     step.
     """

@@ -1,9 +1,8 @@
 """Finds objects in a change that have no effect because their controllers are not simulated.
 
-A what-if stores such an object, so its answer must say what is missing. For a CronJob, an Argo
-Rollout, a Volcano Job or a Knative Service, the pods are missing. Any other object of an unknown
-kind may have no effect on pods, or may have the wrong API group, such as a PodDisruptionBudget of
-`policy.k8s.io`.
+For a CronJob, an Argo Rollout, a Volcano Job or a Knative Service, no pods are created. Another
+object of an unknown kind may be harmless, or may have the wrong API group, such as a
+PodDisruptionBudget of `policy.k8s.io`.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ LimitRanges set for containers, then to `minAllowed` and `maxAllowed`. Limits ke
 the requests.
 
 With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
-Containers with mode Off do not change. The option applies a VPA whatever its update mode is. The
-update mode matters only if several VPAs have the same workload: it helps to decide which of them is
-applied.
+Containers with mode Off do not change. A VPA is applied whatever its update mode is, unless another
+VPA of the same workload takes precedence (`_controlling`).
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go
@@ -143,9 +142,8 @@ def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[Recommen
     """Yield one edit for each VPA of `namespace`, in the order of the VPAs in the dump.
 
     `namespace` "" means every namespace. Each edit starts from the workload in `inventory`. The
-    caller stores the edited workload in `inventory` before it requests the next edit, so that
-    several edits of a workload add up. Raises InputError if no VPA has a recommendation, and for a
-    malformed VPA.
+    caller must store the edited workload in `inventory` before it requests the next edit. Raises
+    InputError if no VPA has a recommendation, and for a malformed VPA.
     """
     vpas = inventory.of_kind(VERTICAL_POD_AUTOSCALER)
     read = [(one, _form(one)) for one in vpas if namespace in ("", one.ref.namespace)]
@@ -170,8 +168,8 @@ def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manife
     """Return the VPA that controls the pods of each target.
 
     Among the VPAs of one target, the oldest has control; if several are equally old, the first by
-    name. As in upstream, a VPA with the update mode Off controls the pods only if all VPAs of the
-    target have this mode.
+    name. A VPA with the update mode Off controls the pods only if all VPAs of the target have this
+    mode.
 
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """
@@ -220,8 +218,7 @@ def _changes(
 ) -> Iterator[str]:
     """Set the recommended amounts in `content`; yield a description of each change.
 
-    The path of each amount that changes is added to `places`. Raises InputError for a recommended
-    or allowed amount that is malformed.
+    The path of each amount that changes is added to `places`.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})

@@ -2,8 +2,7 @@
 
 Only the configuration of the plugin ResourceQuota is supported. Objects that match its
 `limitedResources`, such as pods of high PriorityClasses, can be created only if a quota covers
-them. A configuration of any other plugin is an error, because ignoring it would change which
-objects are admitted.
+them. A configuration of another plugin is an error.
 
     plugins:
     - name: ResourceQuota

@@ -1,7 +1,7 @@
 """Builds the configuration of the node controllers from kube-controller-manager's flags.
 
-The controllers of a run take over from running controllers (`is_taking_over`): unlike after a
-restart of kube-controller-manager, nodes and taints of the snapshot are not treated as new.
+A run continues the work of controllers that ran before (`is_taking_over`), so it does not treat the
+nodes and taints of the snapshot as new.
 """
 
 from __future__ import annotations

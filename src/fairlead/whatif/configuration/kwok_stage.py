@@ -10,8 +10,7 @@ The role of a Stage follows from its effect on the objects that it selects:
     Node   sets the NodeConditions         none: simulated nodes always set their conditions
 
 Stages with another effect are refused. If several stages of one role select a pod, one of them is
-chosen by weight. If no stage of a role selects a pod, the pod behaves as if there were no stage of
-this role. A pod with the restartPolicy Always completes after a second at the earliest.
+chosen by weight.
 
 A selector's key is a path in jq's syntax. It refers to a field of the metadata or spec, or to the
 status at the moment of the stage. A delay is uniformly distributed between its duration and its
@@ -164,8 +163,7 @@ class PodStage(Struct, frozen=True):
     def selects(self, pod: Pod) -> bool:
         """Return whether the stage selects `pod` with a status that precedes the stage.
 
-        For example, a stage with the role `ready` is tested with a status that the pod has before
-        it runs.
+        For example, the pod does not run yet when a stage with the role `ready` is tested.
         """
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector
@@ -181,10 +179,7 @@ class PodStage(Struct, frozen=True):
         )
 
     def delay(self, pod: Pod, draw: int) -> DurationNs:
-        """Return the delay for `pod`.
-
-        If the stage has a range of delays, the random number `draw` selects one of them.
-        """
+        """Return the delay for `pod`; the random number `draw` selects one from a range."""
         form = self.spec.delay
         shortest = _time_of(
             form.duration_from, pod, form.duration_milliseconds * NANOSECONDS_PER_MILLISECOND
@@ -228,8 +223,8 @@ class KwokStages(Struct, frozen=True):
     def run_duration(self, pod: Pod) -> DurationNs | None:
         """Return the time for which the started `pod` runs; None if no stage completes it.
 
-        A pod that is always restarted runs for at least a second. Its controller replaces it
-        immediately, so the virtual time of the simulation would hardly advance with shorter times.
+        A pod that is always restarted runs for at least a second. With shorter times, the virtual
+        time of the simulation would hardly advance.
         """
         found = self.delay(StageRole.COMPLETE, pod)
         if found is None or pod.spec.restart_policy != "Always":
@@ -244,8 +239,7 @@ class KwokStages(Struct, frozen=True):
 class _Delays(Struct, frozen=True):
     """Returns the delay for a pod, None if there is none.
 
-    `of_stages` returns the delay that the Stages determine. If no Stage selects the pod, `others`
-    returns the delay.
+    `of_stages` returns the delay that the Stages determine; if it returns None, `others` is called.
     """
 
     of_stages: Callable[[Pod], DurationNs | None]
@@ -297,7 +291,7 @@ def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
 def _stage(manifest: Manifest) -> PodStage | None:
     """Return the pod stage in `manifest`; None for a node stage.
 
-    Raises InputError for a malformed stage, and for a stage that is not simulated.
+    Raises InputError for a malformed stage.
     """
     try:
         document = Document(manifest.source, manifest.value.get("spec") or {})
@@ -497,7 +491,7 @@ _STATUSES: Final = {
 
 
 def _moments(role: StageRole, pod: Pod) -> Iterator[Json]:
-    """Yield `pod` as JSON with each status that it can have when a stage of `role` applies."""
+    """Yield `pod` as JSON, with each status that it can have when a stage of `role` applies."""
     for status in _STATUSES[role]:
         fields = _fields(pod, status)
         if role is StageRole.DELETE:

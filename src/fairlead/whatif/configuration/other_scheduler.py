@@ -1,9 +1,8 @@
 """Schedulers that have bound pods of a snapshot, but whose configuration is not known.
 
 The rules of such a scheduler are unknown, so pods with its schedulerName are scheduled by the rules
-of kube-scheduler. Otherwise, a displaced pod would wait forever, although the real cluster has a
-scheduler for it. If neither a configuration nor a bound pod has a schedulerName, the name may be a
-mistake. Pods with such a name stay pending (`no_scheduler`).
+of kube-scheduler. A schedulerName that neither a configuration nor a bound pod has may be a
+mistake; pods with this name stay pending (`no_scheduler`).
 """
 
 from __future__ import annotations
@@ -46,9 +45,9 @@ def with_other_schedulers(
 ) -> tuple[SchedulerConfig, str]:
     """Return `scheduler` with a profile for each of `names`, and a note about the new profiles.
 
-    A new profile is a copy of the default profile, or of the first profile if there is no default
-    profile. Names in `owned` get no profile, because they belong to the batch scheduler. The note
-    is "" if no profile is missing.
+    A new profile is a copy of the default profile, or else of the first profile. Names in `owned`
+    get no profile, because they belong to the batch scheduler. The note is "" if no profile is
+    added.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]

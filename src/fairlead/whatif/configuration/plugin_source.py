@@ -1,10 +1,10 @@
 """Imports users' plugins from a module, a file, or an installed package.
 
+A plugin has one of three names:
+
     package.module:Class    imported from Python's path, including the current directory
     path/cost.py:Class      imported from the file, which need not be on Python's path
     Name                    an installed package's entry point in the group `fairlead.plugins`
-
-Imported code runs with the rights of the user, like any Python program.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from fairlead.whatif.input.error import InputError
 
 
 class ReleaseChoice(Struct, frozen=True):
-    """A version ("" for none) and feature gates (text or parsed) from one file or option.
+    """A Kubernetes version ("" for none) and feature gates, as a file or the options state them.
 
     For error messages, `source` is the file ("" for the command line), and `of_version` and
     `of_gates` are the names of the options or fields.
@@ -52,10 +52,7 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return the releases plus the `gates` of a scheduler configuration.
-
-        Gates that the releases already have take precedence.
-        """
+        """Return the releases plus those `gates` that they lack; the gates of the releases win."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property

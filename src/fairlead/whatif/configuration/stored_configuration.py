@@ -1,10 +1,9 @@
 """Configurations of schedulers in the ConfigMaps of a dump.
 
-Many clusters keep the configuration of their scheduler in a ConfigMap: a
-KubeSchedulerConfiguration, or the configuration of kube-batch or Volcano. The dump does not show
-which scheduler reads this ConfigMap. The configuration is therefore used only with the option
-`--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`), or for kube-batch and Volcano with
-`--batch-config`. Without the option, a note names the ConfigMap.
+A dump does not show which scheduler reads a ConfigMap. So a KubeSchedulerConfiguration in a
+ConfigMap is used only with `--config configmap/NAMESPACE/NAME` (or `.../NAME/KEY`), and a
+configuration of kube-batch or Volcano only with `--batch-config`. Without the option, a note names
+the ConfigMap.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ BATCH: Final = ConfigurationKind(
 
 
 class StoredConfiguration(Struct, frozen=True):
-    """A configuration in a ConfigMap; `name` is NAMESPACE/NAME of the ConfigMap.
-
-    `key` is the key in the data of the ConfigMap.
-    """
+    """A configuration in the data of the ConfigMap `name` (NAMESPACE/NAME), at `key`."""
 
     name: str
     key: str
@@ -79,7 +75,7 @@ def stored_configuration(
     """Return the configuration of `kind` that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
     Raises InputError, with `option` in its message, unless `text` selects exactly one
-    configuration. If a text of the ConfigMap is not YAML, the message names this text instead.
+    configuration.
     """
     wanted = text.partition("/")[2]
     manifests = samples(manifests)

@@ -259,8 +259,7 @@ def _seconds_or_text(text: str) -> str | float:
 def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
     """Yield `points` with additional points, so that each amount holds until the next time.
 
-    Curves are linear between their points. At each time in `points`, the previous amount is
-    therefore repeated before the new amount.
+    Curves are linear between their points, so the previous amount is repeated at each time.
     """
     before: int | None = None
     for time, amount in points:
@@ -326,8 +325,8 @@ class _Table(Struct):
     def _time(self, line: int, text: str) -> DurationNs:
         """Return the time `text` as the time since the start of the load.
 
-        A timestamp counts from the first timestamp of the file. A duration already counts from the
-        start. `line` is the line of `text`. Raises InputError.
+        A timestamp counts from the first timestamp of the file. `line` is the line of `text`.
+        Raises InputError.
         """
         if "T" not in text:
             return self._read(line, "time", _seconds_or_text(text), read_duration)

@@ -1,7 +1,6 @@
 """ClusterView: the nodes and running pods of a snapshot, as the descheduler's strategies see them.
 
-As in upstream, the view does not change during a run: evicted pods stay on their nodes. If a
-strategy depends on its own evictions, it counts them itself.
+As in upstream, the view does not change during a run: evicted pods stay on their nodes.
 
 upstream: pkg/descheduler/node/node.go, pkg/descheduler/pod/pods.go
 """
@@ -101,8 +100,7 @@ class ClusterView:
     def conflicting(self, pod: Pod, others: Iterable[Pod]) -> Pod | None:
         """Return a pod of `others` that the anti-affinity of `pod` excludes; None if there is none.
 
-        A term of the anti-affinity excludes pods from one domain: that of the node on which `pod`
-        runs now.
+        Only pods in the same topology domain as `pod` count.
 
         upstream: pkg/utils/predicates.go:CheckPodsWithAntiAffinityExist
         """

@@ -42,9 +42,9 @@ class Eviction(Struct, frozen=True):
 class EvictorRules(Struct, frozen=True):
     """The rules of DefaultEvictor, made from its arguments.
 
-    `protections` contains upstream's names of pod protections. Pods with the priority `threshold`
-    or a higher priority are protected. `owned` is the number of pods of each owner, by the owner's
-    UID. A pod may be evicted if at least `min_age` has passed since its start.
+    `protections` contains upstream's names of pod protections. Pods whose priority is at least
+    `threshold` are protected. `owned` is the number of pods of each owner, by the owner's UID. A
+    pod may be evicted if at least `min_age` has passed since its start.
     """
 
     args: EvictorArgs
@@ -95,7 +95,7 @@ def _is_reached(limit: int | None, used: int) -> bool:
 class Evictor:
     """Decides whether pods may be evicted, and records evictions.
 
-    A record says whether a disruption budget refuses the eviction, as the eviction API would.
+    Evictions that a disruption budget refuses are recorded, too.
     """
 
     def __init__(
@@ -175,10 +175,7 @@ class Evictor:
         return not self._rules.args.node_fit or self.view.fits_another_node(pod, self.view.nodes)
 
     def evict(self, pod: Pod, strategy: str) -> bool:
-        """Evict `pod`; return False if a limit or a disruption budget forbids the eviction.
-
-        A refusal by a budget is recorded in `evictions`, too.
-        """
+        """Evict `pod`; return False if a limit or a disruption budget forbids the eviction."""
         if self.limits.is_reached(pod):
             return False
         guarding = self._budgets.guarding(pod)

@@ -1,7 +1,7 @@
 """DeschedulerPolicy: the descheduler's own configuration file, descheduler/v1alpha2.
 
-Fields that have no effect in a simulation (metrics from a live cluster, for example) are errors
-instead of being ignored. Plugins run in the order of the file.
+Fields that have no effect in a simulation, such as metrics from a live cluster, are errors. Plugins
+run in the order of the file.
 
 upstream: pkg/apis/descheduler/v1alpha2/types.go, pkg/api/v1alpha2/types.go
 """

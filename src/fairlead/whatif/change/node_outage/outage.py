@@ -35,7 +35,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
     `at` (ns) counts from the change in a what-if, and from the start of the run in a scenario.
-    `lasts` (ns) is None for a permanent outage. The behaviour RUNNING ends earlier outages.
+    `lasts` (ns) is None for a permanent outage. With the behaviour RUNNING, the nodes return.
     `source` and `what` name the option or scenario field in error messages. If a whole zone fails,
     `zone` contains the labels of the zone's nodes.
     """
@@ -63,8 +63,7 @@ class Outage(Struct, frozen=True, kw_only=True):
     def _capacity_outage(self) -> CapacityOutage | None:
         """Return the period in which the cloud delivers no machines because a whole zone is down.
 
-        Return None if only a part of a zone fails, or if the kubelets of the zone misbehave without
-        being stopped or paused.
+        Return None if no whole zone fails, or if its kubelets are neither stopped nor paused.
         """
         if not self.zone or parse_kubelet_behaviour(self.behaviour).mode not in _WITHOUT_CAPACITY:
             return None
@@ -122,8 +121,8 @@ def read_behaviour(source: str, text: str) -> str:
 def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], str]:
     """Return (nodes, kubelet behaviour) for nodes that fail and return again and again.
 
-    `text` is `NODE` or `NODE@DOWN/UP`, with the durations of each failure and of the time between
-    failures. Raises InputError; its message names `source`, an option or file.
+    `text` is `NODE` or `NODE@DOWN/UP`; DOWN is the duration of each failure, and UP the time
+    between failures. Raises InputError; its message names `source`, an option or file.
     """
     nodes, sign, times = text.partition("@")
     if len(times.split()) != 1 and sign:

@@ -32,8 +32,7 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    The last three are files; an option that is not given is "" or None. Node groups, instance types
-    or NodePools without a file come from the snapshot.
+    The last three are files; "" or None means that they come from the snapshot.
     """
 
     autoscale: str = OFF
@@ -48,7 +47,7 @@ NO_AUTOSCALING: Final = AutoscaleOptions()
 class Autoscaling(Struct, frozen=True):
     """The configurations of Cluster Autoscaler (`config`) and Karpenter, and notes for the user.
 
-    The configuration of an autoscaler is None if this autoscaler does not act.
+    The configuration of an autoscaler that does not act is None.
     """
 
     config: ClusterAutoscalerConfig | None = None
@@ -100,11 +99,7 @@ def read_autoscalers(
 
 
 def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
-    """Return whether Karpenter is the autoscaler that acts.
-
-    Karpenter acts if `options` name it. With `auto` and no node groups, Karpenter acts if the
-    cluster `initial` has NodePools and no Cluster Autoscaler.
-    """
+    """Return whether `read_autoscalers` selects Karpenter."""
     if options.autoscale != AUTO or options.node_groups:
         return options.autoscale == KARPENTER
     return has_node_pools(initial) and installed_flags(initial) is None
@@ -149,8 +144,8 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     """Return a note that plans do not simulate the autoscaler of the cluster; () if it has none.
 
     `manifests` are the objects of the cluster. `effect` is what the plan leaves out: ADDS_NODES or
-    CHOOSES_NODES. With CHOOSES_NODES, there is no note about Cluster Autoscaler, because it does
-    not choose the types of nodes.
+    CHOOSES_NODES. CHOOSES_NODES leads to no note about Cluster Autoscaler, which does not choose
+    types of nodes.
     """
     manifests = list(manifests)
     if has_node_pools(manifests):

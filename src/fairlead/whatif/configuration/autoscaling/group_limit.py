@@ -39,7 +39,7 @@ Limits = tuple[int, int]
 class GroupLimits(Struct, frozen=True):
     """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
 
-    `source` describes the part of the dump that contains the limits.
+    `source` names the part of the dump that contains the limits.
     """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
@@ -47,11 +47,7 @@ class GroupLimits(Struct, frozen=True):
 
     @classmethod
     def of(cls, nodes_flags: Sequence[str], manifests: Iterable[Manifest]) -> GroupLimits:
-        """Return the limits from the flags `--nodes`.
-
-        Without these flags, return the limits in the status ConfigMap. If there is none, return the
-        limits in the annotations of Cluster API.
-        """
+        """Return the limits of the first source in the module's table that states any."""
         stated = _of_flags(nodes_flags)
         if stated:
             return cls(stated, "the flags --nodes of the Cluster Autoscaler")

@@ -76,10 +76,7 @@ class StatedType(Struct, frozen=True):
         return bool(self.prices)
 
     def price(self, capacity_type: str, zone: str) -> float:
-        """Return the stated hourly price for `capacity_type` in `zone`, or else an estimate.
-
-        The estimate is based on the on-demand price if there is one, else on cores and memory.
-        """
+        """Return the stated hourly price for `capacity_type` in `zone`, or else an estimate."""
         prices = self.prices or {}
         for key in ((capacity_type, zone), (capacity_type, "")):
             if key in prices:
@@ -94,8 +91,7 @@ class StatedType(Struct, frozen=True):
 def read_instance_types(files: str, nodes: Sequence[Node] = ()) -> list[StatedType]:
     """Return the types in `files`, which is one path or several paths separated by commas.
 
-    `nodes` are the nodes of the cluster. Prices from OpenCost replace the prices of the types.
-    Raises InputError.
+    Prices from OpenCost replace the prices of the types. Raises InputError.
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
@@ -159,8 +155,8 @@ def _type_of(name: str, nodes: list[Node]) -> StatedType:
 def new_node_templates(path: str, name: str, zones: Sequence[str]) -> list[Json]:
     """Return node templates of the instance type `name`, one for each of its zones.
 
-    A type without zones gets one template for each of `zones`. All capacity is allocatable, because
-    the file does not contain the resources that the system reserves. Raises InputError.
+    A type without zones gets one template for each of `zones`. All capacity is allocatable. Raises
+    InputError.
     """
     stated = {one.name: one for one in read_instance_types(path)}
     if name not in stated:
@@ -326,7 +322,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 def _of_object(row: Json) -> Iterator[StatedType]:
     """Yield the type that `row` describes, or nothing if `row` is not a machine type.
 
-    `row` is an entry of a listing. Its fields show which provider wrote it.
+    The fields of `row`, an entry of a listing, show which provider wrote it.
     """
     if "InstanceType" in row:
         yield _of_aws(row)

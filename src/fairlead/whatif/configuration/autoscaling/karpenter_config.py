@@ -1,7 +1,6 @@
 """KarpenterConfig from a snapshot (NodePools, NodeClaims, NodeOverlays) and an instance type file.
 
-Without an instance type file, Karpenter can create the types of the snapshot's nodes. Notes state
-the assumptions.
+Without an instance type file, Karpenter can create the types of the snapshot's nodes.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ def karpenter_config(
     """Return (configuration for the cluster `initial`, notes about assumptions).
 
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
-    cluster. Without an `instance_type_file`, the types of the cluster's nodes are used. Raises
-    InputError; its message names the file, or the snapshot `source`.
+    cluster. Raises InputError; its message names the file, or the snapshot `source`.
     """
     initial = list(initial)
     stated = list(_karpenter_objects(initial))

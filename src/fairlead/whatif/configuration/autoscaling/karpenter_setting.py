@@ -61,9 +61,9 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    A setting that no Deployment of Karpenter states has its default value. The feature gate
-    NodeOverlay is on by default if there are NodeOverlays (`has_overlays`). If some NodeOverlays
-    come from a file (`adds_overlays`), this gate is on, whatever the Deployment states.
+    The feature gate NodeOverlay is on by default if there are NodeOverlays (`has_overlays`). If
+    some NodeOverlays come from a file (`adds_overlays`), this gate is on, whatever the Deployment
+    states.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)
@@ -95,11 +95,7 @@ def _deployments(initial: Iterable[Manifest]) -> Iterator[tuple[str, Mapping[str
 
 
 def _settings(container: InstalledContainer) -> Iterator[tuple[str, str]]:
-    """Yield (environment variable, value) for each setting of the container.
-
-    Flags are yielded under the name of their environment variable, after the variables, so that
-    they take precedence.
-    """
+    """Yield (environment variable, value) for each setting of the container, flags last."""
     for one in container.env or ():
         if one.name in _NAMES and one.value:
             yield one.name, one.value

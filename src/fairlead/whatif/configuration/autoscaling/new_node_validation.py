@@ -1,7 +1,4 @@
-"""Validates the amounts, labels and taints of new nodes in users' files.
-
-In a cluster, an API server would refuse a node with invalid values.
-"""
+"""Validates the amounts, labels and taints of new nodes in users' files, as an API server does."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The zones in which Karpenter can create nodes, from the provider's node classes or the nodes.
+"""The zones in which Karpenter can create nodes, from its node classes or the existing nodes.
 
 The status of an EC2NodeClass lists its subnets, with their zones. AKSNodeClass and GCENodeClass
-contain no zones. The other settings of a node class (images, user data, disks, security groups) do
-not affect the placement of pods.
+contain no zones.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ def offered_zones(
 ) -> tuple[list[str], list[str]]:
     """Return (sorted zones in which types without zones are offered, notes about node classes).
 
-    The zones are those of the subnets of the node classes that `pools` refer to. If `manifests` do
-    not show the zones of each of these node classes, or if the node classes have different zones,
-    the result contains the zones of `nodes`.
+    The zones are those of the subnets of the node classes that `pools` refer to. If these zones are
+    not known for each node class, or differ between them, the result contains the zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

@@ -2,7 +2,7 @@
 
 A new node gets copies of the CSINode and ResourceSlices (its *dependents*) of an existing node. For
 Cluster Autoscaler, this is a node of the same group. For Karpenter, it is a node of the same
-instance type, if possible in the same NodePool. Notes name the nodes whose dependents are copied.
+instance type, if possible in the same NodePool.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def with_group_dependents(
 
     These objects are copied from the first node of the group that has a CSINode or ResourceSlices;
     nodes in service come first. If that node has another instance type than the group's template,
-    only the CSINode is copied, because the devices of the template's type are unknown. There is no
-    note if nothing is copied.
+    only the CSINode is copied, because the devices of the template's type are unknown. A note names
+    the node.
     """
     known, nodes = _read(initial)
     if not known:
@@ -63,7 +63,7 @@ def with_type_dependents(
     Only nodes that have a CSINode or ResourceSlices are considered; nodes in service come first.
     The objects are copied from the first node that has the NodePool and instance type of the new
     node, else from the first node of the instance type. If no node has this type, only the CSINode
-    is copied, from the first node of the NodePool. There is no note if no node has such objects.
+    is copied, from the first node of the NodePool.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}
@@ -87,10 +87,7 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, the nodes; those in service come first).
-
-    Raises InputError for a dependent with a field of the wrong type.
-    """
+    """Return (dependents by node, the nodes; those in service come first)."""
     initial = list(initial)
     dependents = [one for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
     for one in dependents:

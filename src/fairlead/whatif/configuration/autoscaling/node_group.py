@@ -2,7 +2,7 @@
 
 A managed cluster labels every node with the name of its node group. A GKE node pool becomes one
 group per zone. If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags
-apply. Notes state the assumptions.
+apply.
 """
 
 from __future__ import annotations
@@ -98,8 +98,7 @@ def _with_priorities(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with the text of the priority expander's ConfigMap, `notes` and new notes).
 
-    If the expander is used and `manifests` do not contain the ConfigMap, a new note says so. As in
-    upstream, the expander then excludes no node group.
+    If the expander is used and `manifests` do not contain the ConfigMap, a new note says so.
     """
     if "priority" not in config.options.expander:
         return config, notes
@@ -162,7 +161,7 @@ class _NodeSpecForm(msgspec.Struct):
 
 
 class _NodeForm(msgspec.Struct):
-    """The parts of a Node from which node groups are read."""
+    """The parts of a Node that `groups_of` reads."""
 
     metadata: _NodeMetadataForm
     spec: _NodeSpecForm | None = None
@@ -170,10 +169,7 @@ class _NodeForm(msgspec.Struct):
 
 
 def _read_as(value: Json, form: type[Form]) -> Form | None:
-    """Return `value` as `form`; None if it is malformed.
-
-    A malformed object is reported later, when the object is loaded.
-    """
+    """Return `value` as `form`; None if it is malformed, which loading reports later."""
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError:
@@ -214,7 +210,7 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a note for each of `flags` that changes decisions but whose value is not simulated.
+    """Yield a note for each of `flags` that would change decisions but is not simulated.
 
     Also yield a note for each simulated flag with an invalid value.
     """

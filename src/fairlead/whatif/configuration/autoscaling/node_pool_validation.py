@@ -1,7 +1,6 @@
 """Validates NodePools, as the CustomResourceDefinition of Karpenter does in a cluster.
 
-A NodePool in a file has not been validated by an API server. Without this check, an unknown
-operator or a malformed budget would lead to a wrong result instead of an error.
+No API server has validated the NodePools in a user's file.
 
 upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
 """

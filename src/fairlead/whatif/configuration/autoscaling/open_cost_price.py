@@ -6,8 +6,8 @@
 
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
 column InstanceIDField names a field of nodes. The row then contains the price of the nodes whose
-field has the value InstanceID. The instance type of these nodes gets the same price. Rows for
-regions without nodes are skipped, and so are rows of other asset classes (gpu, pv).
+field has the value InstanceID, and of their instance type. Rows for regions without nodes and rows
+of other asset classes (gpu, pv) are skipped.
 """
 
 from __future__ import annotations
@@ -44,8 +44,7 @@ def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Pri
     """Return the prices in `text`, the file at `path`, by instance type.
 
     The prices of a type are keyed by (capacity type, zone); the zone is "" for a row with an
-    InstanceType. If several rows have the same type and key, the first row is used. Raises
-    InputError.
+    InstanceType. The first row for a key is used. Raises InputError.
     """
     header, rows = read_table(path, text)
     for column in ("AssetClass", "InstanceType", "InstanceID", "InstanceIDField"):

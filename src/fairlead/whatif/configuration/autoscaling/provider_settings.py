@@ -3,8 +3,7 @@
     provision times   "3m", or "gpu=8m" for one node group or NodePool
     capacity outages  "zone=eu-1a,type=m5.large": no machine with both labels is delivered
 
-The settings have the same form for both autoscalers. Names of groups, zones and types are checked
-against the machines that the autoscaler can create.
+Names of groups, zones and types are checked against the machines that the autoscaler can create.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class StatedOutage(Struct, frozen=True):
 
 
 class ProviderSettings(Struct, frozen=True, kw_only=True):
-    """Provision times and capacity outages; the times were read from the field `path` of `source`.
+    """Provision times and capacity outages; the times are from the field `path` of `source`.
 
     `provision_time` is the time of all groups, None for the autoscaler's default;
     `provision_times` contains the times of single node groups or NodePools.
@@ -155,8 +154,8 @@ def _check_group(source: str, name: str, group: str, groups: Iterable[str]) -> N
 def _machine_kinds(found: Autoscaling) -> Iterator[tuple[int, tuple[str, Mapping[str, str]]]]:
     """Yield (number, (group, labels)) for each kind of node that the autoscaler can create.
 
-    The kinds are numbered from 0. `group` is the name of the node group or NodePool, and `labels`
-    are the labels by which an outage selects the kind.
+    The kinds are numbered from 0. `group` is a node group or NodePool. An outage selects kinds by
+    `labels`.
     """
     if found.karpenter is not None:
         yield from enumerate(_offered(found.karpenter))

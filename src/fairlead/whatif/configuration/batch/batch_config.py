@@ -1,9 +1,8 @@
 """Chooses the configuration of the batch scheduler: built-in, from a file, or none.
 
-By default, the recommended configuration schedules pods whose schedulerName is one of
-SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`); if there are no such pods, no batch scheduler
-runs. `single-pods` is for comparison: kube-scheduler places those pods one by one and ignores
-groups.
+By default, a batch scheduler with the recommended configuration runs if the schedulerName of a pod
+is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `single-pods`, kube-scheduler
+places these pods one by one and ignores groups.
 
 The name `fairlead` has two meanings: it is also the profile that the manifests of `fairlead run`
 deploy in place of kube-scheduler. The batch scheduler schedules pods with this name in three cases:
@@ -91,7 +90,7 @@ def batch_config(
 def batch_notes(
     options: BatchOptions, config: BatchConfig | None, initial: Iterable[Manifest]
 ) -> Iterator[str]:
-    """Yield notes about pods in `initial` whose gangs the cluster may start by other rules.
+    """Yield notes about pods in `initial` that the real cluster may schedule by other rules.
 
     `config` is the configuration that `batch_config` returns for `options`.
     """
@@ -104,8 +103,7 @@ def batch_notes(
 def _single_pod_notes(config: BatchConfig | None, initial: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about pods that name a PodGroup, but are scheduled one by one.
 
-    Their scheduler may have the plugin Coscheduling of scheduler-plugins, which starts them in
-    gangs.
+    In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs.
     """
     owned = () if config is None else config.ownership.scheduler_names
     names = {
@@ -131,8 +129,8 @@ def _assumed_notes(
 ) -> Iterator[str]:
     """Yield a note that the batch configuration of the cluster in `initial` is not used.
 
-    There is no note if an option names a configuration, or if no pod with the schedulerName of
-    kube-batch or Volcano is bound: then there may be no such scheduler in the cluster.
+    There is no note if an option names a configuration, or if no pod of kube-batch or Volcano is
+    bound.
     """
     if options.source is not None or config is None:
         return
@@ -191,9 +189,8 @@ def _has_groups(
 ) -> bool:
     """Return whether the pods with the schedulerName `fairlead` need the batch scheduler.
 
-    They need it if there is a PodGroup or a Queue, or if one of these pods names its group. The
-    PodGroups of scheduling.k8s.io do not count if their feature gate is on, because then
-    kube-scheduler schedules them.
+    They need it if there is a PodGroup or a Queue, or if one of these pods names its group.
+    PodGroups of scheduling.k8s.io do not count if kube-scheduler schedules them (feature gate).
     """
     concerned = (
         manifest.value
@@ -225,10 +222,7 @@ def _names_group(value: Mapping[str, Any], scheduler: SchedulerConfig) -> bool:
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
-    """Return `scheduler` with a profile for each name in SCHEDULER_NAMES.
-
-    A missing profile is added as a copy of the first profile.
-    """
+    """Return `scheduler` with a profile for each of SCHEDULER_NAMES, copied from the first."""
     known = {profile.scheduler_name for profile in scheduler.profiles}
     first = scheduler.profiles[0]
     more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]
