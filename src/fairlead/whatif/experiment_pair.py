@@ -51,8 +51,8 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
-    `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the settings of the
-    simulated kubelets. `is_rescheduled` means that both runs schedule running pods again.
+    `drain` contains the result of kubectl's checks of drained nodes. `is_rescheduled` means that
+    both runs schedule running pods again.
     """
 
     without: Experiment
@@ -135,8 +135,7 @@ def experiments_of(
 class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
-    The fields are the arguments of `script_of_change`, and the kubelets' settings, which contain
-    the known run times of pods.
+    The fields are the arguments of `script_of_change`; `kubelets` contains the known run times.
     """
 
     change: ClusterChange
@@ -236,10 +235,7 @@ def _stages(conditions: Conditions) -> list[Manifest]:
 
 
 def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot) -> list[Json]:
-    """Return the templates of new nodes of an instance type; [] if no type is given.
-
-    Raises InputError.
-    """
+    """Return node templates of --instance-type; [] without it. Raises InputError."""
     if not change.instance_type:
         return []
     if conditions.instance_types is None:

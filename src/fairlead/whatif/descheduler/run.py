@@ -3,9 +3,8 @@
     1. deschedule   the strategies for single pods, profile by profile
     2. balance      the strategies for whole nodes and domains, profile by profile
 
-Every strategy sees all pods of the snapshot, but a pod that another strategy evicted is not
-evicted again. Disruption budgets allow and refuse evictions as the eviction API would at the time
-of the run. The scheduler of the simulation places the replacement pods.
+Every strategy sees all pods of the snapshot, but no pod is evicted twice. Disruption budgets allow
+and refuse evictions as the eviction API would at the time of the run.
 
 upstream: pkg/descheduler/descheduler.go:runProfiles
 """
@@ -170,10 +169,7 @@ def run_policy(file: PolicyFile, inventory: Inventory, now: Instant) -> Deschedu
 
 
 def _reasons(evictors: Sequence[Evictor], pods: Sequence[Pod]) -> list[str]:
-    """Return sentences that explain why no pod is evicted.
-
-    The reasons are the protections of `pods` and the remarks of strategies that had nothing to do.
-    """
+    """Return sentences that explain why no pod is evicted."""
     reasons = []
     for evictor in evictors:
         protected = Counter(evictor.protection(pod) for pod in pods)
@@ -219,8 +215,7 @@ def _rules(
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
     """Return the names of the pod protections that the fields of `args` enable.
 
-    The newer field is `pod_protections`; each of the older fields enables or disables one
-    protection.
+    `pod_protections` replaces older fields that each enable or disable one protection.
 
     Raises InputError for an unknown protection.
 

@@ -46,10 +46,9 @@ def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
 def _duplicates(
     evictor: Evictor, args: DuplicatesArgs
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
-    """Return (number of pods by owner, duplicates by owner and node).
+    """Return (number of pods that may be evicted by owner, duplicates by owner and node).
 
-    The duplicates are all pods of an owner on a node except the first of them. Only pods that may
-    be evicted are counted.
+    The duplicates are all pods of an owner on a node except the first of them.
     """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)
@@ -80,10 +79,7 @@ def _owners(pod: Pod, args: DuplicatesArgs) -> tuple[_Owner, ...]:
 
 
 def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
-    """Return the names of the nodes that admit at least one of the pods in `by_node`.
-
-    Pods that only one node admits are ignored, because they cannot move.
-    """
+    """Return the names of the nodes between which some of the pods in `by_node` can move."""
     found: set[str] = set()
     for pod in (pod for pods in by_node.values() for pod in pods):
         names = {node.metadata.name for node in nodes if may_run_on(pod, node)}
@@ -131,10 +127,7 @@ def _above_average(evictor: Evictor, args: SpreadArgs) -> Iterable[Pod]:
 def _constraints(
     pods: Iterable[Pod], kinds: Sequence[str]
 ) -> list[tuple[TopologySpreadConstraint, LabelSelector]]:
-    """Return the distinct constraints of `pods`, with their selectors.
-
-    A selector includes the labels of matchLabelKeys.
-    """
+    """Return the distinct constraints of `pods`, and their selectors with matchLabelKeys."""
     found: list[tuple[TopologySpreadConstraint, LabelSelector]] = []
     for pod in pods:
         for constraint in pod.spec.topology_spread_constraints:
@@ -164,7 +157,7 @@ def _domains(
     selector: LabelSelector,
     pods: Iterable[Pod],
 ) -> dict[str, list[Pod]]:
-    """Return the pods that `selector` matches, by domain; the list of a domain can be empty."""
+    """Return the pods that `selector` matches, by domain; domains without pods are included."""
     key = constraint.topology_key
     nodes = {node.metadata.name: node.metadata.labels.get(key) for node in evictor.view.nodes}
     domains: dict[str, list[Pod]] = {value: [] for value in nodes.values() if value is not None}
@@ -222,7 +215,7 @@ def _surplus(
 
 
 def _by_mobility(evictor: Evictor, pods: Iterable[Pod]) -> list[Pod]:
-    """Return `pods` in reverse order of eviction: the first pod to evict is the last in the list.
+    """Return `pods` in reverse order of eviction: the last pod is evicted first.
 
     Pods that may not be evicted come first, then pods with a node selector or node affinity, then
     all other pods; the pods of each group are ordered by falling priority.

@@ -31,8 +31,7 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 def by_priority(pods: Iterable[Pod]) -> list[Pod]:
     """Return `pods` in upstream's order of eviction: lowest priority first, then by QoS class.
 
-    Upstream does not define the order of pods with equal priority and QoS class; here these pods
-    keep their order.
+    Pods with equal priority and QoS class keep their order.
 
     upstream: pkg/descheduler/pod/pods.go:SortPodsBasedOnPriorityLowToHigh
     """
@@ -69,8 +68,7 @@ def _evict(evictor: Evictor, pods: Iterable[Pod], strategy: str) -> None:
 def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs) -> None:
     """Evict pods that do not tolerate a NoSchedule taint of their node.
 
-    `args` can add PreferNoSchedule taints, and can include or exclude taints by `key` or
-    `key=value`.
+    `args` can add PreferNoSchedule taints and restrict the taints.
 
     upstream: removepodsviolatingnodetaints/node_taint.go
     """
@@ -98,8 +96,7 @@ def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs
 def remove_violating_node_affinity(evictor: Evictor, args: ViolatingNodeAffinityArgs) -> None:
     """Evict pods whose node affinity excludes their node, or prefers another node.
 
-    `args` states which affinity is checked: required affinity, preferred affinity, or both. Pods
-    for which `fits_any_node` is False are not evicted.
+    `args` states which affinity counts: required, preferred, or both.
 
     upstream: removepodsviolatingnodeaffinity/node_affinity.go
     """

@@ -55,7 +55,7 @@ class _Usage(Struct):
 
     @property
     def total(self) -> int:
-        """The sum by which upstream sorts nodes: bytes of memory + millicores + number of pods."""
+        """The sum by which upstream sorts nodes: bytes of memory + millicores + pods."""
         return sum(self.used.values())
 
 
@@ -88,8 +88,8 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
 def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
     """Evict the pods of underutilized nodes while the other nodes have room.
 
-    Pods are evicted only if more than `args.number_of_nodes` nodes are underutilized and some other
-    node is not cordoned.
+    Pods are evicted only if more than `args.number_of_nodes` nodes are underutilized, and at least
+    one of the other nodes is not cordoned.
     """
     thresholds = {**dict.fromkeys(_BASIC, _WHOLE), **args.thresholds}
     names = list(thresholds)

@@ -1,10 +1,8 @@
 """Explains a PodDisruptionBudget: the disruptions that it allows now and at best, and why.
 
-For each node with pods of the budget, the explanation says what a drain of the node does. A pod
-whose replacement fits no node is missing from then on, so the budget refuses an eviction sooner or
-later, even if it allows one now. Whether the replacements fit is tested with the pods of the budget
-alone: the node is cordoned, its pods of the budget are removed, and the scheduler places their
-replacements.
+For each node with pods of the budget, the explanation says what a drain of the node does. The node
+is cordoned, its pods of the budget are removed, and the scheduler places their replacements. If a
+replacement fits no node, the budget sooner or later refuses an eviction, even if it allows one now.
 """
 
 from __future__ import annotations
@@ -178,10 +176,7 @@ def _refusal(limit: BudgetLimit, blockers: Sequence[Blocker]) -> str:
 
 
 def _drain(limit: BudgetLimit, pods: int, unplaced: Sequence[Unplaced]) -> str:
-    """Return the effect of a drain of a node that has `pods` pods of the budget.
-
-    The replacements of the pods `unplaced` fit no node.
-    """
+    """Return the effect of a drain of a node that has `pods` pods of the budget."""
     if unplaced:
         missing = len(unplaced)
         why = f"fits no node ({short_reason(unplaced[0].message)})"

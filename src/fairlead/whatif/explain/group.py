@@ -1,8 +1,7 @@
 """Explains a PodGroup of a snapshot: the reasons that block it, and changes that would start it.
 
-The group is evaluated in the state of the next session (see `engine.batch.explanation`). If a pod
-of the batch scheduler is to be explained, its group is explained instead; a pod without a group is
-its own group.
+The group is evaluated in the state of the next session (see `engine.batch.explanation`). For a pod
+of the batch scheduler, its group is explained; a pod without a group is its own group.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 class ExplainedGroup(Struct, frozen=True):
     """The explanation `found` of a group at the instant `at`.
 
-    `failures` describes failures of the batch scheduler's plugins. `notes` states which of the
-    user's plugins replace built-in plugins, and whether the cluster's configuration is not used.
+    `failures` describes failures of the batch scheduler's plugins. `notes` are the assumptions.
     """
 
     found: GroupExplanation

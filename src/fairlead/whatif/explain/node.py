@@ -2,8 +2,7 @@
 
 Whether a pod could run elsewhere is tested for each pod alone: the node is cordoned, the pod is
 removed, and the scheduler places a replacement while all other pods stay. If the replacement fits
-no node, preemption is tried, and its victims are named. Whether the node can be drained is tested
-for all of its pods together, as in `fairlead drain-plan`.
+no node, preemption is tried, and its victims are named.
 """
 
 from __future__ import annotations
@@ -64,10 +63,7 @@ _LIMITS: Final = (
 
 
 def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer:
-    """Return the explanation of the node `name`; `source` is the snapshot.
-
-    The planner's cluster model is unchanged afterwards.
-    """
+    """Return the explanation of the node `name`; `source` is the snapshot."""
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
     refused = planner.refusals(name)
@@ -149,10 +145,7 @@ def _verdict(
 
 
 def _state(node: Node) -> Iterator[str]:
-    """Yield a sentence for each state of the node that keeps new pods away from it.
-
-    The states are: not Ready, being deleted, cordoned, and lasting taints.
-    """
+    """Yield a sentence for each state or taint that keeps new pods off the node."""
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
         message = ready.message.rstrip(".") or "no message"

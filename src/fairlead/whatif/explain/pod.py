@@ -75,14 +75,14 @@ class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
     `remedies` maps infeasible nodes to small changes that would make them feasible. Nodes that are
-    not Ready have no remedy, because the pod would not start there; nor have nodes that an extender
-    rejected. If more than REMEDIES_MAX other nodes are infeasible, `exceeds_remedies_max` is set,
-    and remedies were tried for only the first REMEDIES_MAX of them. Some nodes are too small for
-    the pod even without other pods; `too_small` maps each of them to a text that says so.
+    not Ready and nodes that an extender rejected have no remedy. If more than REMEDIES_MAX other
+    nodes are infeasible, `exceeds_remedies_max` is set, and remedies were tried for only the first
+    REMEDIES_MAX of them. `too_small` explains, by node, why nodes are too small for the pod even
+    without other pods.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
     says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
-    other pods, and if the scheduler has extenders, because their rules are unknown.
+    other pods, and if the scheduler has extenders.
 
     `held_group` is the pod's PodGroup if the group cannot start; the pod is then not bound, even if
     it fits a node.
@@ -136,7 +136,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
 
 
 def _resize_notes(pod: Pod) -> tuple[str, ...]:
-    """Return a note if the kubelet has not allocated a resize of `pod`, else ()."""
+    """Return a note if `pod` still runs with the resources it had before a resize, else ()."""
     found = condition(pod, RESIZE_PENDING)
     if found is None or found.status != "True":
         return ()
@@ -265,8 +265,7 @@ def _as_pending(pod: Pod) -> Pod:
 def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> BuiltProfile:
     """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
 
-    If no profile has the schedulerName `fairlead`, pods with this name get the first profile,
-    because the manifests of `fairlead run` deploy Fairlead under this name.
+    If no profile has the schedulerName `fairlead`, pods with this name get the first profile.
 
     `source` names the file in errors. Raises InputError if no profile has the pod's schedulerName.
     """

@@ -1,12 +1,12 @@
-"""Explains a HorizontalPodAutoscaler: what its metrics propose, what limits it, and room for pods.
+"""Explains a HorizontalPodAutoscaler: what its metrics propose, its limits, and room for pods.
 
 The metrics and conditions are those that the controller wrote to the status. The proposal of a
 metric is computed from its current value, its target value and the number of replicas in the
-status. Unlike this module, the controller also considers pods that are not ready or have no metrics
-(`engine.workloads.horizontal_pod_autoscaler`).
+status. The controller also considers pods that are not ready or have no metrics
+(`engine.workloads.horizontal_pod_autoscaler`); this module does not.
 
 If the target is a custom resource, such as an Argo Rollout, its number of replicas is taken from
-the status of the autoscaler. The pods of the custom resource are not simulated.
+the status of the autoscaler.
 """
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ def _rules(view: HorizontalPodAutoscaler, change: int) -> ScalingRules | None:
 
 
 def _behavior_words(view: HorizontalPodAutoscaler, change: int) -> Iterator[str]:
-    """Yield texts about `spec.behavior`: disabled directions, and the speed of the `change`.
+    """Yield texts about `spec.behavior`: disabled directions, and how fast it allows the `change`.
 
     `change` is the proposed change of the number of replicas.
     """
@@ -397,10 +397,7 @@ def _source(entry: Json) -> tuple[str, Json]:
 
 
 def _identity(entry: Json) -> tuple[str, Json]:
-    """Return (type, fields) of a metric, without its target and its current value.
-
-    The result is the same for a metric in the spec and for its value in the status.
-    """
+    """Return (type, fields) of a metric: a key that is equal in the spec and the status."""
     kind, source = _source(entry)
     return kind, {key: value for key, value in source.items() if key not in ("target", "current")}
 
@@ -446,10 +443,7 @@ def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
 
 
 def _has_amount(resources: ResourceRequirements, name: str) -> bool:
-    """Return whether `resources` has a request of the resource `name`.
-
-    A limit counts, too, because the API server uses it as the request if there is no request.
-    """
+    """Return whether `resources` has a request of `name`, or a limit, which is also its default."""
     return name in resources.requests or name in resources.limits
 
 
@@ -476,11 +470,7 @@ def _is_custom(view: HorizontalPodAutoscaler) -> bool:
 
 
 def _pods(model: ClusterModel, target: Manifest) -> list[Pod]:
-    """Return the pods of the workload `target`; if it has none, a pod made from its template.
-
-    Existing pods are preferred, because templates lack the defaults of the API server and of
-    LimitRanges.
-    """
+    """Return the pods of the workload `target`; if it has none, a pod made from its template."""
     spec = _object(target.value.get("spec"))
     selector = _object(spec.get("selector"))
     if target.kind is REPLICATION_CONTROLLER:

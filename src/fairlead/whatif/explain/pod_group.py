@@ -1,7 +1,6 @@
 """try_pod_group: whether the PodGroup of an explained pod can start.
 
-With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start. The
-evaluation of the single pod does not show whether it can, so a note about the group is added.
+With the feature gate GenericWorkload, a pod of a PodGroup is bound only if its group can start.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class PodGroupTrial(Struct, frozen=True):
 def try_pod_group(built: BuiltProfile, pod: PodInfo) -> PodGroupTrial | None:
     """Try to place the waiting pods of the PodGroup of `pod`; return the result.
 
-    Returns None if the pod has no PodGroup. Neither preemption nor extenders are part of the trial.
+    Returns None if the pod has no PodGroup. The trial uses neither preemption nor extenders.
     """
     groups = built.framework.cluster.pod_groups
     group = groups.group_of(pod)

@@ -61,8 +61,8 @@ def explain_object(
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node, budget or autoscaler `target`.
 
-    Return None for a pod or a pod group, because other functions explain the scheduler's decisions
-    about them. Raises InputError for an object that does not exist or cannot be explained.
+    Return None for a pod or a PodGroup, which other functions explain. Raises InputError for an
+    object that does not exist or cannot be explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None

@@ -1,4 +1,4 @@
-"""Explains a workload: its pods, reasons for pending pods, its budgets, room for one more pod."""
+"""Explains a workload: its pods, why some are pending, its budgets, and room for one more pod."""
 
 from __future__ import annotations
 
@@ -177,10 +177,7 @@ def _job_state(workload: Manifest) -> Iterator[str]:
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:
-    """Return the reference that identifies the pods of `workload`.
-
-    The pods of a Deployment's ReplicaSets have the reference of the Deployment.
-    """
+    """Return the reference that identifies the pods of `workload`."""
     ref = workload.ref
     return WorkloadRef(workload.kind.kind, ref.namespace, ref.name)
 
@@ -256,8 +253,9 @@ def _one_more(
     """Schedule one more pod as a trial; return (placement, reason for no placement, refusals).
 
     Waiting pods are placed first. The placement is None if the pod fits no node, stays out of the
-    queue (PreEnqueue) or is refused by admission; otherwise the reason is "". The refusals are the
-    verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None, "", []).
+    queue (PreEnqueue) or is refused by admission; after a placement, the reason is "". The refusals
+    are the verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None,
+    "", []).
     """
     model = planner.model
     try:
@@ -307,10 +305,7 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
 
 
 def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
-    """Return the scheduler's message about the pending `pod` in the cluster's current state.
-
-    If the pod fits a node, return a text that names this node instead.
-    """
+    """Return the scheduler's message about the pending `pod`, or the node that it fits now."""
     model = planner.model
     if (why := model.kept_out(pod)) is not None:
         return why

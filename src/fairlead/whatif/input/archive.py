@@ -1,7 +1,4 @@
-"""Unpacks compressed dumps: gzip files, tar files, and gzip-compressed tar files.
-
-These files are recognized by their content, so standard input can be compressed, too.
-"""
+"""Unpacks compressed dumps, recognized by their content: gzip files, tar files, and both in one."""
 
 from __future__ import annotations
 
@@ -60,8 +57,8 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
 def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 
-    The time is linear in the size, whatever the number of members is. A decompressor copies all
-    input bytes after the end of its member, so it gets only a piece of `data` at a time.
+    A decompressor copies all input bytes after the end of its member. So it gets only a piece of
+    `data` at a time, and the time does not grow with the number of members.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     room, at, size = bytes_max, 0, _PIECE_BYTES

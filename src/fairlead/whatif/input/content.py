@@ -1,8 +1,8 @@
 """Reads the bytes of a file or of standard input, up to a limit.
 
-A file is mapped into memory, so its size is known before it is read. A pipe is read up to the
-limit. A device other than a terminal is refused, because it may have no end (/dev/zero). A named
-pipe to which no program writes is refused, because reading it would block forever.
+A file is mapped into memory. A pipe is read up to the limit; a named pipe to which no program
+writes is refused, because reading it would block forever. A device other than a terminal is
+refused, because it may have no end (/dev/zero).
 """
 
 from __future__ import annotations

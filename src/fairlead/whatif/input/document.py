@@ -2,10 +2,10 @@
 
 A path is a file, a directory (every .yaml, .yml, .json, .gz, .tar and .tgz file below it, sorted)
 or `-` for standard input. A file can be compressed with gzip, or be a tar archive of such files.
-Text is UTF-8, or UTF-16 with a byte order mark, as some shells on Windows write it. If the file
-name or the first character suggests JSON, JSON is tried first, because it parses a hundred times
-faster than YAML. A file can contain several JSON objects, each beginning on a line of its own, as
-`jq -c '.items[]'` writes them and as repeated `kubectl get -o json >> FILE` does.
+Text is UTF-8, or UTF-16 with a byte order mark. If the file name or the first character suggests
+JSON, the text is parsed as JSON first, which is a hundred times faster than YAML. A file can
+contain several JSON objects, each beginning on a line of its own, as `jq -c '.items[]'` writes them
+and as repeated `kubectl get -o json >> FILE` does.
 """
 
 from __future__ import annotations
@@ -50,9 +50,8 @@ class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
     If `listing` is set, the items of the value are not decoded: `value` is the value with an empty
-    list of items, and `listing` contains the items as texts. `text` is the content of the file. It
-    is empty for a value that `read_listings` has decoded, and for a listing that was read from a
-    cluster. `place` is "document N" if the file contains several documents, otherwise "".
+    list of items, and `listing` contains the items as texts. `text` is the content of the file, or
+    empty. `place` is "document N" if the file contains several documents, otherwise "".
     """
 
     source: str
@@ -149,10 +148,7 @@ def _yaml_listing(source: str, data: Bytes) -> Listing | None:
 
 
 def _with_listing(document: Document) -> Document:
-    """Return `document` with a listing if its value is a decoded List, for example from YAML.
-
-    Objects kept as texts take less time and memory, even if they were decoded before.
-    """
+    """Return `document` with a listing if its value is a decoded List, to save memory."""
     match document.value:
         case {"kind": str(kind), "items": list(items)} if kind.endswith("List"):
             try:

@@ -1,7 +1,7 @@
 """Finds the line of a field in a YAML or JSON file, for error messages.
 
-Documents are plain values without positions. After an error, PyYAML parses the text of the
-document again, and reports the position of each value. JSON is parsed as YAML.
+Documents contain no positions. After an error, PyYAML parses the text of the document (YAML or
+JSON) again and reports the position of each value.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ def with_lines(document: Document) -> Iterator[None]:
 def with_lines_of(path: str) -> Iterator[None]:
     """Add line numbers to errors about fields of the file `path`.
 
-    After an error, the file is read again. Errors about standard input do not change, because it
-    cannot be read again.
+    Errors about standard input do not change, because it cannot be read again.
     """
     try:
         yield

@@ -1,7 +1,6 @@
 """Listing: splits a JSON listing into the texts of its items, without decoding them.
 
-The texts are parts of the mapped file, which are not copied. Most texts are later decoded directly
-into typed views, without an intermediate JSON value.
+The texts are parts of the mapped file, which are not copied.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class DecodedItem(Struct, frozen=True):
 
 
 class ItemTexts(Protocol):
-    """The texts of objects; each iteration yields all of them, and may build them anew.
+    """The texts of objects; each iteration yields all of them, perhaps as new copies.
 
     Neighbouring pods of a snapshot file may be one item (`TemplateRows`).
     """
@@ -72,10 +71,7 @@ class Listing(Struct, frozen=True):
     mapped: mmap | None = None
 
     def release(self) -> None:
-        """Let the memory of the mapped file be reused; parts are read again when they are needed.
-
-        Otherwise the whole file would count as memory of the process.
-        """
+        """Let the memory of the mapped file be reused; its parts are read again when needed."""
         if self.mapped is not None and _UNNEEDED is not None:
             self.mapped.madvise(_UNNEEDED)
 
@@ -99,8 +95,7 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 def split(data: Bytes) -> Listing | None:
     """Return the listing in `data`; None if `data` is not a listing.
 
-    The items of a large listing with kubectl's indentation are not checked (`_split_indented`), so
-    one of them may be malformed. The items of every other listing are valid JSON values.
+    Items may be malformed in a large listing with kubectl's indentation (`_split_indented`).
 
     Raises ColumnError for a Snapshot with columns that do not fit together.
     """
@@ -139,10 +134,9 @@ def _split_indented(data: Bytes) -> _List | None:
                 },              a separator: these two lines
                 {
 
-    A JSON string contains no line breaks, so a separator is never part of a string. But another
-    layout can have a separator within an item. In this case, the item is malformed, so decoding it
-    fails. If all items are valid, the listing is split correctly. Raises msgspec.DecodeError if the
-    text around the items is malformed.
+    A JSON string contains no line breaks, so a separator is never part of a string. If a file has
+    another layout and a separator is within an item, the items are split there, and decoding them
+    fails. Raises msgspec.DecodeError if the text around the items is malformed.
     """
     start, end = data[:_ENVELOPE_BYTES], data[-_ENVELOPE_BYTES:]
     indent = _FIRST_INDENT.match(start)
@@ -187,9 +181,9 @@ def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterato
 def value_ranges(data: Bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each JSON value in `data`; each value begins on a new line.
 
-    No comma separates two values, only line breaks and blanks. Within a value, a comma separates
-    two objects, and a string contains no line break, so a value is never split. If `data` is not
-    JSON, the ranges are not useful.
+    Only blanks and line breaks separate two values, but a comma separates two objects within a
+    value, and a string contains no line break. So a value is never split. If `data` is not JSON,
+    the ranges are meaningless.
     """
     starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
     return list(pairwise([*starts, len(data)]))
@@ -223,10 +217,7 @@ def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:
 
 
 def _require_utf8(data: Bytes) -> None:
-    """Raise UnicodeDecodeError for bytes that are not UTF-8.
-
-    msgspec does not check the texts that it skips.
-    """
+    """Raise UnicodeDecodeError for bytes that are not UTF-8; msgspec skips texts unchecked."""
     utf8 = getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _BLOCK_BYTES):
         block = data[start : start + _BLOCK_BYTES]

@@ -10,8 +10,7 @@ from fairlead.whatif.input.error import InputError
 def refuse_single_texts(options: Struct) -> None:
     """Raise InputError if a field of `options` that takes a tuple of strings is a single string.
 
-    Otherwise, each character of the string would be one value: `drain="n1"` would drain the nodes n
-    and 1.
+    Otherwise, `drain="n1"` would drain the nodes `n` and `1`.
     """
     for field in structs.fields(options):
         value = getattr(options, field.name)

@@ -1,8 +1,8 @@
 """PodColumns: the texts of similar pods, stored as the text of one pod and columns of strings.
 
 The pods of a workload have the same text except for some strings: names, addresses, times. A
-snapshot file contains the first pod of each workload as JSON, and a column for each string that
-differs between the pods. A column has one entry for each pod:
+snapshot file contains the first pod as JSON, and a column for each string that differs. A column
+has one entry for each pod:
 
     {"like": {"metadata": {"name": "web-x2k"}, "spec": {"nodeName": "n1"}},
      "positions": [4, 5], "strings": [1, 4], "columns": [["web-x2k", "web-b7q"], ["n1", "n3"]]}
@@ -12,9 +12,8 @@ are numbered from 0, including keys: `"metadata"` is 0. `positions` contains the
 pods among all objects of the snapshot. An entry is the text of a JSON string without its quotes
 but with its escapes, so that each text is restored byte by byte.
 
-Reading builds neither texts nor JSON values: the pods of a group remain columns (`TemplateRows`).
-When a pod is needed, its typed view is made from the view of the first pod and the pod's entries in
-the columns.
+When the file is read, the pods of a group remain columns (`TemplateRows`). The typed view of a pod
+is made when it is needed, from the view of the first pod and the columns.
 """
 
 from __future__ import annotations
@@ -79,10 +78,9 @@ _kind_of: Final = msgspec.json.Decoder(_Kind).decode
 def with_pods(
     api_version: object, items: Iterable[msgspec.Raw], pods: msgspec.Raw
 ) -> list[ItemText | TemplateRows]:
-    """Return all objects of a snapshot in order: `items`, with the pods of `pods` between them.
+    """Return all objects of a snapshot in order: `items` and, at their positions, the pods.
 
-    `pods` contains groups of similar pods. Neighbouring pods of one group become one
-    `TemplateRows`.
+    `pods` contains groups of similar pods. Consecutive pods of one group become one `TemplateRows`.
 
     Raises ColumnError for wrong columns and for the `api_version` of another version of Fairlead.
     Raises msgspec.DecodeError if `pods` is malformed.
@@ -116,7 +114,7 @@ def with_pods(
 
 
 def _runs(positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield (begin, end) of each part of `positions` whose numbers ascend by one.
+    """Yield (begin, end) of each part of `positions` with consecutive numbers.
 
     `begin` and `end` are indices into `positions`; `end` is exclusive.
     """
@@ -257,8 +255,8 @@ class _Group:
 def _generate_name(text: bytes) -> bytes:
     """Return the text of the pod's generateName in compact JSON; b"" if it has none.
 
-    Pods with the same generateName probably belong to one workload. A group of such pods has many
-    equal strings, so it needs few columns.
+    Pods with the same generateName probably belong to one workload, so a group of them needs few
+    columns.
     """
     begin = text.find(_NAME_KEY)
     return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

@@ -1,8 +1,7 @@
 """Finds a key that an object in a JSON file has twice.
 
-The JSON decoder keeps only the last value. In a hand-written file, one of the values is a mistake.
-Programs do not repeat keys, and a search would slow down the reading of large dumps, so only small
-files are searched.
+In a hand-written file, one of the two values is a mistake, and the JSON decoder keeps only the
+last. A search would slow down the reading of large dumps, so only small files are searched.
 """
 
 from __future__ import annotations
@@ -58,9 +57,8 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _first_repeated(value: Any) -> tuple[str, str, str] | None:
     """Return (repeated key, title of the Kubernetes object with it, path in that object).
 
-    Return None if no object has a key twice.
-    `value` contains a `_Repeated` in place of each object that has a key twice.
-    Example: `("image", "Deployment shop/web", ".spec.template.spec.containers[0]")`.
+    Return None if no object has a key twice. In `value`, each object that has a key twice is a
+    `_Repeated`. Example: `("image", "Deployment shop/web", ".spec.template.spec.containers[0]")`.
     """
     if isinstance(value, _Repeated):
         return value.key, _title(value), ""

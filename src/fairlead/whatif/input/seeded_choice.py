@@ -24,7 +24,7 @@ def draws(seed: int, purpose: int = 0) -> Iterator[int]:
 
 
 def shuffled(items: Sequence[Item], seed: int, purpose: int = 0) -> list[Item]:
-    """Return `items` in an order that depends on `seed` and `purpose` (Fisher-Yates shuffle)."""
+    """Return `items` in a random order that `seed` and `purpose` determine."""
     order = list(items)
     for last, draw in zip(range(len(order) - 1, 0, -1), draws(seed, purpose), strict=False):
         chosen = draw % (last + 1)

@@ -1,7 +1,7 @@
 """Strict decoding of Fairlead's own file formats: unknown fields are errors.
 
-msgspec checks the form. This module turns msgspec's errors into an `InputError` with the path of
-the field. For an unknown field, the error also names the known fields.
+This module turns msgspec's errors into an `InputError` with the path of the field. For an unknown
+field, the error names the known fields.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _is_dict(form: Any) -> bool:
 def _with_parts(form: Any) -> Any:
     """Return the member of the union `form` that has fields or items.
 
-    If no member has fields or items, return the first member. If `form` is not a union, return it.
+    If there is none, return the first member. If `form` is not a union, return it.
     """
     if typing.get_origin(form) not in (types.UnionType, typing.Union):
         return form

@@ -1,7 +1,7 @@
 """BudgetOutcome: the effect of a change on one budget, such as delayed evictions or a breach.
 
-A budget is unmet if it had too few healthy pods for a time although no pod was displaced in
-violation of it; for example, pods were down on failed nodes.
+A budget is unmet if it had too few healthy pods for a time without a breach, for example because
+pods were down on failed nodes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `allowed`, `needed` and
     `lowest_healthy` are as in BudgetHistory, for the run with the change.
 
-    The counts are numbers of covered pods. `displaced` pods were preempted, evicted or deleted with
-    their nodes. `delayed` pods were evicted after a refusal, `blocked` pods could not be evicted at
-    all, and `breaches` were displaced in violation of the budget. `allowed_at_end` is the number of
-    disruptions that are allowed at the end of the run with the change. `allowed_without` is this
-    number for the run without the change. Each is None if the budget does not exist at the end of
-    its run. `shortage` is the highest number of healthy pods that the budget lacked at any one
-    time; it is 0 if the run without the change has the same or a greater shortage.
+    `displaced` pods were preempted, evicted or deleted with their nodes. `delayed` pods were
+    evicted after a refusal, `blocked` pods could not be evicted at all, and `breaches` were
+    displaced in violation of the budget. `allowed_at_end` is the number of disruptions allowed at
+    the end of the run with the change, and `allowed_without` that of the run without it; each is
+    None if the budget does not exist then. `shortage` is the highest number of healthy pods that
+    the budget lacked; it is 0 if it is not higher than without the change.
     """
 
     pdb: str
@@ -69,7 +68,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The state with its number of pods (`blocks 3 pods`), and `new_rule` for a new rule.
 
-        If the rule is new and no pod was displaced or blocked, only `new_rule`.
+        If no pod was displaced or blocked, only `new_rule`.
         """
         if not self.has_new_rule:
             return self._state_words
@@ -116,10 +115,7 @@ def budget_outcomes(
 ) -> list[BudgetOutcome]:
     """Return the budgets that the change affects, the worst first.
 
-    A budget is affected if its rule is new or its shortage is greater than without the change. It
-    is also affected if pods were displaced or refused in the run with the change, and its history
-    differs from the run without the change. `breaches` are the violations that only the change
-    causes.
+    `breaches` are the violations that only the change causes.
     """
     known = {history.pdb: history for history in without.budgets}
     undrained = {one.pod.key for one in changed.undrained if one.cause is UndrainedCause.REFUSED}

@@ -1,8 +1,7 @@
 """Eviction loops: pods that are evicted, replaced, and evicted again for the same reason.
 
 If a pod tolerates a NoExecute taint for a limited time, its replacement may be placed on the
-tainted node again and be evicted again, without end. Disruption budgets and backoff do not end such
-a loop.
+tainted node again and be evicted again, without end.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ EVICTIONS_MAX: Final = 3
 
 
 def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
-    """Yield a Recurrence for each workload and reason with a loop.
+    """Yield a Recurrence for each workload and reason of an eviction loop.
 
     A pod is in a loop if it is evicted more than EVICTIONS_MAX times for the same reason. The
     Recurrence starts when the first pod exceeds this number. `evicted` is ordered by time; a

@@ -93,7 +93,7 @@ NO_JOBS: Final = JobsOutcome()
 def contended_resource(outcome: JobsOutcome) -> str:
     """Return the resource with the highest ratio of requests to capacity during the run.
 
-    Return "" if the queues never request a resource that nodes have at that time.
+    Return "" if the queues request no resource of the nodes.
     """
     requested: dict[str, dict[str, int]] = {}
     highest: dict[str, float] = {}

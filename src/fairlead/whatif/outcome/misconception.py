@@ -1,7 +1,7 @@
 """Misconceptions: common beliefs about outages that a run has shown to be wrong.
 
-Most of these beliefs predate taint-based eviction or apply to another controller. Each check
-examines the outcome of the run and returns a note only if the run contradicts the belief.
+Each check examines the outcome of the run and returns a note only if the run contradicts the
+belief.
 """
 
 from __future__ import annotations
@@ -72,10 +72,9 @@ class _Evidence(Struct, frozen=True):
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Return a note if the first pods left their failed node earlier or later than believed.
+        """Return a note if the first pods did not leave their failed node after five minutes.
 
-        The belief is that pods leave a failed node after five minutes. Return None if the first
-        pods left after five minutes, or if no pods left a tainted node.
+        Return None if they did, or if no pods left a tainted node.
         """
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
@@ -230,9 +229,8 @@ class _Evidence(Struct, frozen=True):
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
         """Return the changes to `state` after which a zone kept this state for LASTING or longer.
 
-        For example, a zone that fails completely has the state PartialDisruption for only one pass
-        of the node monitor, which does not count. The state of a zone at the end of the run counts,
-        however short it has lasted.
+        For example, the single pass with the state PartialDisruption before a zone has failed
+        completely does not count. The state of a zone at the end of the run always counts.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:
@@ -242,10 +240,7 @@ class _Evidence(Struct, frozen=True):
 
 
 def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
-    """Yield those `changes` of a zone to `state` after which it kept this state for LASTING.
-
-    The last changes are also yielded if the zone kept the state for a shorter time, until the end.
-    """
+    """Yield those `changes` to `state` after which a zone kept it for LASTING or until the end."""
     run: list[ZoneChange] = []
     for change in changes:
         if change.state == state:

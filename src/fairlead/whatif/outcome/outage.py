@@ -3,7 +3,7 @@
     a node    ready ─▶ failed, unnoticed ─▶ not ready (Unknown, or Ready=False) ─▶ tainted NoExecute
     a pod     down with its node ─▶ its replacement waits for a node ─▶ up again
 
-A replacement pod has the key of the first pod in its chain, so a running replacement means that the
+A replacement pod has the key of the pod that it replaces, so a running replacement means that the
 pod is back. A node is out of service in all states except READY and CORDONED. A pod is affected as
 soon as its node is out of service.
 """
@@ -143,9 +143,8 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     eviction of a pod, or of the first failure if no pod was evicted.
 
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
-    True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
-    `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
-    None if it is out of service at the end. `pods` is the number of its pods; `evicted` of them
+    True, and at `tainted_at` the node got a NoExecute taint. `back_at` is the time at which the
+    node last returned to service; None if it is out of service at the end. `evicted` of its `pods`
     were deleted.
     """
 
@@ -206,7 +205,7 @@ class Misconception(Struct, frozen=True, kw_only=True):
 
 
 class OutageOutcome(Struct, frozen=True, kw_only=True):
-    """Everything recorded about failed nodes, in order of time, then name.
+    """The failed nodes and the effects on pods; sequences are in order of time, then name.
 
     `concerned` is the number of pods whose nodes went out of service. At the end, `replaced` of
     them run as new pods, `back_with_node` of them run again on the returned node, and the remaining
@@ -233,10 +232,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def not_back(self) -> list[LostPod]:
-        """The pods of `lost` that should run.
-
-        The others belonged to a removed node, or their workloads no longer need them.
-        """
+        """The pods of `lost` that should run (`LossCause.is_loss`)."""
         return [one for one in self.lost if one.cause.is_loss]
 
 

@@ -115,10 +115,7 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the requests of the largest pod on `nodes`; {} without pods.
-
-    The largest pod requests the largest share of a resource of all nodes.
-    """
+    """Return the requests of the pod with the largest share of a resource; {} without pods."""
     nodes = list(nodes)
     whole = _sum(node.allocatable for node in nodes)
 

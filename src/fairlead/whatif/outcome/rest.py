@@ -1,8 +1,8 @@
 """Rest: whether the dumped cluster was at rest, and the activity in progress if it was not.
 
 A cluster is at rest once no pod of its workloads has started, moved or ended for some time; pods of
-Jobs are ignored. The change is made once the cluster is at rest; otherwise a rollout in progress
-would appear as an effect of the change.
+Jobs are ignored. The change is made only then; otherwise a rollout in progress would appear as its
+effect.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class WorkloadActivity(Struct, frozen=True, kw_only=True):
-    """The controllers' activity for one workload before rest: pods created, deleted and started.
+    """The numbers of pods of one workload that were created, deleted and started before rest.
 
     `is_rollout` means that pods of a new template revision replaced pods of an old revision.
     """

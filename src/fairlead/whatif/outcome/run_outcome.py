@@ -41,7 +41,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
     which it became pending. `started_at` is the time at which it started to run, None if it has not
     started, and `ended_at` the time at which it completed. `first_started_at` is the first start of
-    the pod or of those that it replaces, None if this was not observed. `requests` are in
+    the pod or of a pod that it replaces, None if no start was observed. `requests` are in
     millicores for CPU, in units for other resources. `is_initial` means that the pod has existed
     since the start of the run. `is_terminating` means that its deletion was requested but is not
     complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
@@ -125,7 +125,7 @@ class Preempted(Displaced):
     """A pod that was preempted; `rule` is the rule that chose `node` among `candidates` nodes.
 
     `by` is the preemptor (`namespace/name`), and `by_priority` is its priority. `by_workload` is
-    the workload of the preemptor, None if unknown; the preemptor may be deleted before the end.
+    the workload of the preemptor, None if unknown.
     """
 
     by: str
@@ -137,9 +137,9 @@ class Preempted(Displaced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted(Displaced):
-    """An evicted pod, with the controller's reason and the pod's toleration time in seconds.
+    """An evicted pod, the controller's reason, and the toleration time that led to the eviction.
 
-    `tolerated_s` is None if no toleration time led to the eviction.
+    `tolerated_s` is in seconds, None if the eviction was not delayed by a toleration.
     """
 
     why: str
@@ -175,9 +175,8 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once. `shortage` is the highest number of healthy pods that the budget lacked at any one
-    time after the number of healthy pods had fallen. `selector` selects the pods of the budget,
-    None if the budget was deleted.
+    least once. `shortage` is the highest number of healthy pods that the budget lacked after pods
+    had become unhealthy. `selector` selects the pods of the budget, None if the budget was deleted.
     """
 
     pdb: str
@@ -236,8 +235,8 @@ class NodeStatusChange(Struct, frozen=True):
 class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of the nodes of a run and of the pods on them, ordered by time.
 
-    To get the state at an instant, start with the nodes at the end, and revert all changes after
-    that instant, latest first.
+    To get the state at an instant, revert all later changes from the nodes at the end, latest
+    first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
@@ -252,7 +251,7 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAllocation(Struct, frozen=True, kw_only=True):
-    """Amounts of one resource over all nodes, at the start (`…_before`) and at the end."""
+    """Total amounts of one resource on all nodes, at the start (`…_before`) and at the end."""
 
     resource: str
     allocatable_before: int
@@ -296,7 +295,7 @@ class Undrained(Struct, frozen=True, kw_only=True):
 class Skipped(Struct, frozen=True, kw_only=True):
     """A command that had no effect when its step was performed.
 
-    The object of the command did not exist, or the eviction that it requested was refused.
+    Its object did not exist, or the eviction that it requested was refused.
     """
 
     what: str
@@ -309,8 +308,7 @@ class ObjectError(Struct, frozen=True):
 
     The message is that of the event, or of the API server. If the subject creates pods, `missing`
     is the number of pods that it lacks at the end, and `workload` is the workload of these pods.
-    `is_failed_job` means that the subject is a Job that has failed, so that it creates no more
-    pods.
+    `is_failed_job` means that the subject is a failed Job, which creates no more pods.
     """
 
     subject: str
@@ -321,7 +319,7 @@ class ObjectError(Struct, frozen=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether the subject creates pods, and has all of them at the end."""
+        """Whether the subject creates pods and has all of them at the end."""
         return self.workload is not None and not self.missing and not self.is_failed_job
 
 
@@ -329,8 +327,7 @@ class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
 
     `volume` is the name of its volume; "" if it had none. `reclaim_policy` is the policy of the
-    volume; "" if it is not known, or if there is no volume. Unless the policy is Retain, the volume
-    is deleted too.
+    volume; "" if it is not known, or if there is no volume.
     """
 
     claim: str
@@ -383,11 +380,10 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     changed since the cluster was loaded. `on_deleted_nodes` contains the pods that were on a node
     when the node was deleted, keyed by `PodEnd.key`. Both are None if unknown. `autoscaling` is
     None if no node autoscaler acted. `waits` are the pods' waits for a node, oldest first.
-    `cluster_history` is None if it was too large to keep. `deleted_claims` does not contain claims
-    that belong to a pod. `completed_and_deleted` are pods that completed and were then deleted.
-    `notes` are sentences about rules that did not apply and defaults that were filled in. If the
-    run settled, `ended_at` is the instant of the last change. At `next_end`, if it is known, a pod
-    or a Job would have ended by itself.
+    `cluster_history` is None if it was too large to keep. `deleted_claims` omits claims that belong
+    to a pod. `completed_and_deleted` are pods that completed and were then deleted. `notes` are
+    sentences about the assumptions. If the run settled, `ended_at` is the instant of the last
+    change. At `next_end`, if it is known, a pod or a Job would have ended by itself.
     """
 
     started_at: Instant
@@ -447,9 +443,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def displaced(self) -> list[PodEnd]:
         """Return the pods that were preempted or evicted, or whose node was deleted.
 
-        A pod that was displaced several times is contained several times. Deleted nodes do not
-        displace pods of DaemonSets, static pods, completed pods and pods that are already being
-        deleted.
+        A pod occurs as often as it was displaced. Deleted nodes do not displace pods of DaemonSets,
+        static pods, completed pods and pods that are already being deleted.
         """
         left = [one.pod for one in (*self.preempted, *self.evicted)]
         of_deleted_nodes = (self.on_deleted_nodes or {}).values()

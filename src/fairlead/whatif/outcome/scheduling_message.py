@@ -17,10 +17,9 @@ _NEVER: Final = "preemptionPolicy=Never"
 def short_reason(message: str) -> str:
     """Return the reasons in a FailedScheduling message.
 
-    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. Equal causes give
-    equal texts, even if the counts differ. "preemptionPolicy is Never" is added for pods with this
-    policy. An empty message becomes "not tried yet"; messages of another form are returned
-    unchanged.
+    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. If the message says
+    so, "preemptionPolicy is Never" is added. An empty message becomes "not tried yet"; messages of
+    another form are returned unchanged.
     """
     shortened = ", ".join(reasons_of(message))
     is_never = _AVAILABLE.match(message) and _NEVER in message.partition(". ")[2]

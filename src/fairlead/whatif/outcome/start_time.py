@@ -30,8 +30,8 @@ class StartTimes(Struct, frozen=True, kw_only=True):
     """The start times, and the data that they are based on.
 
     `draws` is the number of simulations, each with randomly drawn remaining runtimes. Of the
-    `running` pods, the runtimes of `known` pods were known, and `stated` of these came from a file.
-    Each simulation covers at most the time `look_ahead`.
+    `running` pods, `known` have a known runtime, which for `stated` pods came from a file. Each
+    simulation covers at most the time `look_ahead`.
     """
 
     draws: int

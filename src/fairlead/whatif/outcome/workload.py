@@ -1,7 +1,7 @@
 """WorkloadRef: the workload of a pod, under the name that users know: a Deployment, for example.
 
-The workload is recognised by the names and labels that controllers write. So a dump without the
-ReplicaSets of Deployments or the Jobs of CronJobs leads to the same result:
+The workload is recognised by the names and labels that controllers write, so the dump may lack the
+ReplicaSets of Deployments and the Jobs of CronJobs:
 
     ReplicaSet web-6d4cf56db6, and the pod's label pod-template-hash: 6d4cf56db6   Deployment web
     the same, with the label rollouts-pod-template-hash of Argo Rollouts           Rollout web
@@ -71,8 +71,8 @@ class WorkloadRef(Struct, frozen=True, order=True):
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        It is False for Jobs (also those of operators, such as PyTorchJobs), pods without a
-        controller and other workloads whose pods can end although nothing changes in the cluster.
+        It is False for Jobs (also those of operators, such as PyTorchJobs), for pods without a
+        controller, and for other workloads whose pods can end by themselves.
         """
         return not self._kind_without_group.endswith(_FINITE)
 
@@ -90,8 +90,8 @@ class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     """The numbers of ready pods of a workload during a run.
 
     `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the
-    worst moment and `at_end` at the end. `lowest_for` is the time for which only `lowest` pods were
-    ready, None if this lasts until the end. If it happens several times, `lowest_for` is the sum.
+    worst moment and `at_end` at the end. `lowest_for` is the total time for which only `lowest`
+    pods were ready, None if this lasts until the end.
     """
 
     wanted: int

@@ -1,9 +1,8 @@
 """The baseline of a plan: the snapshot without a change, with the pods that its workloads lack.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
-plan for such a cluster would treat resources that the missing pods need as free. So the planners
-first let the simulated controllers create these pods, and start when the cluster is at rest, as a
-what-if does.
+plan must not treat the resources that the missing pods need as free. So the planners first let the
+simulated controllers create these pods, and start when the cluster is at rest.
 """
 
 from __future__ import annotations
@@ -65,8 +64,8 @@ def read_baseline(
 ) -> Baseline:  # fmt: skip
     """Return the baseline for plans about `snapshot`. Raises InputError.
 
-    If workloads lack pods, the baseline is the end of a simulation in which their controllers
-    created these pods; a note names the workloads.
+    If workloads lack pods, the baseline is the end of a simulation in which controllers create
+    them.
     """
     model = ClusterModel(snapshot, scheduler, seed=seed)
     notes = plan_notes(snapshot, model, choice)
@@ -96,11 +95,7 @@ def read_baseline(
 def baseline_experiment(
     snapshot: Snapshot, scheduler: SchedulerConfig, choice: ReleaseChoice, seed: int
 ) -> Experiment:
-    """Return the simulation of `snapshot` without a change.
-
-    Its notes are about the times that pods take, according to the dump and to KWOK Stages. Raises
-    InputError.
-    """
+    """Return the simulation of `snapshot` without a change. Raises InputError."""
     release = read_release(choice)
     kubelets = simulated_kubelets(snapshot.manifests, renews_leases=release.node_leases, seed=seed)
     experiment = Experiment(
@@ -123,8 +118,7 @@ def baseline_experiment(
 def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ...]:
     """Return the objects in `storage`, into which `snapshot` was loaded.
 
-    The manifests of objects that nothing read or wrote are kept, because decoding these objects
-    would take most of the time.
+    Objects that nothing read or wrote keep their manifests, so that they need not be decoded.
     """
     assert isinstance(storage, DeferredStorage)
     known = {id(manifest.content): manifest for manifest in snapshot.manifests}
@@ -164,9 +158,8 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
     """Return the workloads that have fewer `existing` pods than `spec.replicas`.
 
     A DaemonSet is included if it has no pod, because only its controller knows how many pods it
-    needs. A Job is included only if it has not started yet: a started Job that lacks pods may be
-    waiting before a retry. Workloads in namespaces that are being deleted are left out, because
-    they get no pods.
+    needs. A Job is included only if it has not started yet, because later it may be waiting before
+    a retry. Workloads in namespaces that are being deleted are left out.
     """
     lacking = []
     ending = ending_namespaces(model.objects)

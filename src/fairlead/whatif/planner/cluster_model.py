@@ -9,8 +9,7 @@
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
 all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
 undone. No time passes, and no controller acts; only the claims of pods are created and released
-with their pods (`pod_claim`). The store behind the model contains the objects of the snapshot and
-admits new pods as a simulation does.
+with their pods (`pod_claim`).
 """
 
 from __future__ import annotations
@@ -227,8 +226,7 @@ class ClusterModel:
     def profile_of(self, pod: PodInfo) -> BuiltProfile:
         """Return the scheduler profile of `pod`.
 
-        If no profile has its schedulerName, return the default profile, or the first profile if
-        there is no default profile.
+        If no profile has its schedulerName, return the default profile, or else the first profile.
         """
         name = pod.pod.spec.scheduler_name
         default = self._built.get(DEFAULT_SCHEDULER) or next(iter(self._built.values()))
@@ -251,8 +249,8 @@ class ClusterModel:
     def missing_scheduler(self, pod: PodInfo) -> str:
         """Return the reason why no scheduler places `pod`; "" if a scheduler has its schedulerName.
 
-        A schedulerName counts as that of a scheduler if a profile or a batch scheduler has it, or
-        if a bound pod of the snapshot has it (`other_scheduler`).
+        A profile, a batch scheduler or a bound pod of the snapshot (`other_scheduler`) shows that a
+        scheduler has this name.
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
@@ -266,11 +264,7 @@ class ClusterModel:
         return frozenset(one.spec.scheduler_name for one in pods if not is_static(one))
 
     def kept_out(self, pod: PodInfo) -> str | None:
-        """Return why `pod` does not enter the scheduling queue; None if it enters the queue.
-
-        There are two reasons: no scheduler has its schedulerName (`missing_scheduler`), or a
-        PreEnqueue plugin rejects the pod.
-        """
+        """Return why `pod` does not enter the scheduling queue; None if it enters the queue."""
         if missing := self.missing_scheduler(pod):
             return missing
         gate = self.profile_of(pod).framework.run_pre_enqueue(pod)
@@ -345,8 +339,7 @@ class ClusterModel:
     def countable(self, amounts: Amounts) -> Amounts:
         """Return `amounts` without the resources that devices (DRA) can provide, instead of nodes.
 
-        A node can run pods that request such a resource although its `allocatable` lacks it, so
-        the sums of allocatable amounts do not limit these pods.
+        A node can run pods that request such a resource although its `allocatable` lacks it.
 
         upstream: plugins/noderesources/fit.go: fitsRequest (shouldDelegateResourceToDRA)
         """
@@ -358,8 +351,7 @@ class ClusterModel:
     def anew(self, pod: PodInfo) -> PodInfo:
         """Return `pod` with the labels and spec of its replacement, or `pod` if nothing differs.
 
-        Unlike `replacement`, this method creates no pod. A planner must find room for the requests
-        of the result.
+        A planner must find room for the result. Unlike `replacement`, this method creates no pod.
         """
         new = self._templates.anew(pod.pod)
         return pod if new is pod.pod else self.pod_info(new)
@@ -584,8 +576,7 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> Mapping[str, str]:
 def _as_namespaces_end(objects: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
     """Return `objects` with all pods of ending namespaces marked as being deleted.
 
-    The namespace controller deletes these pods, and admission refuses their replacements, so none
-    of them needs another node.
+    These pods need no other node, because admission refuses their replacements.
     """
     ending = ending_namespaces(objects)
     if not ending:

@@ -118,10 +118,7 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
-    """Return a text about the effect of another order of arrival; "" if it has no effect.
-
-    `first` is the outcome with the usual order, and `other` is the outcome with the other order.
-    """
+    """Return how the outcome with another order of arrival differs from `first`; "" if equal."""
     parts = []
     for what in _COUNTS:
         before, after = _total(first, what), _total(other, what)

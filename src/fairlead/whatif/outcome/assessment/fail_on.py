@@ -36,11 +36,7 @@ LOOP: Final = "loop"
 
 
 def _undrained(effect: Effect) -> list[str]:
-    """Return the pods and nodes that were not drained.
-
-    These are pods that could not be evicted, nodes whose rolling drain is unfinished, and nodes
-    that kubectl refuses to drain.
-    """
+    """Return the pods that could not be evicted, and the nodes that were not drained."""
     pods = [f"{one.pod.key} on {one.pod.node}" for one in effect.changed.undrained]
     named = {one.pod.node for one in effect.changed.undrained}
     drains = [one.node for one in effect.changed.drains if one.back_at is None]
@@ -51,7 +47,7 @@ def _undrained(effect: Effect) -> list[str]:
 def _not_created(effect: Effect) -> list[str]:
     """Return the pods that workloads want and have not created.
 
-    A pod that never existed has no name, so the workload and a number stand for it.
+    The name of a pod that never existed consists of its workload and a number.
     """
     displaced = [one.pod.key for one in effect.difference.not_created]
     missing = [
@@ -177,8 +173,7 @@ class FailOnCount(Struct, frozen=True):
     def evidence(self, effect: Effect) -> list[str]:
         """Return the pods in the list; [] if the condition is false.
 
-        If the condition is true for an empty list, return one sentence, such as "no pods are
-        pending".
+        If the condition is true for an empty list, return a sentence: "no pods are pending".
         """
         pods = list(dict.fromkeys(_LISTS[self.name](effect)))
         if not _ORDERS[self.operator](len(pods), self.number):

@@ -8,13 +8,12 @@ from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 
 
 class NextStep(Struct, frozen=True):
-    """A step: an imperative clause without a capital letter or a full stop, and how to do it.
+    """A step: an imperative clause (`words`), and the options or the command for it.
 
-    A step has either `options`, with which the question is asked again, or `command`, another
-    command to run. `options` are added to the options of the question; they replace options that
-    can be given only once. `outcome` is the kind of the finding that the step is about; None if it
-    is about the whole answer. If `makes_change` is True, the step makes the change of the question
-    in the real cluster.
+    `options` are added to the options of the question, which is then asked again; they replace
+    options that can be given only once. `command` is another command to run. A step has only one of
+    the two. `outcome` is the kind of the finding that the step is about; None if it is about the
+    whole answer. If `makes_change` is set, the step makes the change in the real cluster.
     """
 
     words: str

@@ -1,6 +1,6 @@
 """Verdict: the result of a what-if in one sentence, from an ordered table of outcomes.
 
-All rows of the table that apply are findings; the first of them is the verdict. Rows are ordered by
+Each row of the table that applies is a finding; the first is the verdict. Rows are ordered by
 severity: loops that never end, requests that are not completed, deleted data, workloads without any
 ready pod, other damage that remains at the end, temporary damage, and harmless effects.
 """
@@ -112,7 +112,7 @@ class Verdict(Struct, frozen=True):
 
     @property
     def first(self) -> Finding:
-        """The most important finding, which is the verdict."""
+        """The most severe finding, which is the verdict."""
         return self.findings[0]
 
 
@@ -144,11 +144,7 @@ def _repeated(effect: Effect) -> str | None:
 
 
 def _is_over(one: Recurrence, effect: Effect) -> bool:
-    """Whether the displaced workload of `one` has all wanted pods at the end.
-
-    The result is False if the run with the change has not come to rest, because the pods may be
-    displaced again.
-    """
+    """Whether the workload of `one` has all wanted pods when the changed run has come to rest."""
     ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
     return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
 
@@ -210,7 +206,7 @@ def _undrained(effect: Effect) -> str | None:
 
 
 def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
-    """Yield what keeps pods on their nodes; `why` is the reason for refused evictions."""
+    """Yield why the `undrained` pods stay; `why` is the reason for refused evictions."""
     for cause in UndrainedCause:
         found = [one for one in undrained if one.cause is cause]
         if not found:
@@ -425,8 +421,7 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If both runs place the pods on the same nodes, the sentence compares these placements with the
-    placements in the dump.
+    If both runs place the pods on the same nodes, the sentence compares them with the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -450,10 +445,7 @@ def _repacked(effect: Effect) -> str | None:
 
 
 def _instead(row: PackingRow, unit: str) -> str:
-    """Return a comparison of two values: `57 nodes instead of 60`, or `60 nodes (as without it)`.
-
-    `unit` is the text after the first value.
-    """
+    """Return a comparison with `unit`: `57 nodes instead of 60`, or `60 nodes (as without it)`."""
     if row.without == row.changed:
         return f"{_amount(row.changed)}{unit} (as without it)"
     return f"{_amount(row.changed)}{unit} instead of {_amount(row.without)}"
@@ -507,7 +499,7 @@ def _started(effect: Effect) -> str | None:
 def _first_start(pod: PodEnd, run: RunOutcome) -> Instant | None:
     """Return when the new `pod` first ran in `run`; None if it has not run.
 
-    An autoscaler may have moved the pod later, so its last start can be another time.
+    This can differ from its last start, because an autoscaler may have moved the pod later.
     """
     first = pod.first_started_at
     has_run = pod.started_at is not None and first is not None and first >= run.started_at
@@ -528,10 +520,7 @@ def _end(effect: Effect, pods: Sequence[PodEnd], verb: str) -> str:
 
 
 def _removed(effect: Effect) -> str | None:
-    """Return a sentence about deleted pods, and a sentence about pods that are never created.
-
-    Return None if there are no such pods.
-    """
+    """Return sentences about deleted pods and pods that are never created; None without them."""
     sentences = []
     never = list(effect.difference.fewer)
     known = {pod.key for pod in never}
@@ -561,7 +550,7 @@ def _moved(effect: Effect) -> str | None:
     """Return a sentence about pods that were not displaced but are on another node.
 
     Such pods were deleted and created again, or got their first node after the change. Return None
-    if there are no such pods, and with --reschedule, because `_repacked` counts them then.
+    if there are no such pods, and with --reschedule (`_repacked`).
     """
     if effect.packing:
         return None
@@ -680,7 +669,7 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 def _not_running(effect: Effect) -> int:
     """Return the number of displaced, moved or new pods that have a node but do not run at the end.
 
-    A replicated pod that is still terminating counts, because its replacement does not run yet.
+    A pod of a workload that is still terminating counts, because its replacement does not run yet.
     """
     found = effect.difference
     pods = (*found.displaced, *found.placed, *found.elsewhere)
@@ -703,10 +692,7 @@ def _keys(pods: Iterable[PodEnd]) -> list[str]:
 
 
 def _pods_of(pods: Sequence[PodEnd], what: str = "pod") -> str:
-    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod.
-
-    Several bare pods, such as the members of a gang, are called "pods without a controller".
-    """
+    """Return a text such as `3 pods of deploy/store/web`, or the name of a single bare pod."""
     refs = list(dict.fromkeys(pod.workload for pod in pods))
     if len(refs) == 1 and refs[0].kind == POD:
         return str(refs[0])

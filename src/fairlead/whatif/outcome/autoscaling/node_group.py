@@ -25,7 +25,7 @@ class NodeTransition(Struct, frozen=True):
 
 
 class GroupOutcome(Struct, frozen=True):
-    """A node group: its limits, its nodes before and after, and the node hours of the run.
+    """A node group: its limits, its nodes before and after the run, and its node hours.
 
     For Karpenter a group is an instance type and capacity type of a NodePool. `maximum` is None if
     nothing limits the number of nodes. `price` is the hourly price of one node, None if it is
@@ -60,7 +60,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     `waiting` maps pods to the reasons why they trigger no scale-up. `staying` maps nodes to the
     reasons why they are not removed. `undelivered` counts the machines of each group or NodePool
     that the provider did not deliver because it lacked capacity. `earlier` are the transitions
-    before the change; no other field includes them.
+    before the change; the other fields do not include them.
     """
 
     autoscaler: str

@@ -24,8 +24,7 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
     `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and
-    `inactive_message` are those of the condition ScalingActive=False or AbleToScale=False, "" if
-    both conditions are true.
+    `inactive_message` are those of the condition ScalingActive or AbleToScale that is False, or "".
     """
 
     autoscaler: str
@@ -89,7 +88,7 @@ def notes_about(
     """Return the `notes` of a run, with the note about missing loads limited to `workloads`.
 
     `workloads` are the workloads that a change affects. The note names only those `autoscalers`
-    that scale one of them and have no load. If there is no such autoscaler, the note is left out.
+    that scale one of them and have no load.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

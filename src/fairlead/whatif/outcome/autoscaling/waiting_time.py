@@ -62,10 +62,7 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
 
 
 def waits_so_far(waits: Iterable[PodWait], end: Instant) -> list[DurationNs]:
-    """Return how long each pod has waited by `end`, in ascending order.
-
-    The pods that still wait at `end` are included.
-    """
+    """Return how long each pod has waited by `end`, including pods that still wait, sorted."""
     return sorted((end if one.until is None else one.until) - one.since for one in waits)
 
 

@@ -1,4 +1,4 @@
-"""Difference: the effect of a change, which is the run with the change minus the run without it.
+"""Difference: the effect of a change on pods, from a run with the change and one without it.
 
 Pods of the two runs are compared in pairs (see `pod_role`).
 """
@@ -49,8 +49,8 @@ class Move(Struct, frozen=True):
 class PodUpdate(Struct, frozen=True):
     """A pod that the change replaces by another version: `pod` replaces `before`.
 
-    The new pod was made from another revision of the template, was created again on the same node,
-    or is the old pod after an in-place resize.
+    `pod` was made from another revision of the template, was created again on the same node, or is
+    the old pod after an in-place resize.
     """
 
     before: PodEnd
@@ -75,14 +75,14 @@ class Difference(Struct, frozen=True, kw_only=True):
 
     - `placed`: pods that have a node only with the change
     - `completed`: pods that started after the change and completed, if more pods of their workload
-      did so than without the change; some of them may have failed
+      did so than without the change(or failed)
     - `moved`: pods that are on another node than without the change; not all are displaced
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that were deleted for another reason, such as fewer replicas; these include
-      DaemonSet pods and static pods of deleted nodes, guard pods of OpenShift, displaced pods whose
-      workload has all wanted replicas at the end, and pods that only a finalizer keeps
+      DaemonSet pods and static pods of deleted nodes, guard pods of OpenShift, displaced pods that
+      their workload no longer needs, and pods that only a finalizer keeps
     - `fewer`: pods in `removed` that a workload created after the change, but only in the run
       without the change
     - `reallocated`: the resources whose requested total changes
@@ -158,11 +158,7 @@ class Difference(Struct, frozen=True, kw_only=True):
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
-    """Return `changed` minus `without`.
-
-    Unless pods are missing at the end or requested totals differ, the computing time is
-    proportional to the number of pods that changed in either run.
-    """
+    """Return `changed` minus `without`."""
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
@@ -228,8 +224,8 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
     """Yield the pods that completed after the change only in `changed`, sorted by key.
 
-    Names can be random, so the completed pods of each workload are counted. If a workload has n
-    more of them in `changed` than in `without`, n of them are yielded.
+    Names can be random, so pods are counted by workload: if n more pods of a workload completed in
+    `changed`, n of them are yielded.
     """
     before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
     known = {pod.key for pod in before}
@@ -257,10 +253,7 @@ def _returns_with_node(pod: PodEnd) -> bool:
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
-    """Return the keys of those `displaced` pods whose workload is complete.
-
-    A complete workload has all wanted replicas at the end.
-    """
+    """Return the keys of the `displaced` pods whose workload has all wanted replicas at the end."""
     candidates = [
         pod
         for pod in displaced
@@ -295,10 +288,7 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 
 
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
-    """Return the key of the pod that an ordered StatefulSet waits for; "" if there is none.
-
-    This is the first of `pods` by key that has no node.
-    """
+    """Return the key of the first pod without a node, which blocks a StatefulSet; "" if none."""
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
 
 
@@ -308,8 +298,7 @@ def _first_waiting(pods: Iterable[PodEnd]) -> str:
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
     """Return the resources whose total requests differ, in the order of `changed.allocations`.
 
-    Terminating pods are not counted: they may have been replaced already, and exist only because
-    their node does not answer.
+    Terminating pods are not counted, because they may have been replaced already.
     """
     before = {one.resource: one.requested for one in without.allocations}
     more = {
@@ -346,9 +335,8 @@ def newly_lost(
 ) -> tuple[LostPod, ...]:
     """Return the pods that an outage loses only in `changed`.
 
-    Pods that completed or were deleted in `without` are left out. So are pods that need no
-    replacement: they belonged to a removed node, or their keys are in `unneeded`. Pods that exist
-    only in `changed` are included.
+    Pods that completed or were deleted in `without` are left out, and so are pods that need no
+    replacement, such as those whose keys are in `unneeded`.
     """
     if changed.outage is None:
         return ()
@@ -374,7 +362,8 @@ def _additional(
 ) -> tuple[AnyDisplaced, ...]:
     """Return the entries of `changed` that are not in `without`.
 
-    Entries are compared by pod and node, then by workload and node, because names can be random.
+    Entries are equal if they have the same pod and node, or, because names can be random, the same
+    workload and node.
     """
     additional, known = tuple(changed), tuple(without)
     for identity in (_pod_and_node, _workload_and_node):
@@ -435,8 +424,8 @@ def _recovered_after(
     """Return the time from the change until the last `concerned` or `completed` pod started.
 
     If failed nodes return, the result is at least the time until the last of them returned. Return
-    None if a pod neither runs nor has completed at the end. `concerned` contains pod keys.
-    `current` maps a pod's key to the pod that replaced it.
+    None if a pod neither runs nor has completed at the end. `concerned` contains pod keys;
+    `current` maps them to replacement pods.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

@@ -52,8 +52,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     def is_none(self) -> bool:
         """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
-        A refused or incomplete drain counts as an effect, even if no pod leaves its node, and so
-        does a rollout whose first pod cannot be created.
+        A refused or incomplete drain counts as an effect.
         """
         is_complete = not self.drain.refused and not self.changed.undrained
         is_complete &= not self.lasting_errors
@@ -66,10 +65,7 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def untouched_workloads(self) -> int:
-        """The number of workloads that have pods at the end and are not affected by the change.
-
-        Affected workloads that have no pods at the end, such as deleted ones, are not subtracted.
-        """
+        """The number of workloads that have pods at the end and are not affected by the change."""
         affected = self._affected
         if affected:
             affected &= {pod.workload for pod in self.changed.pods.values()}
@@ -90,8 +86,6 @@ class Effect(Struct, frozen=True, kw_only=True):
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
     """Return the effect of `changed` in comparison with `without`.
-
-    `drain` is the result of kubectl's checks of the drained nodes.
 
     Node hours and costs of both runs are counted until the end of the longer run.
     """
@@ -118,9 +112,9 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors that only `changed` has, or because of which more pods are missing there.
+    """Yield the errors that only `changed` has, or that cost more pods there.
 
-    The messages are not compared, because they contain the names of the pods of each attempt.
+    Messages are not compared, because they contain random names of pods.
     """
     known = {(one.subject, one.is_failed_job): one.missing for one in without.errors}
     for one in changed.errors:

@@ -1,9 +1,8 @@
 """Exchanges the names of two pods of one workload if the change only swaps their states.
 
-At the end of the run with the change, a displaced pod of a Deployment may wait, while another pod,
-which waits without the change, has a node. Then the workload has as many running pods as without
-the change. Only the names differ: a replacement gets a new name and the last place in the
-scheduler's queue. Such pods exchange their names, so that the answer does not report a pod as
+A displaced pod goes to the end of the scheduler's queue, so a pod of its workload that waits
+without the change may get a node before it. The workload then has as many running pods as without
+the change. So the two pods exchange their names, and the answer does not report a pod that is
 pending because of the change.
 
     without the change   web-1 on a     web-2 pending

@@ -1,8 +1,7 @@
 """NodePoolOutcome: the nodes of one pool with and without a change.
 
 Nodes with the same value of a label form a pool; without a label, all nodes are one pool. Amounts
-include only nodes that are ready, because the pods of a failed node stay bound to it but do not
-run.
+include only nodes that are ready, because the pods of a failed node do not run.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 """PodRole: a pod of the run without a change, and its counterpart in the run with the change.
 
-Each pod is compared with its counterpart in the other run: the pod with the same key. A replacement
-pod has the key of the first pod in its chain of replacements. Pods whose key exists in one run only
-are paired within their workload: first pods of the same revision and node, then pods of the same
-revision, then the remaining pods. So random names make no difference, and a new image counts as an
-update of pods, not as a loss. Pods that belong to their node (of a DaemonSet, or static) are paired
-on the same node only, even if the new pod still waits for it.
+The counterpart of a pod is the pod with the same key in the other run. A replacement pod has the
+key of the first pod in its chain of replacements. Pods whose key exists in one run only are paired
+within their workload: first pods of the same revision and node, then pods of the same revision,
+then the remaining pods. So random names make no difference, and a new image counts as an update of
+pods. Pods that belong to their node (of a DaemonSet, or static) are paired on the same node only,
+even if the new pod still waits for it.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
 
 A pod that existed before the change has the same name in both runs. If only the run with the change
-deletes it, for example because of fewer replicas, it has been removed: a pod of the same revision
-that a later scale-up creates is another pod. The replacement of a displaced pod, however, counts as
-the same pod.
+deletes it, for example because of fewer replicas, it has been removed; a pod that a later scale-up
+creates is another pod. Only the replacement of a displaced pod counts as the same pod.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class PodRole(Struct, frozen=True):
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A pod that completed without the change does not count as deleted, nor does a displaced pod
+        A pod that completed without the change was not deleted, and neither was a displaced pod
         that still terminates.
         """
         if self.after is ABSENT:
@@ -61,8 +60,8 @@ class PodRole(Struct, frozen=True):
         """Return whether the pod left the node on which it ran before the change, and exists again.
 
         `displaced` are the keys of pods that were preempted or evicted, `lost` the keys of pods
-        whose nodes the change deleted. A pod that got its first node only after the change may be
-        on different nodes in the two runs, but it was not displaced.
+        whose nodes the change deleted. A pod that got its first node after the change was not
+        displaced.
         """
         if self.after.key in displaced:
             return True
@@ -125,8 +124,7 @@ class PodRole(Struct, frozen=True):
     def _is_left_over(self) -> bool:
         """Whether the pod existed before the change and still terminates, without a replacement.
 
-        The kubelet of a failed node cannot complete the deletion. The pod may have been replaced in
-        the run without the change.
+        The kubelet of a failed node cannot complete the deletion.
         """
         return self.after.is_initial and self.after.is_terminating
 
@@ -136,10 +134,8 @@ def pod_roles(
 ) -> Iterator[PodRole]:
     """Yield a role for each pod that changed in either run.
 
-    Pods with the same key in both runs come first, in the order of their keys, then pairs with
-    different keys, then pods without a counterpart. `displaced` are the keys of the pods that were
-    preempted or evicted because of the change, and `lost` the keys of the pods whose nodes the
-    change deleted.
+    Pods with the same key in both runs come first, sorted by key, then pairs with different keys,
+    then pods without a counterpart. `displaced` and `lost` are those of `PodRole.is_displaced`.
     """
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
@@ -198,10 +194,8 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
     """Return the keys of the pods whose nodes the change deleted, and which can run elsewhere.
 
-    The keys are those of the run `without`. Three kinds of pods are left out: pods of DaemonSets
-    and static pods, because they are deleted with their node; pods that were created after the
-    change, because they were never on the deleted node; and pods that were deleted before their
-    node.
+    The keys are those of the run `without`. Pods of DaemonSets, static pods, pods that were created
+    after the change, and pods that were deleted before their node are left out.
     """
     nodes, lost = changed.node_names, changed.on_deleted_nodes
     return frozenset(

@@ -24,9 +24,9 @@ class WaitedPod(Struct, frozen=True):
 def waited_pods(changed: RunOutcome, found: Difference) -> tuple[WaitedPod, ...]:
     """Return the pods that waited for WAITED_MIN or longer because of the change, longest first.
 
-    These are displaced, moved and new pods. No node could take them for a time, but at the end of
-    the run `changed` they have a node or have completed. If a pod waited several times, its last
-    wait counts.
+    These are displaced, moved and new pods that no node could take for a time, and that have a node
+    at the end of the run `changed` or have completed. If a pod waited several times, its last wait
+    counts.
     """
     last = {one.pod: one.until - one.since for one in changed.waits if one.until is not None}
     concerned = [pod.key for pod in (*found.displaced, *found.placed)]

@@ -1,8 +1,7 @@
 """WorkloadEffect: the effect of a change on one workload; the first table of an answer.
 
-A Difference lists pods by what happened to them. The counts of a workload are the numbers of its
-pods in these lists. A workload without pods in them has no row, unless the number of its ready pods
-changes.
+The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
+without pods in these lists has no row, unless the number of its ready pods changes.
 """
 
 from __future__ import annotations
@@ -33,20 +32,18 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
     frequent first. `elsewhere` counts the `moved` pods that were not displaced; `recreated` of
-    these were deleted and created again. `moved_alike` counts the `returned` pods that moved from
-    another node to the same node in both runs. `completed` and `failed` pods started after the
-    change and have ended; they are not in `placed`. `fewer` counts the `removed` pods that never
-    existed in the run with the change. `missing` are pods that the workload wants and could
-    not create, except those in `not_created` and `down`, which existed before.
+    these were deleted and created again. `moved_alike` counts the `returned` pods that both runs
+    moved to the same node. `completed` and `failed` pods started after the change and have ended;
+    they are not in `placed`. `fewer` counts the `removed` pods that never existed in the run with
+    the change. `missing` are pods that the workload wants and could not create, except those in
+    `not_created` and `down`, which existed before.
 
-    `belongs_to_node` is set for a DaemonSet and for a static pod: their pods never move to another
-    node.
+    `belongs_to_node` is set for a DaemonSet and for a static pod.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
-    `outdated` pods run from an old revision of the template at the end, because pods of a new
-    revision are pending.
-    `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
+    `outdated` pods still run an old revision at the end, because pods of the new revision are
+    pending. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
     """
 
     workload: WorkloadRef
@@ -80,9 +77,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def is_harmed(self) -> bool:
         """Whether the change harmed the workload.
 
-        The workload is harmed in each of these cases: pods are pending, gone, not created,
-        undrained, down or failed; fewer pods than wanted are ready at the end; at some time no pod
-        was ready although some were ready before; a budget was breached.
+        The workload is harmed if pods are pending, gone, not created, undrained, down or failed; if
+        fewer pods than wanted are ready at the end; if `had_no_ready_pod`; or if a budget was
+        breached.
         """
         left_over = self._lost + self.undrained + self.failed
         is_breached = self.budget is BudgetResult.BREACHED
@@ -119,12 +116,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def severity(self) -> tuple[int, ...]:
-        """A sort key: harmed workloads come first, and unavailable workloads first among them.
-
-        Within these groups, workloads with the greatest losses come first. Harmed DaemonSets and
-        static pods come after all other harmed workloads, because their pods are deleted with
-        their nodes.
-        """
+        """A sort key: the most severely harmed workload comes first."""
         return (
             not self.is_harmed,
             self.belongs_to_node,
@@ -145,7 +137,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def short_words(self) -> str:
         """`words` for a narrow column: without reasons and redundant evictions.
 
-        Evictions are redundant if the other counts include all evicted pods.
+        Evictions are redundant if other counts include all evicted pods.
 
         Examples: `3 evicted (drain), 3 moved` becomes `3 moved (drain)`; `54 not drained, 7
         pending: Insufficient cpu, 7 evicted (drain)` becomes `54 undrained, 7 pending`.
@@ -208,8 +200,7 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    Unready pods are no effect of the change if the workload has the same readiness in the run
-    `without` the change.
+    A workload whose readiness is the same in both runs is not affected by its unready pods.
 
     `lost` are the pods of failed nodes that are lost because of the change.
     """
@@ -284,10 +275,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
 
 
 def _moved_alike(found: Difference) -> Iterator[PodEnd]:
-    """Yield the returned pods that are not on the node on which they were before the change.
-
-    Without the change, these pods end on the same node, so both runs move them.
-    """
+    """Yield the returned pods that both runs moved to the same other node."""
     left: dict[str, set[str]] = defaultdict(set)
     for one in (*found.preempted, *found.evicted):
         left[one.pod.key].add(one.node)
@@ -332,10 +320,7 @@ def _add_outdated(
 def _add_unmet_budgets(
     tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
 ) -> None:
-    """Add budgets with too few healthy pods to the tallies of the workloads that they cover.
-
-    A budget is added even if no pod of the workload was displaced.
-    """
+    """Add budgets with too few healthy pods to the tallies of the workloads that they cover."""
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return
@@ -372,10 +357,7 @@ def _effect(
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
-    """Return the pod that is its own workload `ref`, such as a static pod.
-
-    Return the pod at the end of the run `changed`, or else of `without`; None if both lack it.
-    """
+    """Return the pod that is its own workload `ref`: that in `changed`, else in `without`."""
     key = f"{ref.namespace}/{ref.name}"
     return changed.pods.get(key) or without.pods.get(key)
 
@@ -383,11 +365,7 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 def _steady(
     refs: AbstractSet[WorkloadRef], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of the workloads `refs`, whose pods do not change in the run `changed`.
-
-    They are affected because their pods change in the other run. All their pods are wanted, also
-    those that wait for a node from the start to the end.
-    """
+    """Return the readiness of the workloads `refs`, whose pods do not change in `changed`."""
     wanted, ready = dict.fromkeys(refs, 0), dict.fromkeys(refs, 0)
     for pod in changed.pods.values() if refs else ():
         if pod.workload in ready and not (pod.is_completed or pod.is_terminating):
