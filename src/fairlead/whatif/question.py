@@ -80,9 +80,9 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without the change comes first. It shows the time at which the cluster comes to rest;
-    the other run makes the change at that time. `command_log` receives the commands of the run with
-    the change. `logging` wraps the reporter of that run in a reporter that logs decisions.
+    The run without the change comes first. The other run makes the change at the time at which the
+    cluster came to rest in it. `command_log` receives the commands of the run with the change.
+    `logging` wraps the reporter of that run in a reporter that logs decisions.
     """
     check_seeds(conditions.seeds)
     stated = _stated_runtimes(conditions)
@@ -144,9 +144,7 @@ def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
 def _health_note(effect: Effect) -> list[str]:
     """Return a note if budgets and workloads count pods of failed nodes differently.
 
-    The disruption controller counts such a pod as healthy until its node is marked not ready. So
-    the lowest number of healthy pods of a budget may exceed the lowest number of ready pods of its
-    workloads.
+    The disruption controller counts such a pod as healthy until its node is marked not ready.
     """
     lowest: dict[str, int] = {}
     for one in effect.workloads:
@@ -197,10 +195,7 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
 
 
 def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return a note about pods that are preempted or evicted in both runs, and have a controller.
-
-    They are no effect of the change, so no list of the answer contains them.
-    """
+    """Return a note about pods with a controller that are preempted or evicted in both runs."""
     before, after = (
         {one.pod.key: one.pod.workload for one in (*run.preempted, *run.evicted)}
         for run in (without, changed)
@@ -216,10 +211,7 @@ def _displaced_without_change(without: RunOutcome, changed: RunOutcome) -> list[
 
 
 def _refused_by_kubelets(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return a note about new pods that failed before they started, such as on a full node.
-
-    A scheduler checks the node first, so most of these pods were created with spec.nodeName.
-    """
+    """Return a note about new pods that failed before they started, such as on a full node."""
     refused = [
         f"{one.key} ({one.node})"
         for one in changed.pods.values()
@@ -338,8 +330,7 @@ def _start_times(
     """Return the simulated start times of the pods that wait at the end of `after`.
 
     Return None if no pod waits, if --seeds is 1 and --runtimes is not given, or if no running pod
-    has a known runtime. The start times are simulated with as many seeds as --seeds states. If
-    --seeds is 1 and --runtimes is given, they are simulated with `DRAWS_DEFAULT` seeds.
+    has a known runtime. If --seeds is 1, `DRAWS_DEFAULT` seeds are used.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -365,7 +356,7 @@ def _runtime_notes(
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
-    If `starts` is None although start times could be estimated, a note names the option for this.
+    If `starts` is None although start times could be estimated, a note names the option.
     """
     if starts is not None:
         yield starts.words
@@ -409,8 +400,7 @@ def _rearranged(experiment: Experiment, number: int) -> Experiment:
 def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
-    The reverse order is run only if pods compete, which means that some pods are preempted or stay
-    pending.
+    The reverse order is run only if pods compete: some pods are preempted or stay pending.
     """
     groups = arriving_together(pair.changed.steps)
     if not groups or not (effect.difference.preempted or effect.difference.pending):

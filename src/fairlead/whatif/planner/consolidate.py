@@ -13,10 +13,9 @@
                   node must stay even without the rule, because a pod fits nowhere else, or because
                   its pods do not fit in addition to those of the plan's nodes
 
-Chosen nodes are cordoned before they are drained. Otherwise the scheduler, which prefers empty
-nodes, would place pods on the nodes that are removed next. The result is the best choice of the
-orders that were tried, not necessarily the largest possible number of nodes; `most` is a proven
-upper bound.
+Chosen nodes are cordoned first, because the scheduler prefers empty nodes and would place pods on
+the nodes that are removed next. The result is the best choice of the orders that were tried; `most`
+is a proven upper bound.
 """
 
 from __future__ import annotations
@@ -78,12 +77,12 @@ class ConsolidationPlan(Struct):
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
     removed. `blockers` are the rules and budgets that block nodes, and pods that fit no other node
-    even if only their own node is emptied. A node in `needed` has no blocker, but cannot be removed
-    in addition to the nodes of the plan, because its pods then do not all fit. A node in
-    `needed_anyway` is blocked by a rule or a budget; without this blocker, it would be in `needed`.
-    For the nodes of both lists, `whys` contains the pod that does not fit, and the scheduler's
-    reason. `prices` maps nodes to hourly prices; nodes without a known price are missing. `bound`
-    is the minimum number of candidates that must stay.
+    even if only their own node is emptied. A node in `needed` has no blocker, but its pods do not
+    all fit in addition to those of the plan's nodes. A node in `needed_anyway` is blocked by a rule
+    or a budget, and would otherwise be in `needed`. For the nodes of both lists, `whys` contains
+    the pod that does not fit, and the scheduler's reason. `prices` maps nodes to hourly prices;
+    nodes without a known price are missing. `bound` is the minimum number of candidates that must
+    stay.
     """
 
     total: int
@@ -165,8 +164,7 @@ def _tried_alone(
     """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
     `failed` maps each of `names` to the reason why it could not be emptied after other nodes. The
-    pods of the workload in this reason are placed first, because the search ends at the first pod
-    that fits nowhere.
+    pods of the workload in this reason are placed first, to find a failure soon.
     """
     needed: list[str] = []
     blockers: list[Blocker] = []
@@ -198,9 +196,9 @@ def _stuck_without_rules(
 ) -> dict[str, Blocker]:
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
-    The result maps each of these nodes to the blocker that `_choose` returns for its pods. Nodes
-    whose `blockers` have the same causes are tried together, because `--ignore` removes a cause
-    from all nodes at once. Nodes that no plan drains are not tried.
+    The result maps each of these nodes to the blocker that `_choose` returns. Nodes whose
+    `blockers` have the same causes are tried together, because `--ignore` removes a cause from all
+    nodes.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
@@ -222,8 +220,8 @@ def _with_remedies(
 ) -> Iterator[Blocker]:
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
-    The search for a change takes place after the drains of `plan`. The edit of a blocker becomes
-    "" if no change is found. A node that can be emptied after the drains keeps its blocker as is.
+    The search takes place after the drains of `plan`. If it finds no change, the edit of the
+    blocker becomes "". A node that can be emptied after the drains keeps its blocker.
     """
     if not blockers:
         return
@@ -295,10 +293,7 @@ def _worth(names: Sequence[str], prices: Mapping[str, float]) -> tuple[float, in
 
 
 def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
-    """Return the sort keys of the orders in which nodes are tried.
-
-    Each key ends with the name of the node, so the order is total.
-    """
+    """Return the sort keys of the orders in which nodes are tried."""
     total = [max(int(amount), 1) for amount in model.table.allocatable.sum(axis=1)]
 
     def share(amounts: Sequence[int]) -> float:
@@ -323,9 +318,8 @@ def _choose(
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return (nodes that can be emptied together, blockers of the other nodes).
 
-    The nodes are tried one by one, and `jobs` counts the evictions of Jobs' pods. A blocker names a
-    pod that did not fit and the pod's workload. It names neither if the other nodes together have
-    too few free resources for the node's pods.
+    `jobs` counts the evictions of Jobs' pods. A blocker names a pod that did not fit and its
+    workload, or neither if the other nodes together have too few free resources.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}
@@ -508,7 +502,7 @@ def _causes(found: ConsolidationPlan) -> ResultTable:
 
 
 def _staying(found: ConsolidationPlan) -> ResultTable:
-    """Return a table of the nodes that stay although nothing blocks them, or only a rule."""
+    """Return a table of the nodes in `needed` and `needed_anyway`."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name, blocker in found.whys.items():
         groups.setdefault((blocker.owner, blocker.why), []).append(name)

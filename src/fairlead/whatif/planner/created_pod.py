@@ -41,8 +41,8 @@ class CreatedPod(Struct, frozen=True):
 def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = "") -> CreatedPod:
     """Create the pod `number` of `source` and its claims, and put the claims into `model`.
 
-    The pod is not put into the model. `name` is its name, "" for `source.name_of(number)`. Raises
-    ApiError if admission refuses the pod or a claim.
+    The pod itself is not put into the model. `name` is its name, "" for `source.name_of(number)`.
+    Raises ApiError if admission refuses the pod or a claim.
     """
     claims: list[ApiObject] = []
     for manifest in source.claims(number):

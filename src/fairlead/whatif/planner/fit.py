@@ -1,9 +1,9 @@
 """fit: the number of pods like a given pod that still fit, their nodes, and the limit.
 
-The pods are created one after another, as their controller would create them: admission sets their
-defaults, quotas count them, and each pod goes through a scheduling cycle. The count ends at the
-first pod that admission refuses or that fits no node. Pending pods of the snapshot are placed
-first, by preemption if necessary, because the scheduler would also place them before a new pod.
+The pods are created one after another: admission sets their defaults, quotas count them, and each
+pod goes through a scheduling cycle. The count ends at the first pod that admission refuses or that
+fits no node. Pending pods of the snapshot are placed first, by preemption if necessary, as the
+scheduler would do.
 
 source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' plugins are additions
 """
@@ -59,12 +59,11 @@ class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
-    nodes refuse the next pod. `refused_by` is "admission", "scheduling", "error" or "limit". The
-    value "error" means that the scheduling cycle of the next pod fails, for example in a plugin.
-    `waiting` counts the pending pods of the snapshot, which were placed first. `victims` are the
-    pods that the new pods preempted. `breached` contains (budget, number of its victims) for each
-    budget that allows fewer evictions than it has victims. `disks` are the claims that all new pods
-    share, and whose volumes are attached to one node at a time.
+    nodes refuse the next pod. `refused_by` is "admission", "scheduling", "error" (such as an error
+    in a plugin) or "limit". `waiting` counts the pending pods of the snapshot, which were placed
+    first. `victims` are the pods that the new pods preempted. `breached` contains (budget, number
+    of its victims) for each budget that allows fewer evictions than it has victims. `disks` are the
+    claims that all new pods share and whose volumes can only be attached to one node.
     """
 
     count: int = 0
@@ -88,9 +87,8 @@ def fit(
 ) -> FitResult:
     """Place at most `pods_max` pods of `source` in `model`, until a pod is refused or fits no node.
 
-    The pods that already wait in the snapshot are placed first. The new pods preempt other pods
-    only if `preempts` is set. Raises InputError for a pod that is invalid, that no scheduler places
-    or that a PreEnqueue plugin rejects.
+    The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that is
+    invalid, that no scheduler places or that a PreEnqueue plugin rejects.
     """
     result = FitResult()
     progress.begin("placing waiting pods", 0)
@@ -144,8 +142,8 @@ def _place_new_pods(
 def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetLimit, int]]:
     """Return (budget, number of its `victims`) for each budget with too many victims.
 
-    A budget has too many victims if it allows fewer evictions. Victims that it does not protect,
-    such as pods that are not ready, do not count.
+    A budget has too many victims if it allows fewer evictions. Victims that it does not protect do
+    not count.
     """
     limits: dict[str, BudgetLimit] = {}
     evicted: Counter[str] = Counter()
@@ -159,9 +157,9 @@ def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetL
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them.
 
-    In a namespace without quotas, admission treats all the pods in the same way, so the first pod
-    is copied unless the pods have claims. Raises ApiError if a pod or claim is refused, InputError
-    if no scheduler places a pod or a PreEnqueue plugin rejects it.
+    In a namespace without quotas, the first pod is copied unless the pods have claims. Raises
+    ApiError if a pod or claim is refused, InputError if no scheduler places a pod or a PreEnqueue
+    plugin rejects it.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -270,10 +268,7 @@ def _verdict(result: FitResult, source: NewPods) -> str:
 
 
 def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
-    """Return a text about the budgets: names, and the numbers of evicted and allowed pods.
-
-    Only the first `_BUDGETS_NAMED_MAX` budgets are named.
-    """
+    """Return a text about the budgets: names, and the numbers of evicted and allowed pods."""
     named = [f"{limit.key} ({n:,} evicted, {limit.now:,} allowed)" for limit, n in breached]
     return listed(named, _BUDGETS_NAMED_MAX)
 

@@ -1,11 +1,10 @@
 """fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
 
 The cluster is simulated with its autoscaler and with a new workload, whose pods are copies of the
-given pod. The simulation is repeated with more pods until some pods find no node. If all pods find
-a node, a simulation ends as soon as the last of them has one. Only the last simulation, which the
-answer describes, runs until nothing changes any more. The pods have their own controller, owner
-and label, so that other workloads do not adopt them. If the new pods must not preempt other pods,
-they use a copy of the given pod's scheduler profile without PostFilter plugins.
+given pod. The simulation is repeated with more pods until some pods find no node. Only the last
+simulation, which the answer describes, runs until nothing changes any more; the others end when all
+pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
+scheduler profile without PostFilter plugins.
 """
 
 from __future__ import annotations
@@ -91,9 +90,8 @@ def elastic_fit(
 ) -> ElasticFit:
     """Return the number of pods of `source` that fit in `experiment`, which has an autoscaler.
 
-    Each simulation tries at least twice as many pods as the simulation before, at most `pods_max`.
-    The new pods preempt other pods only if `preempts` is set. Raises InputError for a pod that is
-    invalid.
+    At most `pods_max` pods are tried. The new pods preempt other pods only if `preempts` is set.
+    Raises InputError for a pod that is invalid.
     """
     scheduler = source.pod(0)["spec"].get("schedulerName") or DEFAULT_SCHEDULER
     profile = next(
@@ -137,7 +135,7 @@ def _with_profile(experiment: Experiment, profile: Profile) -> Experiment:
 def _with_ours(names: tuple[str, ...], profile: Profile) -> tuple[str, ...]:
     """Return `names`, extended by the name of the new profile if `profile` is among them.
 
-    `names` are names of schedulers; the new profile is the one that `_with_profile` adds.
+    The new profile is the one that `_with_profile` adds.
     """
     return (*names, _SCHEDULER) if profile.scheduler_name in names else names
 
@@ -237,9 +235,9 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (reason, refused_by) for the new pods without a node, as in ElasticFit.
 
-    Return ("", "") if all pods were created and have a node. If a created pod has no node and
-    another pod was not created, the reason is that of the created pod, because the other pod would
-    not fit either. `own` are the created pods; `subject` names the workload in `outcome.errors`.
+    Return ("", "") if all pods were created and have a node. The reason of a created pod takes
+    precedence over that of a pod that was not created. `own` are the created pods; `subject` names
+    the workload in `outcome.errors`.
     """
     waiting = next((pod for pod in own if pod.is_pending), None)
     if waiting is None:
@@ -356,7 +354,6 @@ def _reasons(result: ElasticFit) -> ResultTable:
     """Return a table of the reasons why pods have no node, with the number of pods.
 
     The pods of other workloads are included, because new pods may have taken their room.
-    Reasons that differ only in the name of the pod count as one reason.
     """
     waiting = result.autoscaling.waiting
     counts = Counter(

@@ -61,7 +61,7 @@ class JobRoom:
     def replaces(self, pod: Pod) -> bool:
         """Return whether the Job of `pod` would replace the pod after an eviction.
 
-        Also return True if `objects` do not contain a Job of the pod.
+        Also return True if `pod` has no Job in the snapshot.
         """
         uid = self._job_of(pod)
         return not uid or self._progress[uid].replaces(self._evicted(pod), self._jobs[uid])
@@ -69,7 +69,7 @@ class JobRoom:
     def first_not_replaced(self, pods: Sequence[Pod]) -> Pod | None:
         """Return the first of `pods` that is not replaced if they are evicted one after another.
 
-        Returns None if all of them are replaced. Nothing is counted.
+        Returns None if all of them are replaced. This method counts no failures.
         """
         uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
         before = {uid: deepcopy(self._progress[uid]) for uid in uids}

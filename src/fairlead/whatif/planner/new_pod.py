@@ -146,8 +146,7 @@ def pod_source(
     """Return the template that --pod or --like names.
 
     Raises InputError unless exactly one of the options is given and the file contains exactly one
-    pod or workload. A StorageClass in the file must also be in the snapshot, because pods are
-    placed in the cluster of the snapshot.
+    pod or workload. A StorageClass in the file must also be in the snapshot.
     """
     if (pod_file is None) == (like is None):
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
@@ -176,8 +175,8 @@ def pod_source(
 def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Inventory) -> NewPods:
     """Return a template for pods of `written`, a pod or workload in a file.
 
-    The first pod of a StatefulSet that `inventory` lacks has the first ordinal. `revisions` has the
-    ReplicaSets of Deployments. Raises InputError for a field of the wrong type, and as
+    The pods of a StatefulSet that `inventory` lacks begin with the first ordinal. `revisions` has
+    the ReplicaSets of Deployments. Raises InputError for a field of the wrong type, and as
     `new_pods_of` does.
     """
     written.require_right_types()

@@ -8,11 +8,10 @@
     any           the nodeSelector of a new pod, if the template has scheduling gates: the program
                   that removes the gates assigns each pod to its node (`observed_mutation`)
 
-A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template,
-even in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since
-its creation (metadata.generation) and its amounts differ from those of the template. If
-VerticalPodAutoscaler manages the pod, the amounts stay, because its webhook sets them for the new
-pod, too.
+A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template. A
+pod counts as resized if its spec was changed since its creation (metadata.generation) and its
+amounts differ from those of the template. If a VerticalPodAutoscaler manages the pod, its webhook
+sets the same amounts in the new pod.
 
 A pod keeps its spec if its owner or the template of the revision is missing in the dump, if
 admission refuses the template, or if the template has other ResourceClaims than the pod.
@@ -104,8 +103,7 @@ class OwnerTemplates:
     def anew(self, pod: Pod) -> Pod:
         """Return `pod` with the labels and the spec that its controller gives to its replacement.
 
-        Return `pod` itself if they do not differ, or if it has no node: such a pod is not replaced,
-        but waits.
+        Return `pod` itself if they do not differ, or if it has no node.
         """
         reference = controller_of(pod.metadata)
         owner = self._owners.get(reference.uid) if reference is not None else None
@@ -131,8 +129,8 @@ class OwnerTemplates:
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
 
-        The value is None for a DaemonSet whose pods do not run there. A DaemonSet is missing if its
-        template does not describe a valid pod, or if admission refuses the pod.
+        The value is None for a DaemonSet whose pods do not run there. DaemonSets whose pods are
+        invalid or refused by admission are left out.
         """
         found: dict[str, Pod | None] = {}
         for uid, owner in self._owners.items():
@@ -225,7 +223,7 @@ class OwnerTemplates:
     def _admitted(self, manifest: Json) -> Pod | None:
         """Return the pod with its defaults and as admission changes it; None if it is refused.
 
-        Quotas are not checked, because they still count the pod that is replaced.
+        Quotas are not checked, because they still count the replaced pod.
         """
         admission = self._store.admission
         try:
@@ -278,7 +276,7 @@ class OwnerTemplates:
 def _restored(
     containers: tuple[Container, ...], stated: tuple[Container, ...]
 ) -> tuple[Container, ...]:
-    """Return `containers` with the amounts of the containers of the same names in `stated`."""
+    """Return `containers` with the amounts that the containers of these names have in `stated`."""
     by_name = {one.name: one.resources for one in stated}
     return tuple(
         replace(one, resources=_as_stated(one.resources, by_name[one.name]))

@@ -1,4 +1,4 @@
-"""The claims of a pod that a planner deletes or creates: PersistentVolumeClaims and ResourceClaims.
+"""The changes of a pod's PersistentVolumeClaims and ResourceClaims when a planner moves the pod.
 
     deleted   the claims that the pod owns disappear: the claims of its ephemeral volumes, and the
               claims from a ResourceClaimTemplate. A ResourceClaim that the pod only names is no
@@ -115,8 +115,8 @@ def new_claims(
 ) -> Iterator[Claim | PersistentVolume]:
     """Yield the claims of the new `pod` that replace `claims`, the claims of the old pod.
 
-    The volumes of claims that are bound immediately are also yielded. The claim for extended
-    resources is left out, because the scheduler creates it.
+    The volumes of claims that are bound immediately are also yielded. The scheduler creates the
+    claim for extended resources.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)
@@ -155,8 +155,7 @@ def _unlisted_claims(
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
     """Yield new claims for the ephemeral volumes of `pod`, with the volumes of bound claims.
 
-    Claims that exist already are left out; their keys are in `known`, or they are in the dump. A
-    new claim has the spec of its template.
+    Claims whose keys are in `known` or that are in the dump are left out.
     """
     for command in ephemeral_claims(pod):
         claim = decode_as(PersistentVolumeClaim, dict(command.manifest))

@@ -1,9 +1,9 @@
 """QuotaRoom: whether the ResourceQuotas allow a controller to replace an evicted pod.
 
-An evicted pod counts until it has stopped. If a quota has no room for both pods, it refuses the new
-pod until then; the controller tries again, and creates the pod later. The quota refuses the pod for
-good in two cases: it has no room even after the old pod has gone, for example because the quota was
-lowered; or it limits a resource that the containers do not specify.
+An evicted pod counts until it has stopped. A quota without room for both pods refuses the new pod
+until then, and the controller tries again. The quota refuses the pod for good if it has no room
+even after the old pod has gone, for example because the quota was lowered, or if it limits a
+resource that the containers do not specify.
 
 upstream: pkg/quota/v1/evaluator/core/pods.go:QuotaV1Pod;
 pkg/controller/replicaset/replica_set.go:manageReplicas
@@ -24,13 +24,10 @@ from fairlead.whatif.planner.cluster_model import ClusterModel
 
 
 class QuotaRoom:
-    """Checks whether quotas admit replacements of the pods of `model`, and counts replacements.
-
-    The pods are counted in the store of `model`.
-    """
+    """Checks whether quotas admit replacements of pods, and counts them in the store of `model`."""
 
     def __init__(self, model: ClusterModel) -> None:
-        """Keep `model`; each call reads the quotas and pods in its store."""
+        """Use the quotas and pods in the store of `model`."""
         self._model = model
 
     def refusal(self, pod: PodInfo) -> str:

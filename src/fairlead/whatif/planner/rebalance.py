@@ -10,13 +10,11 @@ Each move is of the first kind that is possible:
        chosen. Of its pods, the one whose move lowers the sum of squared loads most is moved.
 
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
-averages, a node counts by its size. Otherwise moves from small nodes to large nodes would seem to
-help even if the large nodes are fuller. No move of kind 2 makes its target fuller than its origin
-was before. A pod moves only if its budget allows an eviction, at most one budget selects it, no
-rule of the autoscalers forbids the eviction, and its controller can create the replacement. A
-controller cannot create it if the pod's Job would fail, or if a quota refuses the new pod even
-after the old pod has stopped. Moves are made one at a time, each after the replacement of the
-previous move is ready.
+averages, nodes are weighted by their size. No move of kind 2 makes its target fuller than its
+origin was before. A pod moves only if budgets and the rules of the autoscalers allow its eviction,
+and if its controller can create the replacement: its Job must not fail, and no quota may refuse the
+new pod after the old pod has stopped. Moves are made one at a time, each after the replacement of
+the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -98,9 +96,9 @@ class GainingMove(Struct, frozen=True):
 class RebalancePlan(Struct):
     """The moves in order, and the balance before the first move and after the last move.
 
-    `kept` counts, for each rule of the autoscalers, the pods that may not move because of it.
-    `failing` is the number of pods that may not move because their Jobs would not replace them.
-    `refused` are the messages of quotas that refuse the replacement of a pod for good, by pod.
+    `kept` counts the pods that each rule of the autoscalers keeps on its node. `failing` is the
+    number of pods whose Jobs would not replace them. `refused` contains, by pod, the message of the
+    quota that refuses its replacement for good.
     """
 
     before: NodeBalance
@@ -112,13 +110,10 @@ class RebalancePlan(Struct):
 
 
 class Rebalancer:
-    """Searches for moves of pods that make room for waiting pods and even out the load of nodes.
-
-    The moves are made in the model of `planner`, and are not reverted.
-    """
+    """Searches for moves of pods that make room for waiting pods and even out the load of nodes."""
 
     def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
-        """Move only pods whose eviction the `rules` and the budgets of `planner` allow."""
+        """Move only pods that the `rules` and budgets let go, in the model of `planner`."""
         self._planner = planner
         self._model = planner.model
         self._rules = rules
@@ -203,11 +198,7 @@ class Rebalancer:
     # --- moves -----------------------------------------------------------------------------
 
     def _make_room(self) -> GainingMove | None:
-        """Return a move that makes room for a waiting pod; None if no single move does.
-
-        It helps the first waiting pod for which there is such a move. Of the moves that help this
-        pod, it is the one that leaves the nodes most even.
-        """
+        """Return a move that makes room for a waiting pod; None if no single move does."""
         for waiting in list(self._waiting):
             best: tuple[float, NodeInfo, PodInfo] | None = None
             for info, pod in self._movable(self._model.table.nodes()):
@@ -248,7 +239,7 @@ class Rebalancer:
         return None
 
     def _could_hold(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo) -> bool:
-        """Return False if the sums prove that `waiting` does not fit the node without `pod`."""
+        """Return False if free amounts prove that `waiting` does not fit the node without `pod`."""
         freed = dict(pod.shape.load)
         return all(
             info.requested_of(column) - freed.get(column, 0) + amount
@@ -307,8 +298,7 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
 
-        Return the move. Return None if `waiting` or the replacement finds no node, or if the
-        replacement goes to the node that `pod` left.
+        Return the move, or None if `waiting` or the replacement finds no other node.
         """
         model = self._model
         model.remove(pod)
@@ -325,8 +315,8 @@ class Rebalancer:
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
         """Make the move of `pod`, which `_moved` has tried, and keep it in the model.
 
-        Return None, without a change, if the move now fails or no longer evens out the nodes,
-        because a tie-break chose another node.
+        If a tie-break chooses another node this time, the move can fail or no longer even out the
+        nodes; then return None without a change.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

@@ -1,7 +1,4 @@
-"""Refusal: a reason why nodes refuse a pod, and the smallest change that would help.
-
-NewNode: the result of adding a copy of a node, for a pod that fits no existing node.
-"""
+"""Refusal: a reason why nodes refuse a pod, and the smallest change that would help."""
 
 from __future__ import annotations
 
@@ -34,9 +31,9 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 class Refusal(Struct, frozen=True):
     """A reason why `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse it.
 
-    `change` is a text. It names one of these nodes and the smallest change with which the pod would
-    fit there. Or it proposes one more node like one of these nodes, or says that no node is large
-    enough. It is "" if no change was searched or found.
+    `change` is a text: the smallest change with which the pod would fit one of these nodes, one
+    more node like one of them, or that no node is large enough. It is "" if no change was searched
+    or found.
     """
 
     plugin: str
@@ -59,9 +56,8 @@ class NewNode(Struct, frozen=True):
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     """Return a function that returns True for pods whose deletion would not help `pod`.
 
-    These pods are created again and need the same place: pods of the same workload, pods of
-    DaemonSets, and static pods. Pods of any controller with a higher priority than `pod` are
-    included, too, because the scheduler places their replacements first.
+    These pods are created again and need the same place: pods of the same workload, of DaemonSets,
+    or of any controller with a higher priority than `pod`, and static pods.
     """
     workload = workload_of(pod.pod)
 
@@ -77,9 +73,8 @@ def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
     """Return the smallest node whose copy would accept `pod`; the pod fits no node of `model`.
 
     If no copy would take the pod, the result is the largest node, with the refusal of its copy.
-    Copies are placed in the zone of the original and run the pods of DaemonSets. Only one node of
-    each kind is tried. If all nodes are too small even without pods, no copy is tried. Returns None
-    for a cluster without nodes.
+    Copies are in the zone of the original and run the pods of DaemonSets. If all nodes are too
+    small even without pods, no copy is tried. Returns None for a cluster without nodes.
     """
     too_small = _size_problem(model, pod)
     if too_small:
@@ -110,7 +105,7 @@ def _size_problem(model: ClusterModel, pod: PodInfo) -> str:
 
 
 def _kind_of(info: NodeInfo) -> Hashable:
-    """Return the kind of a node: copies of two nodes of the same kind accept the same pods."""
+    """Return a key: copies of two nodes with the same key accept the same pods."""
     cpu, memory, _, *devices = info.allocatable
     # The memory of nodes of one instance type differs slightly.
     amounts = (cpu, memory // _BYTES_PER_GIB, tuple(devices), info.allowed_pods)
@@ -118,10 +113,7 @@ def _kind_of(info: NodeInfo) -> Hashable:
 
 
 def _size(info: NodeInfo) -> tuple[int, int, int, str]:
-    """Return the sort key of nodes: few kinds of devices first, then little cpu and little memory.
-
-    Nodes with devices come last, so that pods without devices are not placed there.
-    """
+    """Return the sort key of nodes: few kinds of devices, then little cpu, then little memory."""
     cpu, memory, _, *devices = info.allocatable
     return sum(amount > 0 for amount in devices), cpu, memory, info.name
 
@@ -142,11 +134,10 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
 def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> list[Refusal]:
     """Return the reasons why nodes refuse `pod` now, most nodes first.
 
-    If no node takes the pod and `changes` is set, a change is searched for each reason: the
-    smallest change that lets a node with this reason take the pod. Only nodes that take pods are
-    tried, because the pod would not start on other nodes, and only the first `REMEDIES_MAX` of
-    these. If there is no such change for any reason, one more node is tried (`find_new_node`). If
-    all nodes are too small for the pod, each `change` says so.
+    If no node takes the pod and `changes` is set, each `change` is the smallest change that lets a
+    node with this reason take the pod. Only the first `REMEDIES_MAX` nodes on which pods start
+    (`takes_pods`) are tried. If there is no such change for any reason, one more node is tried
+    (`find_new_node`). If all nodes are too small for the pod, each `change` says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

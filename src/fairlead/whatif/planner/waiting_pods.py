@@ -33,11 +33,9 @@ class WaitingPodCounts(Struct):
 def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.
 
-    Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Pods are
-    placed in descending order of priority. The pods of a gang are placed together, when its first
-    pod comes, and only if enough of them fit. Victims have a lower priority than the pod that
-    preempts them, so a pod that was placed here is preempted again only if it came with a pod of
-    its gang that has a higher priority.
+    Pods are placed in descending order of priority, by preemption if necessary; afterwards, `model`
+    allows no preemption. The pods of a gang are placed together, when its first pod comes, and only
+    if enough of them fit.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
@@ -74,8 +72,7 @@ def _place_together(
 ) -> int:
     """Place `pods`, all waiting pods of `gang`; return the number of pods that got a node.
 
-    If too few of them fit, the gang does not start: none is placed, and none is preempted. Pods
-    that are preempted are added to `victims`.
+    If too few of them fit, the model does not change. Preempted pods are added to `victims`.
     """
     if gang is None:
         return sum(isinstance(place(model, pod, victims), Placement) for pod in pods)
@@ -102,8 +99,8 @@ def preemption_words(preempted: int, lost: int) -> str:
 def place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
     """Place `pod`, by preemption if `model` allows it; return the placement, or the failure.
 
-    Pods that are preempted are added to `victims`. The pod is tried again after each preemption;
-    this ends because each preemption removes at least one pod.
+    Preempted pods are added to `victims`. The pod is tried again after each preemption; this ends
+    because each preemption removes at least one pod.
     """
     while True:
         decision = model.schedule(pod)

@@ -6,8 +6,8 @@ scheduler's rules place the pods. Each pod's time is compared with the recorded 
     openb     each pod's time from its creation to its scheduled_time
     SimKube   the n-th start of a pod of each workload, because the simulated pods have other names
 
-Two times agree if their difference is at most a tolerance. Recorded times include delays that do
-not depend on the rules, such as queues of the API server and image pulls.
+Two times agree if their difference is at most a tolerance, because recorded times include other
+delays, such as queues of the API server and image pulls.
 """
 
 from __future__ import annotations
@@ -113,10 +113,7 @@ class ReplayedStart(Struct, frozen=True):
 
 
 class ReplaySettings(Struct, frozen=True):
-    """The settings of a replay: the configuration of the scheduler, and the versions to follow.
-
-    Two times agree if their difference is at most `tolerance`.
-    """
+    """The settings of a replay; times agree if they differ by at most `tolerance`."""
 
     scheduler: SchedulerConfig
     releases: Releases
@@ -211,11 +208,10 @@ def replay_simkube(
 def _simkube_starts(
     recorded: Sequence[RecordedLifecycle], waits: Iterable[PodWait], outcome: RunOutcome
 ) -> Iterator[ReplayedStart]:
-    """Pair the recorded starts of a workload with its pods in the order of their placement.
+    """Pair the n-th recorded start of a workload with its n-th placed pod.
 
-    The n-th recorded start belongs to the n-th pod that the rules placed. `waits` are the waits of
-    the workload's pods. If there are more starts than pods, or the reverse, the missing time is
-    None.
+    `waits` are the waits of the workload's pods. If there are more starts than pods, or the
+    reverse, the missing time is None.
     """
     ordered = sorted(
         waits, key=lambda one: (one.until is None, one.until or one.since, one.since, one.pod)

@@ -1,9 +1,8 @@
 """Replays a recorded history, and compares each placement with the scheduler's decision.
 
 For every pod that the history places, the scheduler makes a decision in the state before the
-recorded placement. Then the recorded placement is applied, whatever the decision was, so later
-decisions do not depend on this decision. The placements are compared as in `fairlead run --shadow`
-(`worlds.cluster.shadow`).
+recorded placement. Then the recorded placement is applied, whatever the decision was. The
+placements are compared as in `fairlead run --shadow` (`worlds.cluster.shadow`).
 """
 
 from __future__ import annotations
@@ -143,8 +142,8 @@ def _node_of(manifest: Manifest) -> str:
 def _placement(manifest: Manifest, node: str, at_end: Instant) -> AuditedWrite:
     """Return the write that binds a placed pod.
 
-    Its time is the last transition of the condition PodScheduled. Without the condition, it is the
-    creation of the pod; if that is missing too, it is `at_end`.
+    Its time is the last transition of the condition PodScheduled, else the creation of the pod,
+    else `at_end`.
     """
     pod, at = manifest.pod, at_end
     times = [one.last_transition_time for one in pod.status.conditions if one.type == SCHEDULED]

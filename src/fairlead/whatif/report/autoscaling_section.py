@@ -137,8 +137,7 @@ def _lines(
     """Return a line for each distinct value of `names`, largest peak first.
 
     `names` maps each group to the name of its line. If there are more than LINES_MAX lines, the
-    smallest lines are added up to one line. Return [] if a name is empty, which means that an
-    instance type is unknown.
+    smallest are added up to one line. Return [] if a name is empty (an unknown instance type).
     """
     if not all(names.values()):
         return []

@@ -1,8 +1,7 @@
 """Tables stored as columns: the compact form of tables embedded in the page.
 
-A column with few distinct values becomes {"of": values, "at": indices}, because thousands of pods
-share a few dozen nodes, priorities and reasons. `static/data.js` decodes it. Numbers that JSON
-cannot represent (NaN, infinity) become null, which the page shows as a dash.
+A column with few distinct values becomes {"of": values, "at": indices}. `static/data.js` decodes
+it. Numbers that JSON cannot represent (NaN, infinity) become null, which the page shows as a dash.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ INTERNED_MIN = 8  # with fewer values, an index costs more than it saves
 def finite(value: Any) -> Any:
     """Return `value`; a float is rounded to four places, NaN and infinity become None.
 
-    Costs in the JSON output have four places, too. With three places, 0.7345 would become 0.735,
-    and the page would show 0.74.
+    Costs in the JSON output have four places, too.
     """
     if not isinstance(value, float):
         return value
@@ -33,10 +31,7 @@ def figures(row: Mapping[str, Any] | None) -> Json:
 
 
 def column(values: Iterable[Any]) -> Any:
-    """Return `values` as a list; if many are equal, as {"of": distinct values, "at": indexes}.
-
-    `at` contains the index in `of` for each of `values`.
-    """
+    """Return `values` as a list; if many are equal, as {"of": distinct values, "at": indexes}."""
     listed = list(values)
     if any(issubclass(kind, float) for kind in set(map(type, listed))):
         listed = [finite(value) for value in listed]

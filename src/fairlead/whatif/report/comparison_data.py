@@ -11,8 +11,7 @@ from fairlead.whatif.comparison import Alternative, compare
 def comparison_data(alternatives: Sequence[Alternative], *, is_choice: bool) -> Json:
     """Return the comparison of `alternatives`; `workloads` lists the effects on each workload.
 
-    `is_choice` means that the user wants to choose one of the alternatives. Then the best of them
-    are marked, unless all are equally good.
+    If `is_choice` is set, the best alternatives are marked, unless all are equally good.
     """
     answer = compare(alternatives, is_choice=is_choice)
     tables = {table.name: table.rows for table in answer.tables}

@@ -37,8 +37,8 @@ class Summary(TypedDict, total=False):
 class ResourceRow(TypedDict):
     """The cluster's total of one resource.
 
-    `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count); `before` is the amount
-    requested in the run without the change, `allocatable_before` the amount allocatable there.
+    `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count). `before` and
+    `allocatable_before` are the amounts requested and allocatable in the run without the change.
     """
 
     name: str
@@ -88,8 +88,8 @@ class NodeRow(TypedDict, total=False):
 class PreemptionRow(TypedDict, total=False):
     """One victim of a preemption, with the rule that chose the node among `candidates` nodes.
 
-    `to` is the victim's node at the end of the run. If the victim has no node, `to` is a word that
-    says why, such as `pending`.
+    `to` is the victim's node at the end of the run. If it has no node, `to` is a word that says
+    why, such as `pending`.
     """
 
     t_s: float
@@ -150,9 +150,7 @@ class NodeStatusRow(TypedDict):
 class HistoryRows(TypedDict, total=False):
     """The changes over time of the nodes and of the pods on them, ordered by time.
 
-    `statuses` begin with the state of each changing node at the start. `deleted` are nodes that do
-    not exist at the end. `out_of_service` are nodes that do not work at the end, because they are
-    not Ready or their kubelet does not run.
+    The fields are those of `ClusterHistory`.
     """
 
     placements: Sequence[PlacementRow]
@@ -183,13 +181,13 @@ class ReportData(TypedDict, total=False):
     `summary_before` contains the key figures of the run without the change (only for a what-if),
     and `nodes_before` the nodes at the end of that run. `owners` maps the pods in the lists to
     their workloads. `history` and `history_before` are None if they were too large to keep.
-    `started_at` is the instant of virtual second 0, as text. `all_running_after_s` is the time
-    until the last affected pod ran (`Difference.recovered_after`), absent or None if it is unknown.
-    `outage` is absent or None if no node failed, `autoscaling` if no autoscaler acted; `drains` are
-    the rolling drains. `verdict` and the fields after it are as in the JSON of the result
-    (docs/results.md); `next_steps` also has links to parts of the report. `rest_after_s` is the
-    time at which the cluster was at rest. `without_pods` are the workloads of a running cluster
-    that have pods, but none on a node in service.
+    `started_at` is the instant of virtual second 0, as text. `all_running_after_s` is
+    `Difference.recovered_after`, absent or None if it is unknown. `outage` is absent or None if no
+    node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict`
+    and the fields after it are as in the JSON of the result (docs/results.md); `next_steps` also
+    has links to parts of the report. `rest_after_s` is the time at which the cluster was at rest.
+    `without_pods` are the workloads of a running cluster that have pods, but none on a node in
+    service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

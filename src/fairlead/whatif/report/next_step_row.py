@@ -1,7 +1,7 @@
 """Rows of the report's list "What now?": links to parts of the report, and next steps.
 
-A finding of the verdict has a link to the part of the report that explains it. After the link are
-the next steps about the finding.
+Each finding of the verdict has a link to the part of the report that explains it, followed by the
+next steps about the finding.
 """
 
 from __future__ import annotations
@@ -35,10 +35,7 @@ class NextStepRow(TypedDict, total=False):
 def next_step_rows(
     answer: WhatIfAnswer, conditions: Iterable[ConditionResult]
 ) -> list[NextStepRow]:
-    """Return at most ROWS_MAX rows; those of the worst outcome come first.
-
-    `conditions` are those of --fail-on.
-    """
+    """Return at most ROWS_MAX rows; those of the worst outcome come first."""
     steps = answer.next_steps_if(conditions)
     links: dict[str, NextStepRow] = {}
     rows: list[NextStepRow] = []

@@ -47,9 +47,9 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """The number of nodes of `zone` that were tainted until each `t_s`.
+    """The numbers of nodes of `zone` that were `tainted` until each `t_s`.
 
-    `allowed` is the number of nodes that the eviction rate allowed to be tainted until then.
+    `allowed` are the numbers that the eviction rate allowed until then.
     """
 
     zone: str
@@ -250,10 +250,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return the number of tainted nodes, and how many nodes the rate allowed to be tainted.
-
-    There is an entry for each instant at which one of the two numbers changes.
-    """
+    """Return the number of tainted nodes, and how many nodes the rate allowed to be tainted."""
     taints = [taint.at for taint in found.taints if taint.zone == line.zone]
     instants = sorted({*taints, *(at for at, _ in line.points)})
     return {

@@ -79,7 +79,7 @@ def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
 
     Let d be the number of resources. The first array has, for each set of d constraints, the point
     where all of these constraints hold with equality. The second array has the farthest feasible
-    point on each axis.
+    point of each axis.
     """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.

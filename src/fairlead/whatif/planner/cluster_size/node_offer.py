@@ -1,11 +1,10 @@
-"""NodeOffer: a kind of node that a cluster could have: the labels of a pool, a type, and a zone.
+"""NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
-Nodes form a pool if they are equal except for place, type and size. With a file of instance types,
-a pool can have each type of its architecture; without a file, it can have the types of its present
-nodes. Each pool can have nodes in all zones of the cluster. A new node has the labels, taints,
-static pods, volume limits and allocatable share of capacity of an existing node of its pool, and
-the pods of the DaemonSets that run there. It has the devices (ResourceSlices) of that node if it
-has the same type.
+Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
+zones of the cluster. It can have each type of its architecture in the file of instance types, or,
+without a file, the types of its present nodes. A new node has the labels, taints, static pods,
+volume limits and allocatable share of capacity of an existing node of its pool, and the pods of the
+DaemonSets that run there. It has the devices (ResourceSlices) of that node if it has the same type.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class NodeOffer(Struct, frozen=True):
 
     `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
     are the pods of DaemonSets and the static pods of a new node, `own_labels` the keys of the
-    labels with its name. `today` are the names of the existing nodes of this kind.
+    labels whose value is its name. `today` are the names of the existing nodes of this kind.
     """
 
     pool: str
@@ -80,8 +79,8 @@ class NodeOffer(Struct, frozen=True):
     def room(self, resources: Sequence[str]) -> list[float]:
         """Return the room for new pods: an amount per resource, then the number of pods.
 
-        `resources` names the resource of each column of `Shape.load`; the amounts are in the same
-        order. The requests of `own_pods` are subtracted.
+        `resources` names the columns of `Shape.load`, in the order of the result. The requests of
+        `own_pods` are subtracted.
         """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
@@ -158,7 +157,7 @@ def node_offers(
 def _pools(infos: Iterable[NodeInfo]) -> dict[str, list[NodeInfo]]:
     """Return the nodes of each pool by name of the pool.
 
-    The name consists of the labels that not all pools have, or of the taints of the pool.
+    The name consists of the labels that distinguish the pool, or of its taints.
     """
     by_traits: dict[NodeTraits, list[NodeInfo]] = {}
     for info in infos:
@@ -261,8 +260,8 @@ def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]
 def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
     """Return the allocatable amounts of a node with `capacity` that is otherwise like `sample`.
 
-    CPU and memory have the proportion of allocatable to capacity of `sample`. Pods, ephemeral
-    storage and huge pages that `capacity` lacks are those of `sample`.
+    Of CPU and memory, the same share as in `sample` is allocatable. Pods, ephemeral storage and
+    huge pages that `capacity` lacks are those of `sample`.
     """
     status = sample.node.status
     have: ResourceList = dict(status.allocatable)
@@ -299,7 +298,7 @@ def _reduced(allocatable: ResourceList, headroom: float) -> ResourceList:
 
 
 def estimated_price(capacity: ResourceList) -> float:
-    """Return an hourly price estimated from CPU and memory, for comparing sizes without prices."""
+    """Return an hourly price estimated from CPU and memory, for a type without a price."""
     cores = milli_value(capacity.get("cpu", 0)) / 1000
     memory = whole_value(capacity.get("memory", 0)) / _GIB
     return cores * _CORE_WEIGHT + memory * _GIB_WEIGHT

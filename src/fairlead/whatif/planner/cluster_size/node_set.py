@@ -1,10 +1,9 @@
 """NodeSets: the sets of N nodes whose loss a search tries, and how many sets this covers.
 
-If there are few sets of N nodes, the loss of each set is tried. Otherwise, nodes are divided into
-classes: two new nodes are in one class if they are copies of the same kind and run equal pods,
-because losing one has the same effect as losing the other. Two sets with the same number of nodes
-of each class are equivalent, and one of them is tried. If even these sets are too many, only the
-sets whose loss is hardest to survive are tried.
+If there are few sets of N nodes, the loss of each set is tried. Otherwise, two new nodes are in one
+class if they are copies of the same kind and run equal pods. Sets with the same number of nodes of
+each class are equivalent, and only one of them is tried. If there are still too many sets, only
+those whose loss is hardest to survive are tried.
 
 Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
 10 sets of 2 nodes. If that is too many, 4 of them are tried: two equal nodes; an equal node and the
@@ -112,10 +111,9 @@ def _hardest(
     requested memory, by number of pods, by allocatable cpu and by allocatable memory. The first
     five sets are the first `count` nodes of each list.
 
-    Five more sets follow for each pool, for each zone, and for each pool within a zone. Such a set
-    contains the first `count` nodes of a list that belong to the pool or zone. If the pool or zone
-    has fewer nodes, the first other nodes of the list are added. Small pools and zones come first.
-    The existing nodes that stay count as one pool.
+    For each pool, each zone, and each pool within a zone, five more sets contain the first `count`
+    nodes of a list that belong to it. If it has fewer nodes, the first other nodes of the list are
+    added. Small pools and zones come first. The existing nodes that stay count as one pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

@@ -9,8 +9,8 @@ All nodes to replace are removed with their pods. Then
     2  survive   for each failure that must be survived, the failed nodes are removed and their
                  pods are scheduled again; missing nodes are added
     3  unify     the nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
-                 miss this: two large nodes can cost less than four small nodes, but one more small
-                 node, to survive the loss of a node, costs less than one more large node
+                 miss this: two large nodes can cost less than four small nodes, but the
+                 additional node for a failure is cheaper if it is small
     4  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
                  cheaper one; some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost
@@ -104,8 +104,8 @@ class SizeSearch:
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
         """Search for nodes that run the pods of the nodes `replaced` and the waiting pods.
 
-        `effort` limits the step "improve": it may use `effort` scheduling cycles for each pod. If
-        there are fewer than 100 pods, the limit is the same as for 100 pods.
+        The step "improve" may use `effort` scheduling cycles for each pod; the limit is at least
+        that for 100 pods.
         """
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
@@ -132,9 +132,9 @@ class SizeSearch:
     def _begin(self, pods: Sequence[PodInfo]) -> None:
         """Build the nodes in several ways, and keep the best result.
 
-        The best result has the fewest unplaceable pods and, of these results, the lowest cost. If
-        copies of the present nodes are among the best, they are kept: their pods are spread, so
-        that the pods of a removed node often fit on the other nodes.
+        The best result has the fewest unplaceable pods and then the lowest cost. Of equally good
+        results, copies of the present nodes are preferred: their pods are spread, so that those of
+        a removed node often fit on the other nodes.
         """
         best: tuple[tuple[int, float], Callable[[], None]] | None = None
         builds = [partial(self._build, pods, manner) for manner in _MANNERS]
@@ -153,8 +153,8 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo]) -> None:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
-        The scheduler chooses the nominated node of a pod if the pod fits there. Refused pods are
-        tried again as long as a round places one of them. `_build` then places the other pods.
+        Refused pods are tried again as long as a round places one of them. `_build` then places the
+        other pods.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -191,8 +191,8 @@ class SizeSearch:
     def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
         """Set, for each unplaceable pod, the reasons why nodes refuse it.
 
-        The reasons are those of the nodes to keep and of one empty node of each offer. Nodes that
-        were full when the pod was tried would only report that they are full.
+        The reasons are those of the nodes to keep and of one empty node of each offer, because
+        nodes that other pods have filled would only report that they are full.
         """
         model, reasons = self._model, self.result.unplaceable
         if not reasons:
@@ -213,8 +213,8 @@ class SizeSearch:
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if all pods are created at one instant.
 
-        All pods that a drain would evict are removed from the new nodes. Then their replacements
-        are scheduled in queue order. The model does not change.
+        All pods that a drain would evict are removed, and their replacements are scheduled in queue
+        order. The model does not change.
         """
         model = self._model
         pods = [
@@ -261,8 +261,8 @@ class SizeSearch:
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
         """Schedule `pod`, on a new node if necessary; return None if the pod got a node.
 
-        Otherwise return the scheduler's failure to place the pod before a node was added. No node
-        is added in `failed_zone`.
+        Otherwise return the failure to place the pod on the existing nodes. No node is added in
+        `failed_zone`.
         """
         failure = self._schedule(pod)
         if isinstance(failure, Placement):
@@ -288,10 +288,9 @@ class SizeSearch:
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
         """Return the offers that are large enough for `pod`, the least wasteful offer first.
 
-        The waste of an offer is the share of its price that exceeds the value of its capacity, and
-        `_unit_prices` determine this value. Offers with about the same waste are ordered by price,
-        in the direction that `_Manner.prefers_large` states. Of offers with the same price, those
-        in zones with fewer new nodes of the pool come first.
+        The waste of an offer is the share of its price that exceeds the value of its capacity at
+        `_unit_prices`. Offers with about the same waste are ordered by price, in the direction that
+        `_Manner.prefers_large` states, then by the number of new nodes of the pool in the zone.
         """
         used: dict[tuple[str, str], int] = {}
         for one in self.result.nodes.values():
@@ -316,11 +315,7 @@ class SizeSearch:
         return pool in (None, offer.pool) and offer.node_type != node_type
 
     def _unit_prices(self) -> Sequence[float]:
-        """Return the price of one unit of each resource, by column.
-
-        `_Manner.follows_rest` decides whether the prices follow from the resources that are still
-        missing or from the whole demand.
-        """
+        """Return the price of one unit of each resource, by column."""
         if not self._manner.follows_rest:
             return self.result.bound.unit_prices
         lacking = _less(self._left, self._free_room())
@@ -393,11 +388,10 @@ class SizeSearch:
                 return
 
     def _is_survivable(self) -> bool:
-        """Add missing nodes until the pods survive every failure; return whether they do.
+        """Add missing nodes until the pods survive every failure.
 
-        The result is False if nodes are still missing after `_SURVIVAL_ROUNDS_MAX` rounds. The
-        scheduler breaks ties differently in each round. So a check can find that nodes are missing
-        although, in the previous check, the same nodes were enough for all failures.
+        Return False if nodes are still missing after `_SURVIVAL_ROUNDS_MAX` rounds; the scheduler
+        breaks ties differently in each round, so nodes that were enough can become too few.
         """
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             if self._survives():
@@ -458,8 +452,7 @@ class SizeSearch:
     def _forget_survivors(self) -> None:
         """Remove from `pinned` the pods that survive on the final nodes.
 
-        A pod is added to `pinned` while the search still adds and removes nodes, so it may fit the
-        final nodes after the same failure.
+        A pod in `pinned` may fit nodes that the search added later.
         """
         if not self.result.pinned:
             return
@@ -488,9 +481,8 @@ class SizeSearch:
     def _unify_pool(self, pool: str | None, kinds: Iterable[Sequence[int]]) -> None:
         """Replace the nodes of `pool` by nodes of one of `kinds`, if that is cheaper.
 
-        A kind consists of the indexes of its offers. For each kind, different numbers of nodes are
-        tried, beginning with a lower bound, as long as they cost less than the present nodes. If
-        there are more than `_COUNTS_MAX` such numbers, some are left out.
+        A kind consists of the indexes of its offers. For each kind, at most `_COUNTS_MAX` numbers
+        of nodes are tried, from a lower bound up to the cost of the present nodes.
         """
         inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
         with self._model.hypothesis():
@@ -518,7 +510,7 @@ class SizeSearch:
         """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
 
         Return None if no number of nodes is enough. If `is_all` is set, the cluster has no other
-        nodes, so these nodes must also survive the failures.
+        nodes, so these nodes must survive the failures.
         """
         rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
         pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]
@@ -624,10 +616,7 @@ class SizeSearch:
                     break
 
     def _rebuild(self, count: int) -> bool:
-        """Replace `count` random nodes by new nodes for their pods, if that is cheaper.
-
-        Returns whether the nodes were replaced.
-        """
+        """Try to replace `count` random nodes by cheaper nodes; return whether it succeeded."""
         names = sorted(self.result.nodes)
         if len(names) < count:
             return False
@@ -649,7 +638,7 @@ class SizeSearch:
     def _without(self, names: Sequence[str]) -> bool:
         """Remove the nodes `names`; return False if one of their pods fits no other node.
 
-        If a pod fits no other node, count the scheduler's reasons in `obstacles`.
+        The scheduler's reasons are then counted in `obstacles`.
         """
         pods = self._fail(names)
         for name in names:

@@ -30,10 +30,9 @@ class SizeQuestion(Struct, frozen=True):
     `replaced` is the number of nodes to replace, and `cost` is what they cost per hour today.
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the values of
     the options --survive, --headroom and --effort. `is_priced` is set if the user gives prices;
-    `estimated` are then the types on offer, and the types of the replaced nodes, to which the user
-    gives no price. `resources` are the names of resources in the order of the columns.
-    `control_plane` is the number of replaced nodes that run the control plane. `virtual` are the
-    kept nodes that are virtual, such as Fargate nodes.
+    `estimated` are then the types without a stated price. `resources` are the names of resources in
+    the order of the columns. `control_plane` is the number of replaced nodes that run the control
+    plane. `virtual` are the kept virtual nodes, such as Fargate nodes.
     """
 
     replaced: int
@@ -54,8 +53,7 @@ def size_answer(
 ) -> TabularAnswer:
     """Return the answer to `question`; `found` is the result of the search.
 
-    The answer is no if a pod fits no node, or if no set of nodes was found that survives the
-    failures.
+    The answer is no if a pod fits no node, or if the nodes do not survive the failures.
     """
     facts: Json = {
         "nodes_today": question.replaced,
@@ -112,7 +110,7 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
 
 
 def _survived(survival: Survival, found: SizeResult) -> str:
-    """Return the end of the verdict's sentence that names the failures to survive.
+    """Return the failures to survive, as the end of the verdict's sentence.
 
     Returns "" if no failures were requested, or if the nodes do not survive them.
     """

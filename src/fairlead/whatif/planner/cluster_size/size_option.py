@@ -1,4 +1,4 @@
-"""The input of `fairlead size`: the failures to survive, the share to keep free, usable nodes."""
+"""Reads and checks the options of `fairlead size`: failures to survive, share to keep free."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     """Raise InputError if the cluster has no zone that can fail, or fewer nodes than are to fail.
 
     `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are always
-    accepted, because a file may contain only one node of each pool.
+    accepted, because a file may contain one node per pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):
@@ -62,8 +62,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
 def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:
     """Raise InputError for the first node of `infos` that has no cpu or no memory to allocate.
 
-    The size of such a node is unknown, and no pod fits it. The error names the file of the node,
-    which is found in `manifests`.
+    The error names the file of the node, which is in `manifests`.
     """
     for info in infos:
         allocatable = info.node.status.allocatable

@@ -1,4 +1,4 @@
-"""SizeResult: the nodes that a search found, and what is known about them."""
+"""SizeResult: the nodes that a search found, the lower bound, and the pods that fit nowhere."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ class SizeResult(Struct):
     `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
     contains (pod, failure) for pods that fit no node on offer after the failure. `obstacles` counts
     the reasons why nodes cannot be removed. `tried` is the number of failures that were tried on
-    the final nodes, and `survives` tells whether all of them were survived, except by `pinned`
-    pods. If several nodes fail at a time, `sets` is the number of possible sets of failing nodes.
-    `sets_covered` is the number of these sets that were tried, or are equivalent to a tried set
-    (`NodeSets`). `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if
-    all pods were created at one instant on the final nodes. `waiting_today` pods had no node before
-    the search.
+    the final nodes; `survives` is set if the pods survive all of them, except `pinned` pods. If
+    several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
+    `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if all pods were
+    created at one instant on the final nodes. `waiting_today` pods had no node before the search.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

@@ -35,10 +35,9 @@ class Survival(Struct, frozen=True):
     ) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield (name, failed nodes) for each failure.
 
-        `infos` returns the nodes that may fail. It is called again for each zone, because the
-        caller may have added nodes after the failure of the zone before. `offers` returns the
-        offers of the new nodes by name. If several nodes fail at a time and `only_hardest` is set,
-        only the sets of nodes whose loss is hardest to survive are yielded.
+        `infos` returns the nodes that may fail; it is called again for each zone, because the
+        caller may add nodes in between. `offers` returns the offers of the new nodes by name. If
+        `only_hardest` is set, only the sets of nodes whose loss is hardest to survive are yielded.
         """
         if self.zones:
             for zone in _zones(infos()):
@@ -52,7 +51,7 @@ class Survival(Struct, frozen=True):
                 yield f"{self.nodes} nodes", names
 
     def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
-        """Return the sets of nodes that may fail together: those to try, and how many there are."""
+        """Return the sets of nodes whose common failure is tried."""
         return sets_to_try(infos, offers, self.nodes)
 
 

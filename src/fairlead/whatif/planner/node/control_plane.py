@@ -1,7 +1,7 @@
 """is_control_plane: whether a node runs the control plane of the cluster.
 
 The API server, etcd and the controllers are often static pods. A drain leaves static pods on their
-node, so even if a plan finds room for the other pods, the node may not be removable.
+node, so a plan that finds room for the other pods does not show that the node can be removed.
 
 upstream: cmd/kubeadm/app/constants/constants.go: LabelNodeRoleControlPlane
 """

@@ -1,8 +1,8 @@
 """Nodes that no plan drains: virtual nodes, and nodes that are being deleted.
 
-A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod: it ends with
-the pod, and the replacement gets a new node with the current Kubernetes version. The program of a
-virtual kubelet runs in a pod of the cluster.
+A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod and ends with
+it; the replacement pod gets a new node with the current Kubernetes version. A virtual kubelet runs
+in a pod of the cluster.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def virtual_words(node: Node) -> str:
 
 
 def deletion_words(node: Node) -> str:
-    """Return a text that says that `node` is being deleted, and names its finalizers; else ""."""
+    """Return that `node` is being deleted, with its finalizers; "" if it is not being deleted."""
     meta = node.metadata
     if not meta.deletion_timestamp:
         return ""

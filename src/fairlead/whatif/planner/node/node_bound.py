@@ -79,8 +79,8 @@ def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
 def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
     """Return (workload, number of nodes) of the workload whose pods need the most nodes.
 
-    Pods need a node each if their anti-affinity terms exclude each other from a node. Return
-    ("", 0) if no workload has such pods.
+    Pods need a node each if their anti-affinity excludes each other. Return ("", 0) if no workload
+    has such pods.
     """
     groups: dict[str, list[list[PodAffinityTerm]]] = {}
     for pod in pods:

@@ -1,11 +1,11 @@
 """NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
 
 The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices, the
-room for local volumes in CSIStorageCapacities. The new node cannot reach volumes that are local to
-the existing node, because labels that identify that node alone (`own_labels`) get the name of the
-new node as their value. The own pods of a node are those of DaemonSets and static pods. Each
-DaemonSet of the snapshot runs a pod on the new node if its template allows that, even if it has no
-pod on the existing node. Pods of other DaemonSets and static pods are copied.
+room for local volumes in CSIStorageCapacities. Labels that identify the existing node alone
+(`own_labels`) get the name of the new node as their value, so the new node cannot reach local
+volumes of the existing node. The own pods of a node are those of DaemonSets and static pods. Each
+DaemonSet of the snapshot runs a pod on the new node if its template allows that. Static pods, and
+pods of DaemonSets that the snapshot lacks, are copied.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 
 
 class NodeCopy(Struct, frozen=True):
-    """A node that does not exist yet, with the pods of DaemonSets and the static pods on it.
+    """A node that does not exist yet, with its own pods.
 
     The node gets copies of the CSINode and ResourceSlices of the node `like`, and of the
-    CSIStorageCapacities that belong only to this node. If `has_devices` is False, it gets no
+    CSIStorageCapacities that belong only to this node. Without `has_devices`, it gets no
     ResourceSlices.
     """
 

@@ -15,9 +15,9 @@ _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
 def takes_pods(node: Node) -> bool:
     """Return whether `node` is Ready, is not being deleted, and is not a Fargate node.
 
-    A node is Ready if its Ready condition is True or missing and no taint contradicts it: the node
-    lifecycle controller taints nodes whose Ready condition is not True as not-ready or unreachable.
-    A Fargate node runs only the pod for which it was created.
+    A node is Ready if its Ready condition is True or missing, and if it does not have the taint
+    not-ready or unreachable of the node lifecycle controller. A Fargate node runs only the pod for
+    which it was created.
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
     is_ready = ready_status(node) in (TRUE, "") and not is_tainted

@@ -1,7 +1,7 @@
 """AutoscalerRules: the pods and annotations that prevent an autoscaler from removing a node.
 
 The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
-Karpenter's annotation do-not-disrupt. BudgetRoom has the rules about budgets.
+Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """
@@ -63,7 +63,7 @@ class AutoscalerRules:
         now: Instant,
         ignored: Collection[IgnoredRule] = (),
     ) -> None:
-        """Use the flags in `options`; `budgets` matter for the rule about pods of kube-system."""
+        """Use the flags in `options`; the rule about pods of kube-system needs `budgets`."""
         self._rules = DrainRules(options)
         self._budgets = RemainingBudgets(budgets)
         self._now = now
@@ -84,10 +84,7 @@ class AutoscalerRules:
         return Blocker(name, "", BlockCause.ANNOTATION, f"node/{name}", why, edit)
 
     def pod_blocker(self, node: str, pod: Pod) -> Blocker | None:
-        """Return a blocker if `pod` prevents the removal of `node`; None otherwise.
-
-        Disruption budgets are not checked.
-        """
+        """Return a blocker if `pod` prevents the removal of `node`; None otherwise."""
         found = self._blocker(node, pod)
         if found is None or RULE_OF.get(found.cause) in self._ignored:
             return None
@@ -125,7 +122,7 @@ class AutoscalerRules:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str) -> Blocker:
-    """Return the blocker `pod`, which has no controller or a custom resource as its controller."""
+    """Return the blocker for `pod`, which has no controller, or a custom resource as `owner`."""
     if controller_of(pod.metadata) is None:
         why = "no controller would replace the pod"
         edit = f"annotate {owner} with {SAFE}=true, or give it a controller"

@@ -23,8 +23,7 @@ _NAMES_WIDTH_MAX: Final = 32  # Several names that are longer leave no room for 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
     """Return three tables: the blockers by owner and reason, the possible changes, the nodes.
 
-    The third table lists each blocked node with the owners of its blockers. It is empty if the
-    first table names all blocked nodes.
+    The third table is empty if the first table names all blocked nodes.
     """
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
@@ -91,8 +90,8 @@ def _names(blockers: Iterable[Blocker]) -> ResultTable:
 def _edit_of(blockers: Sequence[Blocker]) -> Json:
     """Return {"edit": the first edit of `blockers`, "helps": the nodes that it helps to empty}.
 
-    If the edit makes a pod fit another node, only one node is listed, because the pod then takes
-    the free resources. Without an edit, the values are "" and [].
+    An edit that makes a pod fit another node helps only one node (`_Change`). Without an edit, the
+    values are "" and [].
     """
     first = next((one for one in blockers if one.edit), None)
     if first is None:

@@ -14,9 +14,9 @@ If no run is safe, and pods of a node must be placed in a certain order, the ste
 repeated without such nodes (`DrainPlanner.reorders`).
 
 The order is that of step 2. Nodes are sorted by the number of evictions that budgets limit, then by
-the number of pods (the lowest number first), then by name. If nodes are blocked in this order
-because pods of other nodes took their room, orders that begin with the blocked nodes are tried. The
-plan uses the order in which the most nodes can be drained.
+the number of pods (the lowest number first), then by name. If pods of other nodes take the room of
+some nodes, orders that begin with these nodes are tried. The plan uses the order in which the most
+nodes can be drained.
 """
 
 from __future__ import annotations
@@ -84,10 +84,7 @@ class DrainPlan(Struct):
 
     @property
     def best(self) -> DrainRun | None:
-        """The fastest safe run; of equally fast runs, the run with the fewest nodes at once.
-
-        It is None if no run is safe.
-        """
+        """The fastest safe run, with the fewest nodes at once; None if no run is safe."""
         safe = [run for run in self.runs if run.is_safe and run.took is not None]
         return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
 
@@ -183,8 +180,7 @@ def _planned(
 def flags_of(model: ClusterModel, drains: Iterable[PlannedDrain]) -> tuple[DrainFlag, ...]:
     """Return the flags that kubectl needs for `drains`.
 
-    In `model`, no drain has happened yet: all pods are on their original nodes. Blocked nodes are
-    not drained, so their pods need no flag.
+    In `model`, no drain has happened yet: all pods are on their original nodes.
     """
     return needed_flags(pod.pod for drain in drains for pod in model.node(drain.node).pods.values())
 
@@ -195,7 +191,7 @@ def _best_order(
     """Try `order` and a few other orders; return the one in which the most nodes can be emptied.
 
     In `order`, the nodes `emptied` can be emptied. Each further order begins with the nodes that
-    could not be emptied in the previous order, because pods of other nodes were placed first.
+    could not be emptied in the previous order.
     """
     best, most = order, len(emptied)
     tried = [order]
@@ -253,9 +249,9 @@ def run_plan(
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    There is one simulation for each number of nodes at once that `paces_for` returns. Each node
-    returns to service after `away`; None means never. `rounds` contain the nodes of the drains; by
-    default, all nodes are in one round. Raises InputError if `experiment` cannot be run.
+    There is one simulation for each of `paces_for`. Each node returns to service after `away`; None
+    means never. `rounds` contain the nodes of the drains; by default, all nodes are in one round.
+    Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:
@@ -266,8 +262,8 @@ def run_plan(
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
     """Return the paces to try for `nodes` nodes, each of which is out of service for `away`.
 
-    A pace is a number of nodes that are drained at a time. If `at_once` is set, it is the only
-    pace. Otherwise the paces are 1 and the numbers in `PACES` that are smaller than `nodes`.
+    If `at_once` is set, it is the only pace. Otherwise the paces are 1 and the numbers in `PACES`
+    that are smaller than `nodes`.
     """
     if at_once is not None:
         return [DrainPace(at_once, away)]
@@ -393,7 +389,7 @@ def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
 def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
     """Return the longest time that one of `nodes` was away, in the best run or else the first run.
 
-    Return None if there is no run, or if not all of `nodes` returned in it.
+    Return None if there is no run, or if some of `nodes` did not return.
     """
     run = plan.best or next(iter(plan.runs), None)
     if run is None or not run.away.keys() >= set(nodes):
@@ -441,7 +437,7 @@ def wait_table(plan: DrainPlan) -> ResultTable:
 
 
 def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
-    """Yield a sentence about the pods to evict before the other pods of their node, if any."""
+    """Yield a sentence about pods that must be evicted before the other pods of their node."""
     picky = [drain for drain in drains if drain.first]
     if picky:
         owners = listed(sorted({owner for drain in picky for owner in drain.first}), 2)
@@ -547,10 +543,7 @@ def pending_table(runs: Sequence[DrainRun]) -> ResultTable:
 
 
 def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
-    """Return the pods of `run` that waited for a budget, and the times of its drains, by node.
-
-    A terminal shows these tables only with -o details.
-    """
+    """Return the pods of `run` that waited for a budget, and the times of its drains, by node."""
     waits = [
         {"budget": budget, "pods": len(pods), "names": list(pods)}
         for budget, pods in sorted(({} if run is None else run.refused).items())

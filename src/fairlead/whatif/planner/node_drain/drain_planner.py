@@ -1,8 +1,6 @@
 """DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
 
-`drain-plan` and `upgrade-check` check the nodes that the user names, and `consolidate` checks nodes
-that it chooses itself. A node is checked in up to three steps (`refusals`,
-`has_room_elsewhere`, `empty`):
+A node is checked in up to three steps (`refusals`, `has_room_elsewhere`, `empty`):
 
     1  rules      does a budget refuse an eviction, now or always? Does the kubelet answer?
     2  room       do the other nodes have enough free resources in total for the node's pods?
@@ -10,11 +8,10 @@ that it chooses itself. A node is checked in up to three steps (`refusals`,
                   replacement fits no node, the pods of its workload are placed first in another try
 
 Step 2 can only exclude a node; a node can be emptied if step 3 finds a node for every pod. Moved
-pods stay on their new nodes, so all nodes emptied one after another can be empty at the same time.
+pods stay on their new nodes, so all nodes that were emptied one after another are empty together.
 
 The order matters: if a pod fits only a few nodes, pods that are placed before it can fill them. In
-a real drain, the order depends on when budgets allow the evictions, and on how fast controllers
-replace the pods.
+a real drain, budgets and the speed of controllers decide the order.
 """
 
 from __future__ import annotations
@@ -119,8 +116,8 @@ class PlannedDrain(Struct, frozen=True):
     evictions that count against each budget. `first` are the workloads whose pods must be placed
     before the other pods, because the other pods would take their room. `waits` are the pods that
     fit no other node. Their replacements wait until the node returns, and `moves` contains the
-    nodes that they then get. The pods in `preempts` are those in `waits` that the scheduler would
-    place earlier, because they can preempt other pods.
+    nodes that they then get. `preempts` are the pods in `waits` that could preempt other pods
+    instead of waiting.
     """
 
     node: str
@@ -164,20 +161,16 @@ class DrainPlanner:
         return cls(model, BudgetRoom(model.current_objects(), model.now))
 
     def evicted(self, node: str) -> list[PodInfo]:
-        """Return the pods that a drain of `node` evicts, in the order of the scheduler's queue.
-
-        Pods that are already being deleted are included.
-        """
+        """Return the pods that a drain of `node` evicts or waits for, in queue order."""
         pods = self.model.node(node).pods.values()
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
     def refusals(self, node: str) -> list[Blocker]:
         """Return what prevents the evictions from `node`, wherever the new pods would go.
 
-        Three things prevent evictions. First, a kubelet that does not answer, because evicted pods
-        stop only if their kubelet stops them; this does not apply to a node with the taint
-        out-of-service. Second, terminating pods that a finalizer of another program keeps, because
-        a drain waits for them. Third, budgets that refuse an eviction (`budget_blockers`).
+        There are three obstacles: a kubelet that does not answer (`_never_ends_pods`), terminating
+        pods that a finalizer of another program keeps, because a drain waits for them, and budgets
+        that refuse an eviction (`budget_blockers`).
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -197,10 +190,7 @@ class DrainPlanner:
 
     @cached_property
     def _kept_pods(self) -> dict[str, list[Pod]]:
-        """The pods of the snapshot that foreign finalizers keep after their end, by node.
-
-        Most of them have ended, so they are not among the pods of the model's nodes.
-        """
+        """The pods of the snapshot that foreign finalizers keep after their end, by node."""
         found: dict[str, list[Pod]] = {}
         for pod in self.model.objects:
             if not isinstance(pod, Pod) or not is_terminating(pod):
@@ -213,11 +203,7 @@ class DrainPlanner:
         return found
 
     def budget_blockers(self, node: str) -> list[Blocker]:
-        """Return the blockers of the evictions from `node` that a budget refuses, now or always.
-
-        A pod has several blockers if its budget would still allow no eviction after the first
-        blocker is removed.
-        """
+        """Return the blockers of the evictions from `node` that a budget refuses, now or always."""
         pods = self.evicted(node)
         lost = self._charged(pod for pod in pods if _is_lost(pod))
         refused = [one for pod in pods for one in self._budget_blockers(node, pod, lost)]
@@ -226,10 +212,10 @@ class DrainPlanner:
     def empty(self, node: str) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        If some pods do not fit on other nodes, change nothing, and return a Blocker for one of
-        these pods (`unplaced_blockers` finds all of them, and changes that help). If a pod does not
-        fit, all pods are placed again, beginning with those of its workload. The search ends if the
-        pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
+        If a pod does not fit, all pods are placed again, beginning with those of its workload. The
+        search ends if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
+        Then nothing is changed, and the result is a Blocker for one of the pods that do not fit
+        (`unplaced_blockers` finds all of them, and changes that help).
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -253,9 +239,8 @@ class DrainPlanner:
     def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
         """Empty `node` as `empty` does; if pods fit no other node, they wait until it returns.
 
-        A drain evicts pods even if they fit no other node. The node stays empty if all pods fit
-        other nodes; otherwise it is back in service, with the pods that waited for it. If a pod
-        would not run even then, return the Blocker of `empty`, and do not change the model.
+        If pods wait, the node is back in service afterwards, with these pods. If a pod would not
+        run even then, return the Blocker of `empty`, and do not change the model.
         """
         found = self.empty(node)
         if isinstance(found, PlannedDrain):
@@ -294,7 +279,7 @@ class DrainPlanner:
         """Place replacements of `pods`, which were on `node`, in the order of `pods`.
 
         `edit` changes each replacement before it is placed. Return the moves, and the pods whose
-        replacements fit no node even after the other replacements have been placed.
+        replacements fit no node even after all others have been placed.
         """
         moves: list[PodMove] = []
         while True:
@@ -316,11 +301,10 @@ class DrainPlanner:
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
 
-        These pods are placed before the node's other pods. If all of them fit other nodes, the
-        result is a drain; otherwise, it is the blocker for the first pod that does not fit. Returns
-        None if only `empty` can decide: `node` has no pods of `workload`, or the pods may need
-        other pods to be placed before them (`_may_follow`). This method takes a fraction of the
-        time of `empty`, because other pods are not placed. The model does not change.
+        The blocker is that of the first pod that does not fit. Returns None if only `empty` can
+        decide: `node` has no pods of `workload`, or the pods may need other pods to be placed
+        before them (`_may_follow`). The model does not change. This is faster than `empty`, because
+        other pods are not placed.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
@@ -342,9 +326,8 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`; pods of the workloads in `first` are placed first.
 
-        Return the first pod whose replacement fits no node. If placing other pods may help the
-        replacement to fit (`_may_follow`), it is first tried again after them, as the scheduler
-        does.
+        If a replacement fits no node, return its pod, but first try it again after the others if
+        they may help (`_may_follow`).
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
@@ -376,7 +359,7 @@ class DrainPlanner:
     def room_by_preemption(self, pod: PodInfo) -> PostFilterResult | None:
         """Return the node and victims of a preemption for `pod`, which fits no node.
 
-        Return None if preemption makes no room. Nothing is preempted.
+        Return None if preemption makes no room.
         """
         self.model.preempts = True
         decision = self.model.schedule(pod)
@@ -384,10 +367,9 @@ class DrainPlanner:
         return None if isinstance(decision, Placement) else decision.post_filter_result
 
     def has_room_elsewhere(self, node: str) -> bool:
-        """Return whether the other schedulable nodes together have enough free resources.
+        """Return whether the total free resources of the other nodes are enough for `node`'s pods.
 
-        The sum of their free resources is compared with the requests of the pods that must leave
-        `node`. False proves that `node` cannot be emptied; True proves nothing.
+        False proves that `node` cannot be emptied; True proves nothing.
         """
         table = self.model.table
         table.widen()
@@ -415,7 +397,7 @@ class DrainPlanner:
     # --- blockers --------------------------------------------------------------------------
 
     def _budget_blockers(self, node: str, pod: PodInfo, lost: Mapping[str, int]) -> list[Blocker]:
-        """Return the blockers of `pod`, a pod of `node` that a drain evicts.
+        """Return the budgets' blockers of `pod`, a pod of `node` that a drain evicts.
 
         `lost` maps keys of budgets to the number of pods of `node` that nothing would replace.
         """
@@ -453,8 +435,7 @@ def _is_lost(pod: PodInfo) -> bool:
 def _may_follow(spec: PodSpec) -> bool:
     """Return whether placing other pods first may help a pod with `spec` to fit a node.
 
-    Pod affinity needs another pod; spread constraints allow more pods in a domain if other domains
-    have more.
+    This is so for pod affinity and topology spread constraints.
     """
     if spec.affinity is not None and spec.affinity.pod_affinity is not None:
         return True
@@ -479,7 +460,7 @@ def _wrong_order(node: str, unplaced: Unplaced, first: Sequence[str]) -> Blocker
 
 
 def _never_ends_pods(node: Node) -> bool:
-    """Return whether evicted pods of `node` stay terminating for ever.
+    """Return whether evicted pods of `node` stay terminating forever.
 
     They do if the kubelet does not answer, unless the pod garbage collector deletes them because
     the node has the taint out-of-service.
@@ -501,9 +482,8 @@ def _several(
 ) -> Blocker:
     """Return the blocker of `pod`, which all the budgets in `limits` cover.
 
-    The eviction API refuses such a pod. The edit of the blocker deletes `others`, which are all
-    budgets of the pod except one. If one of the budgets has an owner, the caller leaves it out of
-    `others`, because the owner would create it again.
+    The eviction API refuses such a pod. The edit of the blocker deletes `others`: all budgets of
+    the pod except one, preferably one that an owner would create again.
     """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"
@@ -524,7 +504,7 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     """Yield the blockers of `pod` by a budget that allows no eviction now, each with an edit.
 
     If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
-    pods would be ready even after this edit, there is a second blocker.
+    pods would be ready even then, there is a second blocker.
 
     For pods whose controllers have no scale, and for pods without a controller, the new rule
     requires `spare` fewer ready pods than exist today.
@@ -593,8 +573,8 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
     """Return the command that changes the budget of `limit` to `rule` with the merge patch `patch`.
 
-    If the budget has an owner, return a text that names the owner as the place for the change,
-    because the owner would revert a change of the budget.
+    If the budget has an owner, which would revert the change, return a text that tells to change
+    the owner.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

@@ -2,12 +2,10 @@
 
 The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
 shows how long budgets delay the drains, and whether workloads without a budget stop. The cluster is
-loaded once, and the drains at each pace run in a forked copy of the process. If the process cannot
-be forked (extenders, threads), the cluster is loaded for each pace.
+loaded once, and the drains at each pace run in a forked copy of the process if it can be forked.
 
-A drain begins when the cluster is at rest. For comparison, the cluster is also simulated without
-drains. What happens there, too, is not an effect of the drains: pods that stay pending, and pods
-that are displaced in violation of a budget, for example by preemption.
+A drain begins when the cluster is at rest. The cluster is also simulated without drains: pods that
+stay pending or are displaced in violation of a budget there, too, are not an effect of the drains.
 """
 
 from __future__ import annotations
@@ -79,10 +77,7 @@ class StoppedWorkload(Struct, frozen=True):
 
 
 class UncreatedPods(Struct, frozen=True):
-    """The number of `pods` that `workload` wants and cannot create, and why: a quota, for example.
-
-    `why` is the message of the API server.
-    """
+    """The number of `pods` that `workload` cannot create; `why` is the API server's message."""
 
     workload: WorkloadRef
     pods: int
@@ -95,9 +90,8 @@ class _Baseline(Struct, frozen=True):
     `after` is the time from the start until the cluster was at rest. `pending` pods have no node at
     the end, and `lost` pods are gone for good; `breaches` is the number of evictions in violation
     of a budget. `missing` is the number of pods that could not be created, by the object that
-    creates them. `failed_jobs` are the Jobs that fail. `shortages` is the number of displaced pods
-    that each StatefulSet has not created again. `next_end` is the next instant at which a pod or a
-    Job would end by itself.
+    creates them. `shortages` is the number of displaced pods that each StatefulSet has not created
+    again. `next_end` is the next instant at which a pod or a Job would end by itself.
     """
 
     after: DurationNs
@@ -113,9 +107,8 @@ class _Baseline(Struct, frozen=True):
 class DrainTimes(Struct, frozen=True):
     """The times of the drain of `node`; a time is None if the drain did not get so far.
 
-    `begun` is the time from the start of the simulated drains to the beginning of this drain.
-    `emptied` and `back` are the times from the beginning of this drain until the node was empty,
-    and until it was back in service.
+    `begun` counts from the start of all drains. `emptied` (the node was empty) and `back` (it was
+    in service again) count from the beginning of this drain.
     """
 
     node: str
@@ -132,13 +125,12 @@ class DrainRun(Struct, frozen=True):
     nodes, the drains of the `unbegun` nodes never began. The budgets `held_up_by` refused evictions
     until the end. `stopped` workloads had no ready pod for a time. `pending` pods have no node at
     the end because of the drain; the values are the scheduler's reasons. `lost` pods had no
-    controller and were evicted or preempted on other nodes because of the drain, for example pods
-    of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
-    `uncreated` pods were evicted because of the drain and cannot be created again. `failed_jobs`
-    failed because of the drain: the eviction of a Job's pod can count as a failure. `breaches` is
-    the number of evictions in violation of a budget; a run with breaches is not safe. `times` are
-    the times of the nodes in the order of their drains. `refused` are the `waited` pods by budget.
-    `kept` are the pods that finalizers keep on nodes, with the reasons.
+    controller and were displaced from other nodes because of the drain. A budget refused the
+    eviction of `waited` pods at least once. `uncreated` pods were evicted because of the drain and
+    cannot be created again. `failed_jobs` failed because of the drain. `breaches` is the number of
+    evictions in violation of a budget; a run with breaches is not safe. `times` are the times of
+    the nodes in the order of their drains. `refused` are the `waited` pods by budget. `kept` are
+    the pods that finalizers keep on nodes, with the reasons.
     """
 
     pace: DrainPace
@@ -167,8 +159,8 @@ class DrainRun(Struct, frozen=True):
     def is_safe(self) -> bool:
         """Whether all nodes are drained, all pods run again, and no replicated workload stops.
 
-        If a Job fails, the run is not safe either. Pods without a controller on the drained nodes
-        may be lost.
+        If a Job fails, the run is not safe. Pods without a controller on the drained nodes may be
+        lost.
         """
         replicated = [one for one in self.stopped if one.wanted > 1]
         missing = self.pending or self.uncreated or self.failed_jobs or self.lost
@@ -222,7 +214,7 @@ def run_drains(
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
-    """Return `runs` up to the first unsafe run, because more nodes at once are never safer."""
+    """Return `runs` up to the first unsafe run; more nodes at once would not be safer."""
     found = []
     for run in runs:
         found.append(run)
@@ -295,10 +287,7 @@ def _run_apart(
 
 
 def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]:
-    """Return the steps of a round.
-
-    Nodes that stay away are cordoned first, so that no pod moves twice.
-    """
+    """Return the steps of a round; nodes that stay away are cordoned first."""
     steps = [
         ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in drain_round.added
     ]
@@ -342,10 +331,7 @@ def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
 
 
 def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
-    """Return the pods without a controller that were displaced from nodes that are not `drained`.
-
-    Pods that are pending or run at the end are left out.
-    """
+    """Return the lost pods without a controller, except those displaced from `drained` nodes."""
     displaced = (*outcome.evicted, *outcome.preempted)
     found = {
         one.pod.key for one in displaced if one.pod.workload.kind == POD and one.node not in drained
@@ -370,8 +356,7 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
     """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
 
-    If a workload has N pending pods without the drain, N of its pending pods are left out, even if
-    they are other pods of the workload.
+    If a workload has N pending pods without the drain, any N of its pending pods are left out.
     """
     expected = Counter(baseline.pending.values())
     pending = sorted(outcome.pending(), key=lambda pod: pod.key not in baseline.pending)

@@ -1,8 +1,8 @@
 """unplaced_blockers: the pods that keep a node from being emptied, with changes that help.
 
-`DrainPlanner.empty` stops at the first pod that fits no other node. This module continues: it
-places all pods of the node, and each workload with a pod that fits no node becomes a blocker. A
-change is proposed only after a trial that empties the whole node with this change:
+`DrainPlanner.empty` stops at the first pod that fits no other node. This module places all pods of
+the node, and each workload with a pod that fits no node becomes a blocker. A change is proposed
+only after a trial that empties the whole node with this change:
 
     1  search     the pods of the workload are placed. For the first pod that fits no node, find the
                   smallest change that makes another node take it (`find_remedy`)
@@ -57,10 +57,7 @@ _SEARCHED_MAX: Final = 4  # maximum number of blockers of a node for which a cha
 
 
 class _Candidate(Struct, frozen=True):
-    """A change to try: a `remedy` with which the pod `before` fits one certain node.
-
-    `before` is the pod without the change.
-    """
+    """A change to try: a `remedy` with which `before`, the unchanged pod, fits a certain node."""
 
     remedy: Remedy
     before: Pod
@@ -82,9 +79,9 @@ class _Candidate(Struct, frozen=True):
 
 
 class _Trials:
-    """Trials that empty `node`.
+    """Trials that empty `node` with a change.
 
-    If `returns` is set, the node returns to service, and pods that fit no other node wait for it.
+    If `returns` is set, pods that fit no other node wait until the node returns to service.
     """
 
     def __init__(self, planner: DrainPlanner, node: str, *, returns: bool) -> None:
@@ -105,9 +102,9 @@ class _Trials:
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
         """Empty the node until the `with` block ends; yield the moves and the pods without a place.
 
-        The pods of `workload` are placed first if `is_first` is set, otherwise last. The change of
-        `candidate` applies to them. If there is a `new_node` or a candidate, pods that wait in the
-        snapshot are placed before the pods of the node, as the scheduler would place them.
+        The pods of `workload` get the change of `candidate`. They are placed first if `is_first` is
+        set, otherwise last. With a `new_node` or a candidate, waiting pods of the snapshot are
+        placed before all of them.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
@@ -142,9 +139,7 @@ class _Trials:
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
         """Return the changes that would let another node take `pod` now, the smallest first.
 
-        Nodes that are cordoned or take no pods (`takes_pods`) are ignored, because the pod would
-        not start there. No change deletes pods, or changes the pods of a Job, whose template is
-        immutable.
+        No change deletes pods, or changes the pods of a Job, whose template is immutable.
 
         upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
@@ -175,13 +170,12 @@ def unplaced_blockers(
     new_nodes: bool = True,
     returns: bool = False,
 ) -> list[Blocker]:
-    """Return a blocker for each workload that has pods on the node which fit no other node.
+    """Return a blocker for each workload whose pods on the node do not all fit other nodes.
 
     `found` is the blocker that `empty` returned for the node. The blocker of the same workload
-    comes first in the result. Each blocker states whether preemption would make room for its pod.
-    Its `edit` is a change that would help, "" if none was found. Edits add a node only if
-    `new_nodes` is set. If `returns` is set, the node returns to service, and pods that then fit on
-    it cause no blocker. The model does not change.
+    comes first. The `edit` of a blocker is a change that would help, "" if none was found; it adds
+    a node only if `new_nodes` is set. If `returns` is set, the node returns to service, and pods
+    that then fit on it cause no blocker. The model does not change.
     """
     if found.cause not in UNPLACED:
         return [found]
@@ -216,9 +210,9 @@ def _examined(
 ) -> tuple[Blocker | None, list[_Candidate]]:
     """Return (blocker of the workload `owner` or None, changes to try).
 
-    `known` is a blocker that `empty` found for this workload, None if there is none. If all pods
-    of the workload fit both when they are placed first and when they are placed last, the result
-    is (`known`, []). Changes are searched only if `searches` is set.
+    `known` is the blocker that `empty` found for this workload, None if there is none. It is
+    returned, without changes, if all pods of the workload fit, placed first or last. Changes are
+    searched only if `searches` is set.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):
@@ -261,7 +255,7 @@ def _proven(
     """Return the text of the first candidate that passes a trial; "" if none passes.
 
     A trial passes if only pods of the workloads `others` fit no node. If a pod of the blocker's
-    workload fits no node in a trial, the candidates for this pod are tried next.
+    workload does not fit, the candidates for this pod are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:

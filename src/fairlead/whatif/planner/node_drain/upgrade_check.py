@@ -3,9 +3,8 @@
 Each node is first checked alone, with surge nodes in its pool and zone added: budgets must allow
 its evictions, and every pod must fit another node, or the node itself after it returns. Then the
 whole upgrade is simulated. With surge nodes, the pools are upgraded one after another, and each
-pool zone by zone, as managed upgrades do. First, the surge nodes of a zone are added. Then a given
-number of the zone's nodes at a time are drained, stay down for a time, and return. Finally, the
-surge nodes are drained and deleted, and the next zone follows.
+pool zone by zone, as managed upgrades do: the surge nodes of a zone are added, a given number of
+its nodes at a time are drained, stay down and return, and the surge nodes are drained and deleted.
 
 A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
 """
@@ -120,7 +119,7 @@ def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGro
 def upgrade_rounds(
     model: ClusterModel, plan: DrainPlan, groups: Iterable[SurgeGroup]
 ) -> list[DrainRound]:
-    """Return the rounds in which the nodes of `plan` are drained: one for each of `groups`.
+    """Return the rounds in which the nodes of `plan` are drained, one for each of `groups`.
 
     If no group has surge nodes, all nodes are drained in one round.
     """
@@ -137,10 +136,10 @@ def upgrade_rounds(
 
 
 def _node_name(pool: str, position: int) -> str:
-    """Return `pool`, the name of a pool or zone, in a form that is allowed in a node's name.
+    """Return the name of a pool or zone in a form that is allowed in a node's name.
 
-    If characters had to be replaced, the `position` of the pool or zone is appended, so that the
-    result is unique. The result for "" is `nodes`.
+    If characters had to be replaced, `position` is appended, so that the result is unique. The
+    result for "" is `nodes`.
     """
     name = re.sub(r"[^a-z0-9]+", "-", pool.lower())
     return (pool or "nodes") if name == pool else f"{name}-{position}"
@@ -154,8 +153,8 @@ def check_nodes(
 ) -> DrainPlan:
     """Return the plan of draining each of `nodes` alone, with the surge nodes of its group.
 
-    Pods that already wait in the snapshot are placed first, also on surge nodes. Pods that fit no
-    other node wait until their node returns. Raises InputError if `begun_plan` does.
+    Pods that wait in the snapshot are placed first, also on surge nodes. Pods that fit no other
+    node wait until their node returns. Raises InputError if `begun_plan` does.
     """
     model, plan = planner.model, begun_plan(planner.model, nodes)
     progress.begin("checking nodes", len(plan.nodes))
@@ -175,10 +174,7 @@ def check_nodes(
 
 
 def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
-    """Return the budgets of the pods that drains of `nodes` evict, sorted by budget name.
-
-    The name includes the namespace.
-    """
+    """Return the budgets of the pods that drains of `nodes` evict, sorted by namespace and name."""
     room = planner.budgets
     keys = {
         limit.key for name in nodes for pod in planner.evicted(name) for limit in room.of(pod.pod)
