@@ -17,9 +17,8 @@ _HOUR: Final = seconds(3600)
 class QueueLine(TypedDict):
     """One queue's shares of `QueueSection.resource` at each time in `QueueSection.t_s`, in percent.
 
-    100 percent is the allocatable amount of all nodes at that time; if no node has any of the
-    resource, the shares are 0. `held` is the share that is allocated to the queue, and `deserved`
-    is the share that the queue deserves.
+    100 percent is the allocatable amount of all nodes at that time. `held` is the share that is
+    allocated to the queue, and `deserved` is the share that the queue deserves.
     """
 
     queue: str

@@ -2,7 +2,7 @@
 
 If there are many samples, virtual time is cut into equal slices. In each slice, these samples are
 kept: the first and the last, those with the most and the fewest pending pods, and those with the
-most and the fewest running pods. So even a spike of a single sample is kept.
+most and the fewest running pods.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sampled_series(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]:
-    """Return the counts of one priority at the indices `samples`.
-
-    Counts that are always 0 are left out.
-    """
+    """Return the counts of one priority at the indices `samples`, without counts that stay 0."""
     counts = {name: series[name] for name in MEASURES if any(series.get(name, ()))}
     return {
         "priority": series["priority"],

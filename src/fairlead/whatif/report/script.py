@@ -1,9 +1,8 @@
 """Joins the page's JavaScript modules into the one script of the report.
 
-The files under `static/` are ordinary modules that can be read and tested separately. Inside a page
-they cannot import each other, so `import` lines and `export` keywords are removed and the modules
-are concatenated in the order of `MODULES`. Each module imports only from earlier modules, and no
-two modules declare the same name.
+Inside a page, the modules under `static/` cannot import each other. So `import` lines and `export`
+keywords are removed, and the modules are concatenated in the order of `MODULES`. Each module
+imports only from earlier modules, and no two modules declare the same name.
 """
 
 from __future__ import annotations

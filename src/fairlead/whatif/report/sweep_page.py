@@ -91,8 +91,7 @@ def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
     """Return a histogram of the measure `one` as HTML.
 
     `values` has one value for each case whose result contains the measure; `cases` is the number of
-    all cases. The values are divided into `_BINS` ranges of equal width; each bar shows the number
-    of cases in one range.
+    all cases. The histogram has `_BINS` bars of equal width.
     """
     least, most = one["least"], one["most"]
     if least == most:

@@ -75,7 +75,7 @@ def _page(title: str, data: Json, styles: tuple[str, ...], modules: tuple[str, .
 def render_dashboard(title: str, *, has_controls: bool) -> str:
     """Return the HTML of a dashboard, which gets its data from the server that serves it.
 
-    `has_controls` means that users can control the clock and change nodes.
+    With `has_controls`, users can control the clock and change nodes.
     """
     style, chart = page_style(LIVE_STYLES), chart_library()
     script = joined_modules(asset, DASHBOARD_MODULES)
@@ -93,8 +93,7 @@ def render_dashboard(title: str, *, has_controls: bool) -> str:
 def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
     """Return a page with the title `title`, without script, in the colours of the other reports.
 
-    `body` contains the pieces of HTML below the title; `style` is added to the style of all such
-    pages.
+    `body` contains the HTML below the title; `style` is added to the style of all such pages.
     """
     style = f"{asset('base.css')}{_STATIC_STYLE}{style}"
     policy = html.escape(content_security_policy(style, ()))

@@ -55,11 +55,7 @@ def autoscaling_json(
 
 
 def waiting_times_json(waits: Iterable[PodWait], *, has_autoscaler: bool) -> Json:
-    """Return the distribution of `waits`, in total and, with an autoscaler, by workload.
-
-    Without an autoscaler, pods wait for room that other pods leave. `by_workload` is then empty,
-    and the result's lists of pending and preempted pods show the details.
-    """
+    """Return the distribution of `waits`, in total and, with an autoscaler, by workload."""
     waits = list(waits)
     return {
         **waiting_totals_json(waits),

@@ -3,10 +3,8 @@
 New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
 on a copy that runs only the static pods and the pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because their labels and taints admit these pods. Other nodes are suitable
-only if they have no taints. If affinity or a similar rule keeps a waiting pod from some nodes, none
-of these other nodes is suitable, because the scheduler's message does not name the nodes that the
-rule excludes. Of the preferred nodes, or else of the other nodes, the smallest suitable node is
-copied.
+only if they have no taints, and if no affinity or similar rule keeps a waiting pod from some nodes.
+Of the preferred nodes, or else of the other nodes, the smallest suitable node is copied.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
@@ -60,9 +58,8 @@ def new_nodes_for(
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
-    The new nodes are copies of one of `nodes`. Nodes that run pods of the same workloads are
-    preferred. `known` are the nodes of another run: a node is also preferred if it runs such pods
-    only in the other run.
+    The new nodes are copies of one of `nodes`. `known` are the nodes of another run: a node is also
+    preferred if it runs pods of the same workloads only there.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
@@ -84,19 +81,15 @@ def new_nodes_for(
 
 
 def lacks_room(pod: PodEnd) -> bool:
-    """Return whether a node rejected the pending `pod` because of its requests.
-
-    Return False if no new node would be a place for the pod.
-    """
+    """Return whether a node rejected the pending `pod` because of its requests."""
     return _accepts_new_node(pod) and any(one in pod.reason for one in _LACKS_ROOM)
 
 
 def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
-    A pod of a DaemonSet waits for its own node. If the pod waits for a ReadWriteOncePod claim that
-    another pod uses, the scheduler rejects every node, and names other reasons only for nodes that
-    it rejects earlier.
+    It is not if the pod belongs to another node or waits for a ReadWriteOncePod claim that another
+    pod uses.
     """
     return not pod.belongs_to_node and CLAIM_IN_USE.message not in pod.reason
 
@@ -106,11 +99,10 @@ def node_to_copy(
 ) -> NodeEnd | None:
     """Return the node to copy for `pending` pods that fit only the node that they left.
 
-    `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node helps a pod
-    if all other nodes reject the pod because of its affinity, its volumes or its topology spread.
-    A copy does not help if a working node with the same labels rejects the pod, too, for example
-    because only one node reaches its volume. Return the one of `nodes` whose copy helps the most
-    pods that left this node; None if no copy helps.
+    `left` maps a pod (`namespace/name`) to the node that it left. A copy helps a pod if other nodes
+    reject the pod because of its affinity, its volumes or its topology spread, unless a working
+    node with the same labels rejects it, too. Return the one of `nodes` whose copy helps the most
+    pods that left it; None if no copy helps.
     """
     by_name = {node.name: node for node in nodes}
     alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))
@@ -157,10 +149,7 @@ def _with_pod(requests: Amounts) -> Amounts:
 
 
 def _room(node: NodeEnd) -> Amounts:
-    """Return the allocatable amounts of `node` minus the requests of the pods that belong to it.
-
-    These are the static pods and the pods of DaemonSets.
-    """
+    """Return the allocatable amounts of `node` minus the requests of its static and daemon pods."""
     room = Counter(node.allocatable)
     for pod in node.pods:
         if pod.belongs_to_node:
@@ -177,10 +166,7 @@ def _size(amounts: Amounts) -> tuple[int, int]:
 
 
 def _copies(needs: Sequence[Amounts], room: Amounts) -> int:
-    """Return the number of nodes that pods with the requests `needs` fill by the first-fit rule.
-
-    Each node has the free amounts `room`.
-    """
+    """Return the number of nodes with `room` that pods with `needs` fill by the first-fit rule."""
     nodes: list[Counter[str]] = []
     for need in needs:
         node = next((one for one in nodes if _fits(need, one)), None)

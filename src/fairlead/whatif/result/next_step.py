@@ -1,7 +1,7 @@
 """Chooses the next steps of an answer: questions to ask next, and commands to run.
 
-The steps come from a table with a row per kind of outcome; a harmless drain ends with the command
-that performs it. Every output of an answer shows the same steps.
+The steps come from a table with a row per kind of outcome. The last step after a harmless drain is
+the command that performs it.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 def _blocked(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with room in the budgets that refuse evictions.
 
-    The eviction API refuses a pod of several budgets whatever their rules are, so the what-if for
-    such a pod is without these budgets except one.
+    The eviction API refuses every pod of several budgets, so the what-if for such a pod keeps only
+    one of them.
     """
     undrained = case.answer.changed.undrained
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
@@ -107,10 +107,7 @@ def _blocked(case: _Case) -> Iterator[NextStep]:
 
 
 def _single_budget(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if in which each pod that several budgets cover keeps one of them.
-
-    The pod keeps the budget that allows the most disruptions.
-    """
+    """Yield a what-if in which each pod of several budgets keeps only the most permissive one."""
     several = {one.pod.key for one in case.answer.changed.undrained if one.why == SEVERAL}
     kept: set[str] = set()
     surplus: set[str] = set()
@@ -139,13 +136,10 @@ def _breached(case: _Case) -> Iterator[NextStep]:
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, the suggestion is to add as many replicas as the budget lacked
-    healthy pods, at least 1; if the budget was breached more often than that, nothing is suggested.
-    Otherwise, unless the question may already change the budget, the suggestion is to change it. If
-    none of its pods has a controller, it gets a number as `minAvailable` that allows one more
-    disruption. Else, if it has `maxUnavailable`, it gets a higher `maxUnavailable`, unless pods of
-    its workloads are pending: with a higher number, more of them would wait. The new value is
-    always a number, even if the old one is a percentage.
+    If `minAvailable` is a number, as many replicas as the budget lacked healthy pods are added, at
+    least 1. Otherwise, unless the question may already change the budget, it is changed:
+    `minAvailable` becomes a number if none of the pods has a controller, and a `maxUnavailable` is
+    raised unless pods are pending, because more of them would then wait.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -174,10 +168,7 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
 
 
 def _is_named(name: str, texts: Iterable[str]) -> bool:
-    """Return whether an edit in `texts`, such as `deploy/web=2`, may name the object `name`.
-
-    Only the last part of the name is compared, because a text can omit the namespace.
-    """
+    """Return whether an edit in `texts`, such as `deploy/web=2`, names `name` in any namespace."""
     targets = (text.partition(":")[0].partition("=")[0] for text in texts)
     return name.rpartition("/")[2] in {one.rpartition("/")[2] for one in targets}
 
@@ -196,7 +187,7 @@ def _more_replicas(one: WorkloadEffect, count: int, case: _Case) -> Iterator[Nex
 def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
     """Return whether more replicas of the workload `one` would run and stay.
 
-    If pods find no node or wait for one, new replicas would wait, too, or make other pods wait.
+    If pods wait for a node, new replicas would wait, too, or make other pods wait.
     """
     ref, effect = one.workload, case.answer.effect
     is_full = bool(effect.difference.pending or effect.waited)
@@ -216,16 +207,13 @@ def _replicas(count: int) -> str:
 def _pending(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
-    If pods fit only copies of the node that they left, copies of this node are suggested. There are
-    enough copies for further pods of the same workloads, which become pending later: a budget may
-    refuse their eviction while the first pods are pending, or a StatefulSet may create them only
-    after the first pods run. The copies also have room for the other pods that lack room, unless
-    the node has taints or is too small for these pods. No copy is suggested for a pod whose volumes
-    it would not reach.
+    If pods fit only copies of the node that they left, copies of this node are suggested, enough
+    also for pods of the same workloads that are evicted or created later. The copies also have room
+    for the other pods that lack room, unless the node has taints or is too small for these pods. No
+    copy is suggested for a pod whose volumes it would not reach.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
-    suggested if an autoscaler acts: pods wait because of the autoscaler's limits, and new nodes of
-    its groups would count against these limits.
+    suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
     """
     answer = case.answer
     if answer.changed.autoscaling is not None:
@@ -285,8 +273,7 @@ def more_nodes(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `pending` pods that lack room.
 
-    `verb` begins the sentence of the step. The new nodes are copies of one of `nodes`. `known` are
-    the nodes of another run; `new_nodes_for` explains their use.
+    `verb` begins the sentence of the step; `new_nodes_for` explains the other arguments.
     """
     yield from _new_nodes(verb, new_nodes_for(filter(lacks_room, pending), nodes, known))
 
@@ -315,9 +302,9 @@ def _data_deleted(case: _Case) -> Iterator[NextStep]:
 def _unavailable(case: _Case) -> Iterator[NextStep]:
     """Yield a remedy for the first workload without a ready pod.
 
-    For a StatefulSet with pods on failed nodes, and for pods whose volumes pods on failed nodes
-    keep, the remedy is a taint that marks the nodes as out of service. For other workloads whose
-    pods find a node, the remedy is one more replica.
+    For a StatefulSet, and for pods whose volumes pods on failed nodes keep, the remedy is the taint
+    out-of-service on the failed nodes. For other workloads whose pods find a node, it is one more
+    replica.
     """
     effect = case.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
@@ -331,9 +318,9 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield a way to run one more replica of the workload `one`.
 
-    When nodes fail, their pods are down for minutes, and a replica that is started at that time is
-    ready sooner. Other changes delete pods at once, so the replica has to be ready before the
-    change. An additional replica does not help if a rollout replaces all pods at once.
+    When nodes fail, their pods are down for minutes, so a replica that is started then is ready
+    sooner. Before another change, the replica must be ready. It does not help if a rollout replaces
+    all pods at once.
     """
     if case.answer.changed.outage is not None:
         yield from _more_replicas(one, 1, case)
@@ -350,8 +337,7 @@ def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
 def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
     """Return whether a pod of `one` waits for a volume that a pod on a failed node keeps.
 
-    The volume is attached to the node, or a ReadWriteOncePod claim is in use by the pod, which
-    exists until its node returns.
+    The volume is attached to the node, or the pod still uses the ReadWriteOncePod claim.
     """
     found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
@@ -392,7 +378,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    The command for a rolling drain names only the nodes that are drained first.
+    For a rolling drain, it names only the nodes that are drained first.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

@@ -1,6 +1,6 @@
 """The tables of an answer: a title and column headings for every list of its JSON.
 
-All outputs made from the JSON, such as Markdown, use TABLES, so that no output can omit a list.
+All outputs made from the JSON, such as Markdown, use TABLES.
 """
 
 from __future__ import annotations

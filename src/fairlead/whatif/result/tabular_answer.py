@@ -1,7 +1,6 @@
 """TabularAnswer: an answer that consists of tables. Text, JSON and Markdown are made from it.
 
-Planners, `explain` and `compare` return their answers in this form. All lists of an answer are its
-tables, so each output contains every list.
+Planners, `explain` and `compare` return their answers in this form.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ class ResultTable(Struct, frozen=True):
 class TabularAnswer(Struct, frozen=True):
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
-    `kind` is the kind of the JSON object; `facts` contains further fields of the object. `is_no`
-    is set if the answer to a yes/no question is no.
+    `kind` is the kind of the JSON object; `facts` are its further fields. `is_no` is set if the
+    answer to a yes/no question is no.
     """
 
     kind: str

@@ -1,8 +1,7 @@
 """VolumeReach: whether a copy of a node would reach the volumes of a pod.
 
-The scheduler's message does not say which nodes reach a volume. A copy of a node has the labels of
-the node except those that name the node itself (`own_labels`), so it reaches the volumes of its
-zone, but not the node's local volumes.
+A copy of a node has the labels of the node except those that name the node itself (`own_labels`),
+so it reaches the volumes of its zone, but not the node's local volumes.
 """
 
 from __future__ import annotations
@@ -61,9 +60,9 @@ class VolumeReach:
     def most_reached(
         self, pods: Collection[PodEnd], nodes: Sequence[NodeEnd]
     ) -> tuple[list[PodEnd], list[NodeEnd]]:
-        """Return those of `nodes` whose copies would reach the volumes of the most of `pods`.
+        """Return the largest part of `pods` whose volumes one copy reaches, and the nodes to copy.
 
-        Return these pods, too. If there are several choices, the first of `nodes` decides.
+        If several parts are equally large, the first of `nodes` decides.
         """
         bound = [pod for pod in pods if pod.key in self._selectors]
         if not bound:

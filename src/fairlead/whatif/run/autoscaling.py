@@ -127,7 +127,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
 def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
     """Yield a note about the nodes that a budget protects at `now`, the end of the run.
 
-    A run ends when nothing changes any more, although a disruption budget may change later.
+    The run has ended, although a disruption budget may change later.
     """
     awaited = karpenter.awaited_budgets(now)
     if awaited is None:

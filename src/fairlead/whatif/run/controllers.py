@@ -70,12 +70,7 @@ class RunControllers(Struct, frozen=True):
         return earliest(self.workloads.next_job_deadline(), self.kubelets.next_transition())
 
     def why_waiting(self, pod: Pod) -> str:
-        """Return why `pod`, which no scheduling attempt has rejected, is pending; "" if unknown.
-
-        The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
-        PodScheduled, a missing PodGroup or queue of the batch scheduler, a missing scheduler, or a
-        binding that waits for volumes or devices.
-        """
+        """Return why `pod`, which no scheduling attempt has rejected, is pending; "" if unknown."""
         queued = self.scheduler.queue.find(pod.key)
         if queued is None:
             node = self.scheduler.binding_node(pod.key)
@@ -111,7 +106,7 @@ class RunControllers(Struct, frozen=True):
         return pod_autoscaler_outcomes(self.pod_autoscalers, since)
 
     def notes(self, now: Instant) -> Iterator[str]:
-        """Yield notes about missing PodGroups and queues, and about nodes that a budget protects.
+        """Yield notes about missing PodGroups and queues, and about nodes that budgets protect.
 
         The run ends at `now`.
         """

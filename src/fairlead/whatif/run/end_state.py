@@ -1,4 +1,4 @@
-"""EndState: the nodes and pods at the end of a run. Unchanged nodes and pods are computed once.
+"""EndState: the nodes and pods at the end of a run; unchanged ones are computed only once.
 
 `keep` computes the nodes and pods before the process is forked, so both runs of a what-if share all
 nodes and pods that neither run changes.
@@ -28,8 +28,8 @@ class EndState:
     def keep(self) -> Sequence[object]:
         """Compute the results for the present nodes and pods, and keep them.
 
-        Return the kept objects. The later results of `nodes` and `pods` contain the same objects
-        for nodes and pods that do not change.
+        Return the kept objects. Later results of `nodes` and `pods` contain them for nodes and pods
+        that do not change.
         """
         listed, pods = self._recorder.keep_ends()
         self._kept_names = frozenset(pod.node for pod in pods)
@@ -53,8 +53,7 @@ class EndState:
     def pods(self, nodes: Iterable[NodeEnd]) -> Mapping[str, PodEnd]:
         """Return the pods, sorted by key; a replacement has the key of the pod that it replaces.
 
-        A pod on a node that is not in `nodes` does not run, even before pod garbage collection
-        deletes it, so it is not in the result.
+        Pods on nodes that are not in `nodes` are left out.
         """
         ends = self._recorder.ends()
         if self._kept_names is None:

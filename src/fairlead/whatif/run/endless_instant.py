@@ -1,19 +1,17 @@
 """Detects simulations in which time stands still, because something repeats without end.
 
-EndlessInstant: a workload replaces its pods. If pods complete at the instant at which they start,
-and so do their replacements, time never advances. At one instant, a workload may create and lose
-PODS_MAX pods plus twice its wanted number of pods. This limit ends such a loop within seconds, and
-large changes stay below the limit.
+EndlessInstant: if pods and all their replacements complete at the instant at which they start, time
+never advances. At one instant, a workload may create and lose PODS_MAX pods plus twice its wanted
+number of pods.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
                                                                        of 101,000
 
-AttemptLimit: the scheduling attempts of two pods fail in turn. Example: a plugin rejects both pods
-after they got a node, so the failure of one pod wakes the other. If no other pod is active, each
-pod is tried again without a backoff, and time never advances. At one instant, a pod may fail
-ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the number of nodes and pods, because each change
-of a node or pod may wake it.
+AttemptLimit: if a plugin rejects two pods after they got a node, the failure of one pod wakes the
+other, without a backoff, and time never advances. At one instant, a pod may fail ATTEMPTS_MAX times
+plus ATTEMPTS_PER_OBJECT times the number of nodes and pods, because each change of a node or pod
+may wake it.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class EndlessInstant(Struct):
     """Counts, by workload, the pods that end at the instant at which they are created.
 
     `source` names the experiment in messages. `wanted` returns the wanted number of pods of a
-    workload, None for a workload without such a number; such a workload has no limit.
+    workload; None means no limit.
     """
 
     source: str

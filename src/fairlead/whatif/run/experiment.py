@@ -63,14 +63,13 @@ class Experiment(Struct, frozen=True, kw_only=True):
     the workload have a node.
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
-    `steps_begin` is None, the times of the steps count from `start`. The times of the outcome then
-    count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
-    are added to the outcome. If `compares_packings` is set, running pods are pending at the start,
-    so that no workload has ready pods at first; therefore, ready pods are counted only at the end.
-    The outage of the outcome leaves out the failures of the nodes `known_failures`. If nodes have
-    come or gone when the steps begin, `steps_for` returns the steps for the nodes and pods that
-    then exist. `steps_for` raises InputError if a named object is gone; then `steps` are performed.
-    `other_schedulers` are names of schedulers whose rules are unknown
+    `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
+    the time at which the cluster is at rest. `loads` are the loads of workloads. `notes` are added
+    to the outcome. If `compares_packings` is set, running pods are pending at the start, so ready
+    pods are counted only at the end. The outage of the outcome leaves out the failures of the nodes
+    `known_failures`. If nodes have come or gone when the steps begin, `steps_for` returns the steps
+    for the present nodes and pods; if it raises InputError because a named object is gone, `steps`
+    are performed. `other_schedulers` are names of schedulers whose rules are unknown
     (`configuration.other_scheduler`). `seed` determines the random choices, and `ids_seed` the uids
     and the generated names of new objects (None: `seed` does).
     """
@@ -145,8 +144,8 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
     """Return `experiment` with the zone and region labels that its Kubernetes version reads.
 
     The node controllers of Kubernetes 1.16, which are also simulated for 1.19 and 1.21, read the
-    zone only from `failure-domain.beta.kubernetes.io/zone`. Without this label, all nodes of a
-    current cluster would be in one zone without a name.
+    zone only from `failure-domain.beta.kubernetes.io/zone`, which the nodes of current clusters
+    lack.
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
@@ -168,9 +167,8 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
     """Return `manifest`; if it is a node, add the labels that are read instead of current labels.
 
-    `read` maps each current label to the labels that the node controllers of this version read
-    instead. For each current label of the node, the first of these labels is added with the same
-    value, unless the node already has one of them.
+    `read` maps each current label to the labels that the node controllers read instead. The first
+    of these is added with the same value, unless the node already has one of them.
     """
     if manifest.kind is not NODE:
         return manifest

@@ -6,8 +6,8 @@
     4. settle    run for the duration, or until only periodic retries have happened for a while
 
 Both runs of a what-if are identical until step 3 begins, so a pod that only waits for the scheduler
-gets the same node in both runs. A rollout or another activity may be in progress in the dump. Then
-the steps and the outcome begin when it is complete.
+gets the same node in both runs. If a rollout or another activity is in progress in the dump, step 3
+begins after it.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ class ExperimentRun:
         is_over: Callable[[Store], bool],
         progress: Progress,
     ) -> bool:
-        """Perform further steps before those of the experiment, and wait for their effect.
+        """Perform further steps before those of the experiment, and wait for `is_over`.
 
         The steps begin `begin` nanoseconds after the start, or now if that is later. The run
         continues until `is_over` returns True for its store, or until the cluster settles. Return
@@ -325,7 +325,7 @@ class ExperimentRun:
     def _renew_steps(self) -> None:
         """Replace the steps if nodes have come or gone, so that they select the present nodes.
 
-        The steps are kept if an object that they name is gone; the step for this object is then
+        If an object that the steps name is gone, they are kept, and the step for this object is
         skipped.
         """
         steps_for, store = self._experiment.steps_for, self._world.store
@@ -386,10 +386,7 @@ class ExperimentRun:
             self._decision_log.stop()
 
     def keep_state(self) -> Sequence[object]:
-        """Keep the present nodes and pods; the outcome refers to them if they do not change.
-
-        Return these objects.
-        """
+        """Keep the present nodes and pods for the outcome (`EndState.keep`); return them."""
         return self._end_state.keep()
 
     def _show(self, progress: Progress, now: Instant) -> None:
@@ -430,7 +427,7 @@ class ExperimentRun:
                 _count_quota(command.target, store, now)
 
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
-        """Return the commands of `step`; if an autoscaler acts, those for the present nodes."""
+        """Return the commands of `step`; if an autoscaler acts, they are for the present nodes."""
         experiment = self._experiment
         if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
             with suppress(InputError):
@@ -479,10 +476,8 @@ class ExperimentRun:
         """Return whether the run can end.
 
         All steps must be done. In addition, either the awaited pods must have a node, or the
-        cluster must have settled. In a settled cluster, only retries without effect are left. A
-        cluster with timers that will change something has not settled. Such timers are the waiting
-        limit of a gang, the end of a toleration, a failed node that is queued for a taint, and a
-        pod that starts or stops.
+        cluster must have settled: nothing has changed for a while, and no timer will change
+        anything, such as the end of a toleration.
         """
         now = self._world.now
         if self._done != self._scheduled:
@@ -500,7 +495,7 @@ class ExperimentRun:
         """The time without a change after which the cluster is at rest.
 
         It is at least the longest pause between two events of the cluster. A pause as long as the
-        horizon is ignored, because otherwise no run would settle.
+        horizon is ignored; otherwise no run would settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)
@@ -591,8 +586,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload is left out if it was displaced at most as often as it has wanted pods, because a
-        rolling update of another workload can displace each of its pods once.
+        A workload may be displaced once for each of its wanted pods, because a rolling update of
+        another workload can cause this.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
@@ -613,8 +608,7 @@ class ExperimentRun:
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed after `since`, and of `others`.
 
-        The readiness covers the time from `since` to `until`. `settled` is as in
-        `WorkloadRecorder.readiness`.
+        The readiness covers the time from `since` to `until`.
         """
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
@@ -633,10 +627,8 @@ class ExperimentRun:
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.
 
-        The notes are about missing objects and loads, rules and webhooks that were not applied,
-        namespaces that stay Terminating, and kinds that the dump lacks. Missing kinds are noted
-        only if the objects have uids, which shows that they come from an API server: hand-written
-        inputs need not be complete.
+        Kinds that the dump lacks are noted only if the objects have uids, which shows that they
+        come from an API server: hand-written inputs need not be complete.
         """
         yield from self._controllers.notes(self._world.now)
         if unloaded := unloaded_note(autoscalers):
@@ -674,8 +666,8 @@ def _has_max_unavailable(stateful_set: Json) -> bool:
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
     """Update the status of the quota that a step has `written`; do nothing for other objects.
 
-    A quota limits nothing until its controller has written its limits to its status. In a cluster,
-    this takes less time than a user needs for the next command; in a step, no time passes.
+    A quota limits nothing until its controller has written its status. In a step, no time passes in
+    which the controller could do so.
     """
     if written.kind == RESOURCE_QUOTA.kind:
         perform(store, UpdateQuotaStatus(written), now)

@@ -97,7 +97,7 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         return LossCause.NOT_REPLACED, f"{owner.kind} {owner.name} creates no replacement"
 
     def _is_complete(self, workload: WorkloadRef) -> bool:
-        """Return whether `workload` has all pods that it wants, for example after a scale-down."""
+        """Return whether `workload` has all pods that it wants, perhaps after a scale-down."""
         if workload not in self.workloads or workload.kind not in SCALED:
             return False
         return self._present[workload] >= self.workloads[workload].wanted

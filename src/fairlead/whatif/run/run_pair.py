@@ -4,10 +4,9 @@ Loading, and all work due at the start, are the same in both runs. So the proces
 the start: the child process runs without the steps and sends its outcome; the parent process runs
 with the steps. The runs do not affect each other, and they share unchanged memory.
 
-Each run ends when the cluster has settled, so the run with the steps usually ends later. If a pod
-or a Job ends by itself in the meantime, for example because of `activeDeadlineSeconds`, this is not
-an effect of the steps. In this case, the run without the steps is repeated up to the last change of
-the other run.
+The run with the steps usually ends later. If a pod or a Job ends by itself in the meantime, for
+example because of `activeDeadlineSeconds`, this is not an effect of the steps. So the run without
+the steps is then repeated up to the last change of the other run.
 """
 
 from __future__ import annotations
@@ -49,9 +48,8 @@ def run_pair(
     """Return (outcome of `without`, outcome of `changed`).
 
     The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
-    begin when the cluster came to rest in the run `without`, or at the start if it never did. If a
-    pod or a Job of the shorter run `without` would end by itself before the end of `changed`, the
-    first outcome is that of a repeated run with the same end as `changed`.
+    begin when the cluster came to rest in the run `without`, or at the start if it never did. The
+    first outcome may be that of a repeated run (`has_missed_end`).
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
@@ -67,8 +65,8 @@ def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether `next_end` lies within the run with the outcome `after`.
 
     `next_end` is the next instant, after the end of a shorter run, at which a pod or a Job of that
-    run would end by itself; None if there is none. If the result is True, the two runs must not be
-    compared before the shorter run is repeated up to the end of `after`.
+    run would end by itself; None if there is none. If the result is True, the shorter run must be
+    repeated up to the end of `after`.
     """
     return next_end is not None and next_end <= after.ended_at
 
@@ -114,7 +112,7 @@ def _run_both(
 def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
     """Call `load`, and exempt all existing objects from garbage collection within the `with` block.
 
-    Almost none of the loaded objects form cycles, so collections would find nothing.
+    Collections would find nothing, because almost none of the loaded objects form cycles.
     """
     was_enabled, was_frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()

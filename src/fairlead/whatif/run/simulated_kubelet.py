@@ -33,9 +33,9 @@ _NAMES_MAX: Final = 4
 class SimulatedKubelets(Struct, frozen=True):
     """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
 
-    The quiet time is longer than any startup time: while a pod starts, nothing changes, but the
-    cluster is not at rest. `times` contains the startup times that the dump shows; it is empty if
-    the same time is set for every pod.
+    The quiet time is longer than any startup time, because nothing changes while a pod starts.
+    `times` contains the startup times that the dump shows; it is empty if the same time is set for
+    every pod.
     """
 
     config: KubeletConfig

@@ -1,18 +1,17 @@
 """Estimates when the pods that wait at the end of a run will start.
 
-Running pods that end make room for waiting pods, but their remaining runtimes are not known. So
-several simulations are run, called draws, each with its own seed. A draw selects one of the known
-runtimes for each pod that has known runtimes. A draw ends when every waiting pod has a node, when
-nothing changes any more, or at the horizon. Each row of the result is about a pod, a workload or a
-gang, and contains the percentiles, over all draws, of its start time:
+Running pods that end make room for waiting pods, but their remaining runtimes are uncertain. So
+several simulations (draws) are run, each with its own seed. A draw selects one of the known
+runtimes of each pod, and ends when every waiting pod has a node, when nothing changes any more, or
+at the horizon. Each row of the result is about a pod, a workload or a gang, and contains the
+percentiles, over all draws, of its start time:
 
     pod         when the pod has a node
     workload    when all its waiting pods have a node
     gang        when the number of its pods with a node reaches the number that it needs
 
-If a draw ends before this time, its time counts as later than all others. A percentile can then
-be unknown. For example, if the start happens in 15 of 20 draws, p50 is the 10th start, and p90 is
-unknown.
+If a draw ends before this time, its time counts as later than all others. For example, if the start
+happens in 15 of 20 draws, p50 is the 10th start, and p90 is unknown.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def start_times(
     """Return the start times of the pods that wait at the end of `outcome`.
 
     `experiments` repeat the experiment of `outcome`: the first with the same seed, all further ones
-    with other seeds. Each experiment draws the runtimes of pods from `runtimes`. `covered` states
-    how many of the running pods have a runtime in `runtimes`. Each experiment covers 24 hours, or
-    its horizon if that is longer. Times count from the start of `outcome`. Raises InputError.
+    with other seeds. `covered` states how many of the running pods have a runtime in `runtimes`.
+    Each experiment covers 24 hours, or its horizon if that is longer. Times count from the start of
+    `outcome`. Raises InputError.
     """
     waiting = [one for one in outcome.waits if one.until is None]
     awaited = tuple(sorted(one.pod for one in waiting))

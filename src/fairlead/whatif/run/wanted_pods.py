@@ -32,9 +32,8 @@ def wanted_pods(
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted, except finished and
     terminating pods. A terminating pod is counted after all if its owner will create a pod with the
-    same name as soon as it has ended. The pods of DaemonSets are counted, because a simulation does
-    not update the status of DaemonSets. During an update, a node may have two pods of a DaemonSet
-    (`maxSurge`); they count as one.
+    same name. The pods of DaemonSets are always counted, because a simulation does not update their
+    status; two of them on one node (`maxSurge`) count as one.
     """
     has_rollouts = any(ref.kind == ROLLOUT for ref in workloads)
     of_rollouts = _pods_of_rollouts(store, None) if has_rollouts else {}
@@ -68,8 +67,7 @@ def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
     """Return how many pods the workload `ref` should have, such as its `spec.replicas`.
 
     For a Rollout, these are the pods of its ReplicaSets, because its own controller is not
-    simulated. Return None if the workload is not in `store`, or if its kind does not state a
-    number of pods.
+    simulated. Return None if the workload is not in `store`, or if its kind states no number.
     """
     if ref.kind == ROLLOUT:
         return _pods_of_rollouts(store, ref.namespace).get(ref)

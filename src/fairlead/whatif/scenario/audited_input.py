@@ -1,7 +1,6 @@
 """AuditedInput: the actions of users in a cluster's audit log, as steps of a scenario.
 
-The simulation has its own controllers, scheduler and kubelets. So the recorded writes of the real
-components are left out:
+The simulation has its own controllers, scheduler and kubelets, so these writes are left out:
 
     an object that a known object controls     its controller creates it again (not the Jobs of a
                                                CronJob, unless the simulation runs CronJobs)
@@ -12,8 +11,7 @@ components are left out:
 
 All other writes become steps at their recorded times: objects are created, changed (spec, labels
 and annotations, as a merge patch) and deleted. A pod whose owner is in neither the log nor the dump
-is created as recorded, without an owner. A pod that completed in the log has the same runtime in
-the simulation.
+is created without an owner. A pod that completed in the log has the same runtime in the simulation.
 
     line  create  deployment shop/web        ->  a step, if an administrator wrote it
     line  create  replicaset shop/web-5d     ->  left out: shop/web controls it
@@ -145,8 +143,7 @@ def audited_input(
     """Return the actions of users after `start` in the cluster `initial`.
 
     `inventory` contains the objects of the cluster; created objects are added to it. Unless
-    `runs_cron_jobs` is set, the simulation creates no Jobs for CronJobs, so the recorded Jobs are
-    created. Raises InputError.
+    `runs_cron_jobs` is set, the recorded Jobs of CronJobs are created. Raises InputError.
     """
     later = [one for one in log.writes if one.at > start or start == log.start]
     if log.writes and not later:

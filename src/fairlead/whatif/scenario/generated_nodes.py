@@ -1,7 +1,7 @@
 """Synthetic nodes: the field `generated` of a scenario.
 
 Each node looks as if a kubelet had registered it: Ready, with a hostname label and, if zones are
-configured, a zone label. Zones are assigned in turn, so that the nodes are spread evenly.
+configured, a zone label. Zones are assigned in turn.
 """
 
 from __future__ import annotations

@@ -237,8 +237,7 @@ def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Man
 class _ScenarioCluster(Struct, frozen=True, kw_only=True):
     """The objects of a scenario at its `start`, and the pods of its traces, which arrive later.
 
-    `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods;
-    `notes` are about starting nodes, writes that were left out, and fields without an effect.
+    `inventory` contains all these objects. `lifecycles` are the recorded lifecycles of pods.
     """
 
     initial: list[Manifest]
@@ -360,8 +359,8 @@ def _objects(
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
     """Return the steps that create and end the pods of `trace`, and add the pods to `inventory`.
 
-    A pod that never ran ends as a failed pod. If the pod were deleted instead, its Job would
-    replace it. `path` is the file in error messages. Raises InputError.
+    A pod that never ran ends as a failed pod; if it were deleted, its Job would replace it. `path`
+    is the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

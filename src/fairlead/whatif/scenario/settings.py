@@ -48,9 +48,9 @@ _AUTOSCALERS: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     """Delays and flags of the simulated kubelets.
 
-    `stop-after` is the time that a pod takes to stop. `stop-share` is this time as a fraction of
-    the pod's grace period (default 1). At most one of the two fields is given. `flags` are the
-    kubelet's eviction flags.
+    `stop-after` is the time that a pod takes to stop, `stop-share` the same as a fraction of its
+    grace period (default 1). At most one of them is given. `flags` are the kubelet's eviction
+    flags.
     """
 
     start_delay: Duration | None = None
@@ -80,9 +80,9 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     batch scheduler: a file or the name of a shipped configuration. If `cron_jobs` is set, CronJobs
     create Jobs, whose pods run for the time in the annotation `fairlead.dev/run-duration`.
 
-    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`. The
-    autoscaler reads `node_groups` or `node_pools`, and `instance_types`. `provision_time` is one
-    duration for all machines, or a duration for each node group or NodePool.
+    `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`.
+    `provision_time` is one duration for all machines, or a duration for each node group or
+    NodePool.
     """
 
     kubelet: KubeletSettings = KubeletSettings()

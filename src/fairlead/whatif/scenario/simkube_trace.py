@@ -5,9 +5,9 @@ A trace is MessagePack, or JSON with the same content:
     {version: 3, config: …, events: [{ts: 1709241485, applied_objs: […], deleted_objs: […]}, …],
      index: {apps/v1.Deployment: {shop/web: {1709241485: [{lifecycle: {Finished: [from, to]}}]}}}}
 
-The events become steps. The first time that an object appears, it is created; later, a merge patch
-changes it to the recorded object. The simulation starts at the first event. As in SimKube, fields
-that the cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
+The events become steps. An object is created when it first appears; later, a merge patch changes it
+to the recorded object. The simulation starts at the first event. As in SimKube, fields that the
+cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 
 `index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
 and ended. The n-th pod of an object that starts in a simulation runs as long as the n-th recorded
@@ -77,8 +77,7 @@ class RecordedLifecycle(Struct, frozen=True, order=True):
 class SimKubeTrace(Struct, frozen=True):
     """A trace as steps, timed from its first event at `start`.
 
-    `lifecycles` contains the recorded pods of each workload, ordered by their start. `notes` are
-    about fields and annotations that have no effect.
+    `lifecycles` contains the recorded pods of each workload, ordered by their start.
     """
 
     source: str
@@ -91,8 +90,7 @@ class SimKubeTrace(Struct, frozen=True):
 class RecordedDurations(Struct):
     """Returns the n-th recorded runtime for the n-th pod of a workload; the kubelets call it.
 
-    `others` returns the runtime of pods without a recorded runtime; it is None if no other runtime
-    is known.
+    `others` returns the runtime of pods without a recorded runtime.
     """
 
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]

@@ -121,9 +121,9 @@ def steps_of(
 ) -> tuple[list[ScriptedStep], list[Manifest], list[Manifest]]:
     """Return (steps, created objects, patched objects) of all events; the steps are not sorted.
 
-    Created objects are as written in the events; an object with `count` is returned once. They are
-    added to `inventory`, with all copies. `source` is the scenario file; files in it are relative
-    to `folder`. Raises InputError.
+    Created objects are as written in the events; with `count`, an object is returned once, but all
+    copies are added to `inventory`. `source` is the scenario file; files in it are relative to
+    `folder`. Raises InputError.
     """
     numbered = [
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
@@ -198,8 +198,8 @@ class _NumberedEvent:
     def steps(self, inventory: Inventory, deleted: set[ObjectRef]) -> Iterator[ScriptedStep]:
         """Yield the steps of this event. Raises InputError.
 
-        `deleted` are the objects in `inventory` that earlier events delete. Objects that this event
-        deletes are added to `deleted`.
+        `deleted` are the objects in `inventory` that earlier events delete; this event adds to
+        them.
         """
         if self._event.create is not None:
             yield from self._create_steps(inventory, deleted)
@@ -228,10 +228,7 @@ class _NumberedEvent:
         )
 
     def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return `end`, the step that ends this event's outage, extended to nodes that came later.
-
-        These are the nodes that came after the start of the run and that the outage affects.
-        """
+        """Return `end`, the step that ends this event's outage, for later affected nodes, too."""
         return replace(end, commands_for=partial(self._end_for, end.commands))
 
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:
@@ -417,10 +414,7 @@ def _field(value: Any, path: str) -> Any:
 
 
 def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
-    """Return an inventory of the PriorityClasses in `inventory` and the objects `coming`.
-
-    The objects `coming` are those that one event creates.
-    """
+    """Return an inventory of the PriorityClasses in `inventory` and the objects `coming`."""
     return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 

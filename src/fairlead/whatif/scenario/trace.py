@@ -1,9 +1,8 @@
 """Clusters from CSV tables in the format of the openb trace (Alibaba, cluster-trace-gpu-v2023).
 
-Each table has one of two formats, recognized by the header. In the first format, each row describes
-one node (header `sn,…`) or one pod (header `name,…`). In the second format, each row describes a
-shape, which is a combination of values, and contains the number of nodes (header `nodes,…`) or pods
-(header `pods,…`) of this shape.
+Each row of a table describes one node (header `sn,…`) or one pod (header `name,…`). In another
+format, each row describes a shape, which is a combination of values, and contains the number of
+nodes (header `nodes,…`) or pods (header `pods,…`) of this shape.
 
 Rows become objects as follows:
 

@@ -2,8 +2,8 @@
 
 A completed pod of the dump ran from status.startTime until its last container finished. Its runtime
 is used for pods of the same owner (for a Job of a CronJob, the CronJob), and for pods of the same
-template. Two kinds of pods say nothing about runtimes: those that the node or a controller stopped
-(`status.reason: Evicted`), and those that restart forever (restartPolicy Always).
+template. Pods that the node or a controller stopped (`status.reason: Evicted`) and pods that
+restart forever (restartPolicy Always) are ignored.
 
 The remaining runtime of a pod that has run for `age` is drawn from the runtimes above `age`:
 
@@ -75,8 +75,8 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
 class Runtimes(Struct, frozen=True):
     """The known runtimes: `stated` in a file, and those of pods with the same owner or template.
 
-    For a pod, the first match applies: an entry of `stated`, then the entry of its owner, then the
-    entry of its template. The durations of an entry are ascending.
+    For a pod, the first match applies: in `stated`, by its owner, or by its template. The durations
+    of an entry are ascending.
     """
 
     stated: tuple[StatedRuntime, ...] = ()
@@ -98,16 +98,13 @@ class Runtimes(Struct, frozen=True):
         return self.by_owner.get(workload_of(pod)) or self.by_template.get(_template(pod), ())
 
     def remaining(self, pod: Pod, now: Instant) -> Durations:
-        """Return the runtimes of `pod` above its age at `now`; () if unknown.
-
-        A runtime counts from the start of the pod.
-        """
+        """Return the runtimes of `pod`, counted from its start, above its age at `now`."""
         known = self.of(pod)
         return known[bisect_right(known, _age(pod, now)) :]
 
 
 class RuntimeDraw(Struct, frozen=True):
-    """Draws a runtime for each pod; the kubelets call it as a function of the pod.
+    """Draws a runtime for each pod; the kubelets call this object like a function.
 
     Equal seeds lead to equal runtimes. Pods that ran at `start` get a runtime longer than their
     age. `others` returns the time for pods without a known runtime.
@@ -128,7 +125,7 @@ class RuntimeDraw(Struct, frozen=True):
 
 
 class RuntimeCoverage(Struct, frozen=True):
-    """The number of `running` pods of a dump, and the number of these with a `known` runtime.
+    """The number of `running` pods of a dump, and how many of them have a `known` runtime.
 
     `stated` is the number of known runtimes that come from a file. Pods of DaemonSets and static
     pods are not counted. `longest` is the longest known runtime, 0 if there is none.
@@ -156,10 +153,7 @@ def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] =
 
 
 def _pods_with_runtime(entry: Manifest | ReplicaManifests) -> Iterable[Pod]:
-    """Return the pods in `entry`; () for replicas that have not completed.
-
-    All replicas of an entry have the same phase.
-    """
+    """Return the pods in `entry`; () for replicas that have not completed."""
     if isinstance(entry, ReplicaManifests):
         return entry.replicas if is_terminal(entry.replicas[0]) else ()
     return (entry.pod,)
@@ -229,10 +223,7 @@ def _age(pod: Pod, now: Instant) -> DurationNs:
 
 
 def _template(pod: Pod) -> Template:
-    """Return the properties that pods of a template share: namespace, priority class, containers.
-
-    Of each container, only the image and the requests are included.
-    """
+    """Return what pods of a template share: namespace, priority class, images and requests."""
     containers = tuple(
         (one.image, tuple(sorted((name, str(n)) for name, n in one.resources.requests.items())))
         for one in pod.spec.containers

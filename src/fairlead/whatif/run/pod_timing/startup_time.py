@@ -1,10 +1,9 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
-The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
-If the condition PodScheduled is missing, the time counts from the creation of the pod. A startup
-time is at least `SHORTEST`. The startup time of a workload is the median over its pods. Pods with
-restarted containers and pods with a time over an hour are left out, because their condition Ready
-has changed since they started.
+The startup time of a Ready pod is the time from the condition PodScheduled, or else from the pod's
+creation, to the condition Ready; it is at least `SHORTEST`. The startup time of a workload is the
+median over its pods. Pods with restarted containers and pods with a time over an hour are left out,
+because their condition Ready has changed since they started.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -37,8 +36,8 @@ SHORTEST: Final = seconds(1)
 class StartupTimes(Struct, frozen=True):
     """The startup times of workloads; kubelets call this object as `KubeletConfig.start_delays`.
 
-    A dump shows when pods became ready, so the whole time is used as the start delay, and the ready
-    delay is 0 unless an annotation of the pod sets one.
+    The whole time until a pod is ready is its start delay; the ready delay is 0 unless an
+    annotation sets it.
     """
 
     by_workload: Mapping[WorkloadRef, DurationNs] = field(default_factory=dict)
@@ -63,8 +62,7 @@ class StartupTimes(Struct, frozen=True):
     def words_for(self, started: Collection[WorkloadRef], *, has_stages: bool = False) -> str:
         """Return a sentence about the startup times of the workloads `started`; "" if none started.
 
-        The sentence distinguishes times from the dump and assumed times. `has_stages` means that
-        KWOK Stages set the times of the pods that they select.
+        If `has_stages` is set, KWOK Stages determine the times of the pods that they select.
         """
         pods = "Pods that no Stage selects" if has_stages else "Pods"
         times = sorted(self.by_workload[ref] for ref in started if ref in self.by_workload)
@@ -125,10 +123,7 @@ def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
 
 
 def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
-    """Return the startup times of `replicas`, without unknown times.
-
-    They are computed from the columns of `replicas`, so that no pod has to be made.
-    """
+    """Return the known startup times of `replicas`, computed from its columns."""
     types = [one.type for one in replicas[0].status.conditions]
     ready, scheduled = (
         replicas.column("status", "conditions", types.index(one), "last_transition_time")
@@ -147,9 +142,8 @@ def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
 def _shows_time(pod: Pod) -> bool:
     """Return whether the conditions of `pod` show how long its start took.
 
-    This is so if it is Ready and its containers have not been restarted. The result is False for
-    static pods and for pods that end or have ended. All pods of one `Replicas` have the same
-    result.
+    This is so if it is Ready, its containers have not been restarted, and it is neither static nor
+    ending. All pods of one `Replicas` have the same result.
     """
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False
@@ -173,8 +167,8 @@ def _startup_time(ready: str, scheduled: str, created: str) -> DurationNs | None
     """Return the time from the scheduling of a pod until it was Ready.
 
     The time counts from the creation of the pod if the time of scheduling is unknown or later than
-    `ready`. Return None if the result is unknown or exceeds `LONGEST`. The arguments are the texts
-    that `_texts_of` returns.
+    `ready`. Return None if the result is unknown or exceeds `LONGEST`. The arguments are the result
+    of `_texts_of`.
     """
     if not ready:
         return None

@@ -67,8 +67,8 @@ class BudgetRecorder(Struct):
     def displaced(self, pod: Pod, now: Instant) -> None:
         """Record that `pod` was preempted, evicted or deleted with its node.
 
-        This is recorded for all budgets that select the pod, even for a budget that allowed the
-        eviction and already counts the pod as disrupted.
+        This is recorded for all budgets that select the pod, even if they already count it as
+        disrupted.
         """
         for pdb in self._selecting(pod):
             self._records[pdb.key].displaced.append((now, original_key(pod)))
@@ -105,10 +105,9 @@ class BudgetRecorder(Struct):
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:
         """Record a breach of each budget that does not allow the deletion of `pod`.
 
-        A controller may delete several pods at one instant, before the status of a budget is
-        updated. So the pods that were already deleted at this instant are subtracted from the
-        disruptions that the status allows. An unready pod takes no disruption from a budget that
-        permits the eviction of unready pods.
+        The status of a budget is updated only later, so pods that were already deleted at this
+        instant are subtracted from the disruptions that it allows. An unready pod takes no
+        disruption from a budget that permits the eviction of unready pods (`_spares_unready`).
         """
         if self._lost_at != at:
             self._lost_at = at
@@ -128,8 +127,8 @@ class BudgetRecorder(Struct):
     ) -> None:
         """Subtract 1 from the number in `allowed` of each of `budgets`; record the breaches.
 
-        A breach is a number below 0. A budget that is missing in `allowed` is added first, with
-        the number of disruptions that its status allows.
+        A breach is a number below 0. A budget that is missing in `allowed` has the number in its
+        status.
         """
         for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
@@ -174,8 +173,7 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     """Return whether the loss of an unready pod breaks no rule of `pdb`.
 
     The eviction API refuses to evict an unready pod if the budget needs no healthy pod, because the
-    status may not be computed yet. A computed status has a number of expected pods. Such a budget
-    is met without the pod, so the loss breaks no rule.
+    status may not be computed yet. A computed status has a number of expected pods.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """
@@ -189,8 +187,8 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
-    An instant is considered only if more pods were healthy at some earlier instant. So new pods of
-    a scale-up that have never been ready do not count as missing.
+    An instant is considered only if more pods were healthy earlier, so that the new pods of a
+    scale-up do not count as missing.
     """
     highest = shortage = 0
     for _, healthy, needed, _ in statuses:

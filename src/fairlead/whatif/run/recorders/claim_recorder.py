@@ -11,10 +11,7 @@ from fairlead.whatif.outcome.run_outcome import DeletedClaim
 
 
 class ClaimRecorder:
-    """The deleted claims of one run, except claims that belong to a pod.
-
-    The claim of an ephemeral volume is always deleted together with its pod, so it is not recorded.
-    """
+    """The deleted claims of one run, except the claims of ephemeral volumes of pods."""
 
     def __init__(self) -> None:
         """Start without objects."""
@@ -23,10 +20,7 @@ class ClaimRecorder:
         self._deleted: list[DeletedClaim] = []
 
     def load(self, one: ApiObject) -> None:
-        """Record a volume or StorageClass of the snapshot; other objects are ignored.
-
-        Objects that the simulation adds, because the snapshot lacks them, are not recorded.
-        """
+        """Record a volume or StorageClass of the snapshot; other objects are ignored."""
         if isinstance(one, PersistentVolume):
             self._policies[one.metadata.name] = one.spec.persistent_volume_reclaim_policy
         elif isinstance(one, StorageClass):

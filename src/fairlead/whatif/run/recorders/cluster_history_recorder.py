@@ -89,7 +89,7 @@ class ClusterHistoryRecorder(Struct):
     def history(self, since: Instant, end_of: Callable[[str], PodEnd]) -> ClusterHistory | None:
         """Return the history from `since` on; None if it has too many changes of placements.
 
-        `end_of` returns the PodEnd of a pod by its uid. `placements_max` is the limit.
+        `end_of` returns the PodEnd of a pod by its uid.
         """
         if len(self._placements) > self.placements_max:
             return None

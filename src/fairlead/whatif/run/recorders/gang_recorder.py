@@ -1,7 +1,6 @@
 """GangRecorder: follows the members of gangs through a run and counts their outcomes.
 
-GangTally defines the counts. A replacement pod keeps the name of the pod that it replaces, so the
-replacement of an evicted member is the same member.
+`GangTally` defines the counts. A replacement of an evicted member counts as the same member.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 
 class _Run(Struct):
-    """A period in which one member runs; `until` is the instant at which it succeeded.
-
-    `until` is None if the member has not succeeded.
-    """
+    """A period in which one member runs; `until` is the instant at which it succeeded, or None."""
 
     began: Instant
     requests: dict[str, int]
@@ -139,7 +135,7 @@ class GangRecorder:
     def preempted(self, victims: Iterable[ObjectRef], now: Instant) -> None:
         """Record that `victims` are preempted.
 
-        Which gangs are broken is determined later, when all victims of the instant are known.
+        `_count_broken` finds broken gangs later, when all victims of the instant are known.
         """
         self._count_broken(now)
         for ref in victims:

@@ -1,11 +1,11 @@
 """KeptEnds: the list of pods at an instant of a run, reused for the list at the end of the run.
 
 Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
-before the process is forked, and at the end each run replaces only those that it has changed.
+before the process is forked, and each run replaces only those that it has changed.
 
 A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*; all
-other pods are their own originals. If several pods have the same original, only one of them is
-listed. So when one of them changes, all of them are compared again.
+other pods are their own originals. Of several pods with the same original, only one is listed. So
+when one of them changes, all of them are compared again.
 
     pods that exist   a/web-1, a/web-9 (replaces web-2)      listed as   a/web-1, a/web-2
 """
@@ -32,8 +32,6 @@ class ListedPod(Protocol):
 
 class KeptEnds:
     """The pods at an instant: keyed by their own keys (`by_key`) and by original (`listed`).
-
-    A replacement's original is the evicted pod; every other pod is its own original.
 
     Both dictionaries are sorted and must not be changed.
     """

@@ -1,7 +1,7 @@
 """LoadedTracks: the PodTracks and PodEnds of loaded replicas, made when they are first read.
 
-The outcomes of replicas that run at the start differ only in name, node and creation time. So their
-PodEnds are copies of one PodEnd, made from columns. A PodTrack is made only for a pod that changes.
+The PodEnds of replicas that run at the start differ only in name, node and creation time, so they
+are copies of one PodEnd. A PodTrack is made only for a pod that changes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """OutageRecorder: follows failed nodes and the pods that were on them.
 
 It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
-out of service until the pod is up again; pods of healthy nodes are not tracked. A pod and its
-replacements share one pod key.
+out of service until the pod is up again. A pod and its replacements share one pod key.
 
     zone        the zone's key (`zone_key` of engine.nodelifecycle), as in ZoneChange
     pod key     namespace/name of the first pod, which the later pods replace
@@ -174,8 +173,7 @@ class OutageRecorder(Struct):
     def is_waiting(self, now: Instant) -> bool:
         """Return whether a toleration will expire, or a queued node will be tainted or emptied.
 
-        A timer that should have ended before `now` is ignored: it belongs to a pod that was
-        already terminating, so it ends without an eviction.
+        Timers due before `now` are ignored: they belong to pods that were already terminating.
         """
         if any(timer.due >= now for timer in self.timers.values()):
             return True
@@ -360,9 +358,9 @@ class OutageRecorder(Struct):
     ) -> dict[str, None]:
         """Record that the node `name` is out of service, with `state`.
 
-        `there` contains (pod key, pod) for the pods on the node. `serves_as_before` is True if
-        the result of `is_serving` for the node has not changed. Return the keys of the pods whose
-        state must be determined again, as the keys of a dictionary.
+        `there` contains (pod key, pod) for the pods on the node. `serves_as_before` is True if the
+        result of `is_serving` for the node has not changed. Return the keys of the pods whose state
+        must be determined again.
         """
         failed = self._failed_node(name)
         if failed.back_at is not None:
@@ -501,10 +499,9 @@ class OutageRecorder(Struct):
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is up again is updated here only at two instants. The first is the instant of its
-        return, because a pod with restartPolicy Never fails when its node returns. The second is
-        the instant at which its containers start again, because this restart may fail its Job. If
-        its node fails again, `_mark_affected` tracks the pod again.
+        A pod that is up again is updated only at the instant of its return, because a pod with
+        restartPolicy Never fails when its node returns, and at the instant at which its containers
+        start again, because this restart may fail its Job.
         """
         affected = self.affected.get(key)
         if affected is None:

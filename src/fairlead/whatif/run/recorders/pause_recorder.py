@@ -35,10 +35,7 @@ class PauseRecorder(Struct):
 
 
 def _flap_pause(text: str) -> DurationNs:
-    """Return the longest pause (ns) of a node whose annotation `KUBELET` has the value `text`.
-
-    Return 0 if the node does not flap.
-    """
+    """Return the longest pause (ns) of a node whose kubelet behaves as `text`; 0 without flaps."""
     try:
         behaviour = parse_kubelet_behaviour(text)
     except ValueError:

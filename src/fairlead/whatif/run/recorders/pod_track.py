@@ -46,8 +46,7 @@ class OwnerFacts:
     def has_owner_of(self, pod: Pod) -> bool:
         """Return whether these facts are known to apply to `pod`.
 
-        This is so if `pod` shares the metadata objects of the pod for which they were found. False
-        only means that the facts must be found anew: they may still be the same.
+        False means that they must be found anew; they may still be the same.
         """
         mine, their = self._metadata, pod.metadata
         return (
@@ -117,7 +116,7 @@ def state_of(pod: Pod) -> str:
 
 
 def is_disrupted(pod: Pod) -> bool:
-    """Return whether `pod` failed because it was disrupted, for example by node pressure."""
+    """Return whether `pod` failed because of a disruption, such as node pressure."""
     return pod.status.phase == "Failed" and condition(pod, DISRUPTION_TARGET) is not None
 
 

@@ -1,7 +1,7 @@
 """Recorder: collects the outcome of a run while it happens.
 
 It uses the controllers' reports (placements, preemptions and evictions, with reasons) and the
-stimuli that the controllers receive (changes of pods and budgets). The recorder only observes.
+stimuli that the controllers receive (changes of objects).
 
     a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
 
@@ -260,7 +260,7 @@ class Recorder(Struct):
         """Record an eviction, unless the pod has completed.
 
         `asks_budgets` means that the eviction respected the budgets. Evictions of DaemonSet pods
-        are not recorded if their node is emptied, because these pods belong to the node.
+        are not recorded if their node is emptied.
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
@@ -284,10 +284,7 @@ class Recorder(Struct):
         self.counts.evicted(pod.priority, self.now)
 
     def _on_collected(self, record: PodCollected) -> None:
-        """Record that pod garbage collection deletes a pod, with the breaches of its budgets.
-
-        This is not recorded for pods of DaemonSets, which belong to their node.
-        """
+        """Record that pod garbage collection deletes a pod, except a pod of a DaemonSet."""
         track = self._known.get(record.pod.uid)
         if track is None or state_of(track.pod) == OVER or is_daemon_pod(track.pod):
             return
@@ -297,7 +294,7 @@ class Recorder(Struct):
     def observe_commands(self, commands: Iterable[Command]) -> None:
         """Record the failures that controllers report as events.
 
-        Only the last failure of an object is kept, because the cause of earlier ones may be gone.
+        Only the last failure of an object is kept.
         """
         for command in commands:
             if isinstance(command, RecordEvent) and command.reason in _COMPLAINT_REASONS:
@@ -335,10 +332,7 @@ class Recorder(Struct):
                     self.budgets.refused(track.pod, now)
 
     def _see_readiness(self, pod: Pod) -> bool:
-        """Record a ReadinessChanged; return False if the pod is not known.
-
-        Tracks and ends do not contain the readiness, so they remain valid.
-        """
+        """Record a ReadinessChanged; return False if the pod is not known."""
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.outage.pods.get(uid)
         if before is None:
@@ -353,7 +347,7 @@ class Recorder(Struct):
     def _see_conditions(self, one: ApiObject) -> bool:
         """Record a new version of a pod with the same phase that differs only in its status.
 
-        Return False for every other object. This is a fast path for the most frequent change.
+        Return False for every other object. This is the most frequent change.
         """
         if not isinstance(one, Pod):
             return False
@@ -519,8 +513,8 @@ class Recorder(Struct):
     def ends(self) -> Mapping[str, PodEnd]:
         """Return the existing pods, sorted by key; a replacement has the key of the first pod.
 
-        If a pod and its replacement both exist, return only the pod that is not ending. The result
-        must not be changed.
+        If a pod and its replacement both exist, only the pod that is not ending is returned. The
+        result must not be changed.
         """
         if self._kept is not None:
             return self._kept.updated(self._tracks, self._changed, self._end_at)
@@ -533,17 +527,16 @@ class Recorder(Struct):
         return self._kept.listed, self._kept.by_key.values()
 
     def has_changed(self) -> bool:
-        """Return whether a pod has changed since `keep_ends`; True if it was not called.
+        """Return whether a pod was created, changed or deleted since `keep_ends`.
 
-        Creations and deletions are changes, too.
+        True if `keep_ends` was not called.
         """
         return self._kept is None or bool(self._changed)
 
     def changed_nodes(self) -> set[str]:
         """Return the names of the nodes on which a pod has changed since `keep_ends`.
 
-        A pod that moved has changed on both nodes. "" stands for no node. The result is empty if
-        `keep_ends` was not called.
+        A pod that moved has changed on both nodes; "" stands for no node.
         """
         if self._kept is None:
             return set()
@@ -586,9 +579,8 @@ class Recorder(Struct):
     def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod, str]]:
         """Yield (uid, pod, node) for the existing pods of `workloads`.
 
-        The readiness in `pod` may be out of date. For an unchanged loaded pod with a node, `pod`
-        is another replica of the same owner, so that the pod need not be made. `uid` and `node`
-        are always those of the pod itself.
+        The readiness in `pod` may be out of date. For an unchanged loaded pod with a node, `pod` is
+        another replica of the same owner; only `uid` and `node` are those of the pod itself.
         """
         loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
         for one in self._tracks.raw() if workloads else ():
@@ -643,7 +635,7 @@ class Recorder(Struct):
     def _unstopped(self) -> Iterator[Undrained]:
         """Yield pods that are on drained nodes, are terminating, and never end.
 
-        Either the kubelet of the node does not answer, or a foreign finalizer keeps an ended pod.
+        The kubelet of the node does not answer, or a foreign finalizer keeps an ended pod.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):
@@ -677,8 +669,7 @@ class Recorder(Struct):
     def _created(self, pod: Pod) -> Instant:
         """Return the time at which `pod`, which is observed for the first time, was created.
 
-        A creationTimestamp has whole seconds, so a pod that is observed in the second of its
-        creation counts as created now.
+        A creationTimestamp has whole seconds; if it is in the present second, the result is now.
         """
         text = pod.metadata.creation_timestamp
         created = parse_timestamp(text) if text else self.now

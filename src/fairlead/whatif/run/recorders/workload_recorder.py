@@ -1,7 +1,7 @@
 """WorkloadRecorder: records the times at which workloads' pods are created, become ready and end.
 
-Pods that do not change are not examined. The number of ready pods at the start is computed from the
-number at the end and the transitions in between.
+Only changes of pods are recorded. The number of ready pods at the start is computed from the number
+at the end and the transitions in between.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def _readiness(
     one. Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from
     9 s.
 
-    `settled` is False if changes continue after `until`. Such a run can end at the very instant at
-    which the number falls to its lowest value again. In this case, `lowest_for` is the time for
-    which the number had this value before, instead of None.
+    `settled` is False if changes continue after `until`. If such a run ends just when the number
+    falls to its lowest value again, `lowest_for` is the time for which it had this value before,
+    instead of None.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}
