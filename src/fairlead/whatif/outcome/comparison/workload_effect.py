@@ -92,10 +92,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether the workload had no ready pod for UNAVAILABLE_MIN or until the end.
-
-        Jobs are never unavailable, because they serve no users.
-        """
+        """Whether no pod was ready for UNAVAILABLE_MIN or until the end; False for Jobs."""
         lasted = self.readiness.lowest_for
         is_long = lasted is None or lasted >= UNAVAILABLE_MIN
         return self.had_no_ready_pod and is_long and self.workload.is_permanent
