@@ -29,8 +29,7 @@ docs/python-api.md is the guide.
     report/          the HTML report
 
 Law: all user input is checked here before a run starts, and every problem is one `InputError` that
-names file, object and field. Decisions are made in the engine; this package sets up worlds,
-observes them and compares their outcomes.
+names file, object and field. Only the engine makes decisions.
 """
 
 from __future__ import annotations

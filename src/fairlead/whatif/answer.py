@@ -30,11 +30,11 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     `source` is the snapshot as the user named it. `scheduler_config` is the path of the scheduler's
     configuration file in the run without the change, "" for kube-scheduler's defaults.
     `scheduler_plugins` are the names of the user's plugins in that run. `batch_config` is the name
-    of the batch scheduler's configuration in that run, "" if no batch scheduler runs. `seeds` is
-    the number of seeds; the what-if ran once with each. `certainty` says with how many of the seeds
-    each outcome occurs; it is () for one seed. `start_times` are the simulated start times of pods
-    that wait at the end; None if no pod waits or no start times were simulated. `next_steps` are
-    suggestions for the user, the most important first.
+    of the batch scheduler's configuration in that run, "" if no batch scheduler runs. The what-if
+    ran once with each of `seeds` seeds. `certainty` says with how many of them each outcome occurs;
+    it is () for one seed. `start_times` are the simulated start times of pods that wait at the end;
+    None if no pod waits or no start times were simulated. `next_steps` are suggestions for the
+    user, the most important first.
     """
 
     source: str
@@ -72,8 +72,8 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def pool_label(self) -> str:
         """The label key that divides the nodes into pools; "" if there is none.
 
-        The first of these labels that applies is used: the label by which the change selects nodes;
-        the label of managed node pools; the zone label, if the cluster loses a zone.
+        It is the label by which the change selects nodes, else the label of managed node pools,
+        else the zone label if the cluster loses a zone.
         """
         nodes = (*self.changed.nodes, *self.without.nodes)
         managed = pool_label(node.labels for node in nodes)

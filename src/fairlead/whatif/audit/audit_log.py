@@ -1,8 +1,8 @@
 """Reads audit logs of kube-apiserver: the writes of the objects that scheduling depends on.
 
 Each line of a log contains one `Event` of audit.k8s.io/v1, or an `EventList`, as the webhook
-backend sends it. Only events of successful writes at the stage ResponseComplete are used, ordered
-by time. The level must be Request or RequestResponse, because the bodies of the writes are needed.
+backend sends it. Only events of successful writes at the stage ResponseComplete are used. Their
+level must be Request or RequestResponse, because the bodies are needed.
 
 upstream: apiserver/pkg/apis/audit/v1/types.go
 """
@@ -117,9 +117,9 @@ class _NamedObject(msgspec.Struct):
 class AuditedWrite(Struct, frozen=True):
     """A successful write by `user`; `where` names its line in error messages.
 
-    `request` is the body of the request; for the verb `patch`, it is the patch. `response` is the
-    object after the write; None if the response was not recorded or is not an object of `kind`.
-    `deleted` contains the objects in the response to deletecollection.
+    `request` is the body of the request (for the verb `patch`, the patch). `response` is the object
+    after the write; None if the response was not recorded or is not an object of `kind`. `deleted`
+    contains the objects in the response to deletecollection.
     """
 
     where: str

@@ -77,10 +77,7 @@ def _named(creation: AuditedWrite, name: str) -> AuditedWrite:
 def _free_names(
     writes: Sequence[AuditedWrite], unnamed: Sequence[int], seen: set[Identity]
 ) -> Iterator[str]:
-    """Yield a new name for each creation without a name.
-
-    `unnamed` has the indexes of these creations in `writes`.
-    """
+    """Yield a new name for each creation in `writes` whose index is in `unnamed`."""
     numbers: dict[str, Iterator[int]] = defaultdict(partial(count, 1))
     for one in unnamed:
         creation, prefix = writes[one], _prefix(writes[one])

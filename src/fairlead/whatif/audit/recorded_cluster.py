@@ -197,9 +197,8 @@ class RecordedCluster(Struct):
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
         """Yield the update of an object to `new`.
 
-        If `new` has a deletion timestamp, and neither a finalizer nor a grace period keeps the
-        object, yield the removal of the object. Yield nothing if a newer version of the object was
-        recorded before.
+        If `new` is gone (`_is_gone`), yield the removal of the object. Yield nothing if a newer
+        version of the object was recorded before.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
@@ -213,10 +212,7 @@ class RecordedCluster(Struct):
         yield self._put(write, new)
 
     def _changed(self, write: AuditedWrite, old: Json) -> Json:
-        """Return `old` after the update or patch in `write`.
-
-        Raises InputError if the patch does not fit or the result is not an object.
-        """
+        """Return `old` after the update or patch in `write`. Raises InputError for a bad patch."""
         new: Any
         if write.verb == "update":
             new = write.request
@@ -289,7 +285,7 @@ class RecordedCluster(Struct):
     def _named(self, write: AuditedWrite) -> Json | None:
         """Return the oldest unnamed pod that matches `write`, with the name from `write`.
 
-        Return None if no unnamed pod matches. A returned pod is no longer unnamed.
+        Return None if none matches. A returned pod is no longer unnamed.
         """
         node = binding_target(write)
         for at, pod in enumerate(self._unnamed):

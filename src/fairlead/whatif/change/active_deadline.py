@@ -4,9 +4,8 @@ Pods without a known run time are assumed to keep running. So each Job or pod th
 would exceed its deadline and fail. Jobs and pods that run in the dump keep their deadline, because
 it also passes in the run without the change.
 
-The deadline of a Job is removed from the Job. The deadline of a pod stays in its specification,
-because quotas with the scope Terminating count pods by their deadline. The simulated kubelets
-ignore the deadline.
+The deadline is removed from Jobs. It stays in pods, because quotas with the scope Terminating count
+pods by it, but the simulated kubelets ignore it.
 """
 
 from __future__ import annotations

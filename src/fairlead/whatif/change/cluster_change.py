@@ -74,8 +74,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     """The parts of a change, as the user wrote them.
 
     Most fields contain the values of the option of `fairlead whatif` with the same name, in the
-    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError if a field that takes a
-    tuple of strings is a single string.
+    same form: `scale=("deploy/web=3", "deploy/api=5")`. Raises InputError for a single string in
+    place of a tuple of strings.
 
     `namespace` is the namespace of manifests and names without a namespace. If it is "", manifests
     get `default`, and names are looked up in all namespaces.
@@ -256,8 +256,8 @@ class _Steps(Struct):
     def write(self, before: Manifest | None, after: Manifest, source: str) -> None:
         """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
 
-        All writes of one object are one step, because some fields can only be changed together, and
-        because a controller would act on the first write before the second.
+        All writes of one object are one step, because a controller would act on the first write
+        before the second.
         """
         number, first = self._writes.setdefault(after.ref, (len(self.steps), before))
         if number < len(self.steps):
@@ -449,7 +449,7 @@ def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory)
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return the changed manifest.
 
-    Raises InputError, with `source` in its message, if a field of `result` is malformed.
+    Raises InputError that names `source` if a field of `result` is malformed.
     """
     changed = _changed(collected, existing, result, source)
     collected.write(existing, changed, source)
@@ -459,7 +459,7 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
 def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Return the manifest of `existing` with the content `result`, and add it to `collected`.
 
-    Raises InputError, with `source` in its message, if a field of `result` is malformed.
+    Raises InputError that names `source` if a field of `result` is malformed.
     """
     from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
 
@@ -610,8 +610,8 @@ def _rank(manifest: Manifest) -> int:
 def _nodes_to_cordon(option: str, texts: tuple[str, ...], collected: _Steps) -> Iterator[str]:
     """Yield the names of the nodes that `texts` select, in the order of `texts`, each once.
 
-    Raises InputError for a node that does not exist, and for a node whose `spec.unschedulable` is
-    also set by an edit.
+    Raises InputError for a node that does not exist, or whose `spec.unschedulable` an edit also
+    sets.
     """
     inventory = collected.inventory
     for name in dict.fromkeys(name for text in texts for name in inventory.nodes(option, text)):

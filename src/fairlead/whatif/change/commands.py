@@ -43,8 +43,7 @@ def uncordon(node: Manifest) -> Command:
 def drain(node: str) -> Command:
     """Return the command that cordons `node` and requests the eviction of its pods.
 
-    The request is an annotation: the simulation's drain controller evicts the pods as their
-    disruption budgets allow.
+    The request is an annotation for the simulation's drain controller, which respects budgets.
     """
     metadata = {"annotations": {DRAIN: REQUESTED}}
     return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})

@@ -1,8 +1,7 @@
 """Finds the objects that a what-if deletes together with an object: the contents of a Namespace.
 
-The engine's namespace controller deletes the contents once the Namespace terminates. The deletion
-of a Namespace is refused if it contains a pod whose owner is unknown, because that owner would
-create a replacement.
+The deletion of a Namespace is refused if it contains a pod whose owner is unknown, because that
+owner would create a replacement.
 
 Three kinds of objects are not deleted immediately: a PersistentVolumeClaim that a pod uses is
 deleted after the pod, a bound PersistentVolume is deleted after its claim, and a Node of Karpenter
@@ -52,9 +51,9 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
 
 
 def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note for each PersistentVolumeClaim in `targets` that a pod in `inventory` uses.
+    """Yield a note for each PersistentVolumeClaim in `targets` that a remaining pod uses.
 
-    `inventory` contains the objects that the change does not delete.
+    `inventory` contains the remaining objects.
     """
     claims = [one for one in targets if one.kind is PERSISTENT_VOLUME_CLAIM]
     if not claims:
@@ -78,9 +77,9 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 
 
 def bound_volumes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
-    """Yield a note for each PersistentVolume in `targets` that is bound to a claim in `inventory`.
+    """Yield a note for each PersistentVolume in `targets` that is bound to a remaining claim.
 
-    `inventory` contains the objects that the change does not delete.
+    `inventory` contains the remaining objects.
     """
     for one in targets:
         if one.kind is not PERSISTENT_VOLUME or one.value.get("status", {}).get("phase") != BOUND:
@@ -97,7 +96,7 @@ def bound_volumes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
     """Yield notes about the Nodes in `targets` that are drained before they are removed.
 
-    `inventory` contains the objects that the change does not delete.
+    `inventory` contains the remaining objects.
     """
     names = [
         one.ref.name for one in targets if one.kind is NODE and TERMINATION in _finalizers(one)
@@ -112,10 +111,7 @@ def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 
 
 def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about pods on `nodes` that Karpenter does not evict.
-
-    Karpenter waits until these pods end before it removes the nodes.
-    """
+    """Yield a note about pods on `nodes` that Karpenter does not evict."""
     # upstream: sigs.k8s.io/karpenter pkg/utils/pod/scheduling.go: IsEvictable
     pods = [
         pod.key

@@ -1,8 +1,8 @@
 """Makes running pods pending before both runs of a what-if, so that their placements can differ.
 
-A scheduler does not move running pods, so a changed scheduler configuration would not affect them.
-With `--reschedule`, the scheduler places the selected pods in both runs: with the old configuration
-in one, and with the new configuration in the other.
+A changed scheduler configuration does not affect running pods. With `--reschedule`, the scheduler
+places the selected pods in both runs: with the old configuration in one, and with the new
+configuration in the other.
 
 By default all these pods wait from the start, and the scheduler takes them by priority, then by
 age. With `--reschedule-order scheduled`, the pods arrive one by one, in the order in which the
@@ -81,10 +81,7 @@ def deschedule(
 
 
 def _chosen(manifests: Iterable[Manifest], text: str, namespace: str) -> set[tuple[str, str, str]]:
-    """Return the identities of the running pods that `text` selects.
-
-    Raises InputError for an invalid `text` and if it selects no running pod.
-    """
+    """Return the identities of the running pods that `text` selects. Raises InputError."""
     try:
         selector = parse_selector("" if text == ALL else text)
     except SelectorError as cause:
@@ -126,8 +123,7 @@ def _gated(manifest: Manifest) -> Manifest:
 def _scheduled_at(manifest: Manifest) -> tuple[str, str, str]:
     """Return a sort key: the time at which the pod was scheduled, its creation time, and its title.
 
-    If the dump does not show when the pod was scheduled, the first part is the start time of the
-    pod. If that is missing, too, the first part is the creation time.
+    If the first part is unknown, it is the start time of the pod, or else its creation time.
     """
     status, meta = manifest.value.get("status") or {}, manifest.value["metadata"]
     created = str(meta.get("creationTimestamp") or "")

@@ -27,8 +27,7 @@ class EditedFields:
         """Add the fields of `target` that `option` sets.
 
         `places` maps the path of each field to its name in error messages. Raises InputError if a
-        field replaces an earlier value. A value for a part of an earlier value replaces only this
-        part, so it is accepted.
+        field replaces an earlier value. A value for a part of an earlier value is accepted.
         """
         self.refuse_replaced(option, target, places)
         self._places[target.ref].update(places)

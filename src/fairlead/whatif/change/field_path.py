@@ -2,7 +2,7 @@
 
 A step of the path is a field name, or text in brackets. The text in brackets is a key of a map
 (`metadata.labels[example.com/tier]`), the index of a list item, or the value of an item's merge
-key. Missing objects in the path are created; missing list items are not created.
+key. Missing objects in the path are created; missing list items are not.
 
 The schema of the kind determines which fields exist and the type of a value: `8` is a string for a
 label and a number for replicas. Values of kinds without a schema, and values that are objects or
@@ -63,9 +63,8 @@ class _Place(Struct, frozen=True):
 def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[str | int, ...]:
     """Set the field of `obj` at `path` to `text`, read as a value of the type in `schema`.
 
-    The text `null` removes the field. Returns the steps of the path; each is the key of an object
-    or map, or the index of a list item. Raises SetFieldError if `path` or `text` does not fit the
-    object.
+    The text `null` removes the field. Returns the keys and list indices of the path. Raises
+    SetFieldError if `path` or `text` does not fit the object.
     """
     if path == "metadata" or path in UNCHANGEABLE:
         raise SetFieldError(path, "cannot be changed")
@@ -101,8 +100,7 @@ def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
     """Return the place that `step` selects in the value at `place`.
 
     If there is no value at `place`, `step` selects a place in an empty object, which is added at
-    `place` if `creates` is set. `done` is the path up to `step`, for error messages. Raises
-    SetFieldError.
+    `place` if `creates` is set. `done` is the path up to `step`. Raises SetFieldError.
     """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type
@@ -138,7 +136,7 @@ def _index(items: list[Any], step: str, merge_key: str, done: str) -> int:
     """Return the index in `items` that `step` selects.
 
     `step` is the index itself, or the value of the item's field `merge_key`. `done` is the path up
-    to `step`, for error messages. Raises SetFieldError.
+    to `step`. Raises SetFieldError.
     """
     if step.isascii() and step.isdigit() and len(step) < _DIGITS_MAX:
         if int(step) < len(items):
@@ -162,10 +160,7 @@ def _remove(place: _Place) -> None:
 
 
 def _value(text: str, schema: Schema | None, path: str) -> Any:
-    """Return `text` as a value of the type in `schema`; `path` is the path of the field.
-
-    Raises SetFieldError.
-    """
+    """Return `text`, the value at `path`, as the type in `schema`. Raises SetFieldError."""
     kind = None if schema is None else schema.type
     if kind in _TEXTS:
         return text

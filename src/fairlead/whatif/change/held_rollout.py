@@ -71,9 +71,9 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
 
 
 def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
-    """Return the name of the first pod of `owner` that is not ready and stays so.
+    """Return the first pod of `owner`, by ordinal, that is not ready and stays so; "" if none.
 
-    Pods whose ordinal is not in `ordinals` are ignored. Returns "" if there is no such pod.
+    Only pods with one of `ordinals` count.
     """
     # upstream: stateful_set_control.go:processReplica, which is called in the order of ordinals
     unready: dict[int, str] = {}

@@ -116,8 +116,7 @@ def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
     """Return the flags that a drain of `pods` needs.
 
     The DaemonSets of all pods are assumed to exist. A pod with an emptyDir and without a controller
-    needs two flags. kubectl reports only the first problem of a pod, so it names the second flag
-    only after the first flag is given.
+    needs two flags, although kubectl first reports only one.
     """
     by_flag: dict[str, list[Pod]] = {flag: [] for flag in _FATAL}
     for pod in pods:
@@ -158,7 +157,7 @@ def _pods_by_node(nodes: Iterable[str], inventory: Inventory) -> dict[str, list[
 def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, list[str]]:
     """Return the names of `pods`, grouped by the problem that kubectl reports for them.
 
-    A problem is the flag that is needed, or the error about a DaemonSet that is not found.
+    A problem is a missing flag, or the error about a DaemonSet that is not found.
     """
     problems: dict[str, list[str]] = {}
     for pod in pods:

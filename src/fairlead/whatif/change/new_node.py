@@ -1,13 +1,12 @@
 """New nodes (`--add-nodes 10`): copies of a node of the cluster, or nodes of an instance type.
 
-The copied node is the model of the new nodes. A new node runs the static pods of its model; the
-simulated DaemonSet controller creates its pods there.
+The copied node is the model of the new nodes. A new node runs the static pods of its model.
 
 The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
 and devices (ResourceSlices) of its model, and the taints that no controller manages. A label that
 identifies the model alone (`own_labels`) gets the name of the new node as its value. The node has
-neither the images nor the cordon of its model. If the new node has another instance type than its
-model, it has no devices, because the devices of that type are unknown.
+neither the images nor the cordon of its model. With another instance type, it has no devices,
+because these are unknown.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ def new_nodes(
     nodes.
 
     The labels and the size in `templates` take precedence over those of `model`. The templates are
-    used in turn, so that the nodes are spread over the zones of an instance type. Raises
-    InputError if `count` is not allowed, or if there is neither a `model` nor a template.
+    used in turn, one for each zone. Raises InputError if `count` is not allowed, or if there is
+    neither a `model` nor a template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")

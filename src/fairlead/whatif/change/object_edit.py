@@ -58,9 +58,8 @@ _HUGE_PAGES: Final = "hugepages-"
 class ObjectEdit(Struct, frozen=True):
     """The edit that one value of an option describes.
 
-    `content` is the new content of `target`, and `notes` are texts for the answer. The keys of
-    `places` are the paths of the fields that the edit sets; the values are the names of these
-    fields in messages.
+    `content` is the new content of `target`, and `notes` are texts for the answer. `places` maps
+    the path of each field that the edit sets to its name in messages.
     """
 
     target: Manifest
@@ -186,8 +185,8 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
 def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
     """Return (place, container) for the containers of the pod template in `edited`.
 
-    Init containers are left out. If `name` is not "", return only the container or init container
-    with this name. Raises InputError if `target` has none.
+    Without a `name`, init containers are left out. Otherwise, only the container or init container
+    `name` is returned. Raises InputError if `target` has none.
     """
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
     inner: list[tuple[Place, Json]] = [

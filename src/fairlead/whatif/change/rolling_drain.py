@@ -18,17 +18,14 @@ def rolling_drain(
     """Return the settings of a rolling drain of at most `unavailable` nodes at a time.
 
     Each node is out of service for the duration `down`. Nodes with equal settings belong to one
-    drain; `selection` is a text that keeps two drains with otherwise equal settings apart. Raises
-    InputError; its message names `source`, an option or file, and its field `field`.
+    drain; `selection` keeps drains with otherwise equal settings apart. Raises InputError; its
+    message names `source`, an option or file, and its field `field`.
     """
     require_pace(source, unavailable, field)
     return RollingDrainOptions(unavailable, down, one_line(selection, _SELECTION_MAX))
 
 
 def require_pace(source: str, unavailable: int | None, field: str = "") -> None:
-    """Raise InputError if `unavailable` is not an allowed number of nodes to drain at a time.
-
-    None is allowed; it means that there is no number.
-    """
+    """Raise InputError if `unavailable` is neither None nor an allowed number of nodes."""
     if unavailable is not None and not 1 <= unavailable <= UNAVAILABLE_MAX:
         raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)

@@ -60,8 +60,8 @@ def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
     This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the workload
-    or its autoscaler. `replicas` is the new number of replicas. At 0, a HorizontalPodAutoscaler
-    does nothing, so it is mentioned only if a custom resource owns it.
+    or its autoscaler. At 0 `replicas`, a HorizontalPodAutoscaler does nothing, so it is mentioned
+    only if a custom resource owns it.
     """
     autoscaler = autoscaler_of(workload, inventory)
     above = None if autoscaler is None else autoscaler.controller

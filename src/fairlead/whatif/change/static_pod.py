@@ -1,7 +1,6 @@
 """Copies the static pods of a node for new nodes of the same pool.
 
-A static pod comes from a file of its node, and the nodes of a pool have the same files. The API
-server shows a static pod as a mirror pod, with the name of the node at the end of its name.
+A static pod comes from a file of its node, and the nodes of a pool have the same files.
 """
 
 from __future__ import annotations

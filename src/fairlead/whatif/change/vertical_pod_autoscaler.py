@@ -110,10 +110,7 @@ class _Form(msgspec.Struct):
         return policy is not None and policy.update_mode == "Off"
 
     def target(self, namespace: str) -> _Target:
-        """Return the workload that this VPA refers to; `namespace` is the namespace of the VPA.
-
-        Kind and name are "" if the VPA refers to no workload.
-        """
+        """Return the workload that this VPA refers to; `namespace` is the namespace of the VPA."""
         reference = self.spec.target_ref
         return (namespace, reference.kind, reference.name) if reference else (namespace, "", "")
 
@@ -128,8 +125,8 @@ class _Form(msgspec.Struct):
 class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
-    The keys of `places` are the paths of the amounts that change; each value is the name of the
-    option. `target` is None if the VPA has no effect; `note` then contains the reason.
+    `places` maps the paths of the amounts that change to the name of the option. `target` is None
+    if the VPA has no effect; `note` then contains the reason.
     """
 
     target: Manifest | None
@@ -167,9 +164,8 @@ def _form(manifest: Manifest) -> _Form:
 def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manifest]:
     """Return the VPA that controls the pods of each target.
 
-    Among the VPAs of one target, the oldest has control; if several are equally old, the first by
-    name. A VPA with the update mode Off controls the pods only if all VPAs of the target have this
-    mode.
+    Among the VPAs of one target, the oldest has control, then the first by name. A VPA with the
+    update mode Off controls the pods only if all VPAs of the target have this mode.
 
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """
@@ -218,7 +214,7 @@ def _changes(
 ) -> Iterator[str]:
     """Set the recommended amounts in `content`; yield a description of each change.
 
-    The path of each amount that changes is added to `places`.
+    The paths of the changed amounts are added to `places`.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})

@@ -12,9 +12,8 @@ The role of a Stage follows from its effect on the objects that it selects:
 Stages with another effect are refused. If several stages of one role select a pod, one of them is
 chosen by weight.
 
-A selector's key is a path in jq's syntax. It refers to a field of the metadata or spec, or to the
-status at the moment of the stage. A delay is uniformly distributed between its duration and its
-jitter.
+A selector's key is a path in jq's syntax to a field of the metadata, the spec, or the status before
+the stage. A delay is uniformly distributed between its duration and its jitter.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
 """
@@ -223,8 +222,7 @@ class KwokStages(Struct, frozen=True):
     def run_duration(self, pod: Pod) -> DurationNs | None:
         """Return the time for which the started `pod` runs; None if no stage completes it.
 
-        A pod that is always restarted runs for at least a second. With shorter times, the virtual
-        time of the simulation would hardly advance.
+        A pod that is always restarted runs for at least a second, so that virtual time advances.
         """
         found = self.delay(StageRole.COMPLETE, pod)
         if found is None or pod.spec.restart_policy != "Always":
@@ -239,7 +237,7 @@ class KwokStages(Struct, frozen=True):
 class _Delays(Struct, frozen=True):
     """Returns the delay for a pod, None if there is none.
 
-    `of_stages` returns the delay that the Stages determine; if it returns None, `others` is called.
+    `others` is called if `of_stages` returns None.
     """
 
     of_stages: Callable[[Pod], DurationNs | None]
@@ -289,10 +287,7 @@ def _chosen(found: Sequence[PodStage], pod: Pod, draw: int) -> PodStage:
 
 
 def _stage(manifest: Manifest) -> PodStage | None:
-    """Return the pod stage in `manifest`; None for a node stage.
-
-    Raises InputError for a malformed stage.
-    """
+    """Return the pod stage in `manifest`; None for a node stage. Raises InputError."""
     try:
         document = Document(manifest.source, manifest.value.get("spec") or {})
         spec = decode_strictly(document, _Spec, "spec")

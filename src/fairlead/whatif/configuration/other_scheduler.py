@@ -1,8 +1,8 @@
 """Schedulers that have bound pods of a snapshot, but whose configuration is not known.
 
-The rules of such a scheduler are unknown, so pods with its schedulerName are scheduled by the rules
-of kube-scheduler. A schedulerName that neither a configuration nor a bound pod has may be a
-mistake; pods with this name stay pending (`no_scheduler`).
+Pods with the schedulerName of such a scheduler are scheduled by the rules of kube-scheduler. A
+schedulerName that neither a configuration nor a bound pod has may be a mistake; pods with this name
+stay pending (`no_scheduler`).
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def with_other_schedulers(
     """Return `scheduler` with a profile for each of `names`, and a note about the new profiles.
 
     A new profile is a copy of the default profile, or else of the first profile. Names in `owned`
-    get no profile, because they belong to the batch scheduler. The note is "" if no profile is
-    added.
+    get no profile, because they belong to the batch scheduler.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]

@@ -52,7 +52,7 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return the releases plus those `gates` that they lack; the gates of the releases win."""
+        """Return the releases plus those `gates` that the releases do not set themselves."""
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property
@@ -90,9 +90,9 @@ CURRENT_RELEASES: Final = Releases()
 def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
     """Return the releases for all components and for the node controllers.
 
-    `general` applies to all components, `nodes` overrides it for the node controllers, and
-    `option` overrides both. If the two resulting versions differ, a gate applies only to
-    those versions that have it. Raises InputError, also for a gate that neither version has.
+    `nodes` overrides `general` for the node controllers, and `option` overrides both. A gate
+    applies only to those of the two versions that have it. Raises InputError, also for a gate that
+    neither version has.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):
@@ -120,8 +120,8 @@ def _release(
 ) -> Release:
     """Return the release of the version in `chosen`, with the gates of all `choices`.
 
-    If several choices set a gate, the last of these choices applies. A gate is ignored if only the
-    version of `other` has it. Raises InputError.
+    The last choice that sets a gate applies. A gate is ignored if only the version of `other` has
+    it. Raises InputError.
     """
     try:
         release = release_of(chosen.version)
@@ -148,8 +148,5 @@ def _release(
 
 
 def refusal(source: str, name: str, problem: str) -> InputError:
-    """Return an InputError about the field `name` of the file `source`.
-
-    If `source` is "", the error is about the command-line option `name`.
-    """
+    """Return an InputError about the field `name` of the file `source`, or the option `name`."""
     return InputError(source, problem, field=name) if source else InputError(name, problem)

@@ -83,8 +83,7 @@ class UserPlugins:
     def placed(self, profile: Profile, mentioned: Collection[str] = ()) -> Profile:
         """Return `profile` plus the plugins in `named` whose names are not in `mentioned`.
 
-        `mentioned` contains the names of the plugins that the scheduler configuration enables or
-        disables in any of its profiles.
+        `mentioned` are the plugins that some profile of the configuration enables or disables.
         """
         for one in self.named:
             if one.name not in mentioned:

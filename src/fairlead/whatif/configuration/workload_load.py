@@ -103,8 +103,7 @@ def loads_of(
 ) -> WorkloadLoads:
     """Return the load of each workload; the curves begin at `start`.
 
-    `source` is the file with the `forms`; paths of CSV files are relative to `folder`. Raises
-    InputError.
+    `source` is the file with the `forms`; CSV files are relative to `folder`. Raises InputError.
     """
     collected = _Collection(inventory, start)
     for number, form in enumerate(forms):
@@ -160,10 +159,7 @@ class _Collection(Struct):
     loads: dict[ScaleTargetKey, dict[str, LoadCurve]] = field(default_factory=dict)
 
     def add(self, where: str, workloads: str, resource: str, curve: LoadCurve) -> None:
-        """Add `curve` as the load of all workloads that `workloads` names or selects.
-
-        Raises InputError.
-        """
+        """Add `curve` as the load of all workloads that `workloads` selects. Raises InputError."""
         for found in self._workloads(where, workloads):
             ref = found.ref
             load = self.loads.setdefault((ref.kind, ref.namespace, ref.name), {})
@@ -323,10 +319,9 @@ class _Table(Struct):
             points.append((at, amount))
 
     def _time(self, line: int, text: str) -> DurationNs:
-        """Return the time `text` as the time since the start of the load.
+        """Return the time `text` in line `line` as the time since the start of the load.
 
-        A timestamp counts from the first timestamp of the file. `line` is the line of `text`.
-        Raises InputError.
+        A timestamp counts from the first timestamp of the file. Raises InputError.
         """
         if "T" not in text:
             return self._read(line, "time", _seconds_or_text(text), read_duration)

@@ -42,9 +42,9 @@ class Eviction(Struct, frozen=True):
 class EvictorRules(Struct, frozen=True):
     """The rules of DefaultEvictor, made from its arguments.
 
-    `protections` contains upstream's names of pod protections. Pods whose priority is at least
-    `threshold` are protected. `owned` is the number of pods of each owner, by the owner's UID. A
-    pod may be evicted if at least `min_age` has passed since its start.
+    `protections` are named as in upstream. Pods whose priority is at least `threshold` are
+    protected. `owned` is the number of pods of each owner, by the owner's UID. A pod may be evicted
+    if at least `min_age` has passed since its start.
     """
 
     args: EvictorArgs
@@ -95,7 +95,7 @@ def _is_reached(limit: int | None, used: int) -> bool:
 class Evictor:
     """Decides whether pods may be evicted, and records evictions.
 
-    Evictions that a disruption budget refuses are recorded, too.
+    It also records evictions that a disruption budget refuses.
     """
 
     def __init__(

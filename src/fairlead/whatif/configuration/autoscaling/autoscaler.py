@@ -1,7 +1,6 @@
 """Selects the node autoscaler of a simulation, from the options and the snapshot.
 
-An autoscaler and its configuration are imported only if needed, because the import takes as long as
-a what-if of a small cluster.
+An autoscaler is imported only if needed, because the import takes as long as a small what-if.
 """
 
 from __future__ import annotations
@@ -144,8 +143,8 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     """Return a note that plans do not simulate the autoscaler of the cluster; () if it has none.
 
     `manifests` are the objects of the cluster. `effect` is what the plan leaves out: ADDS_NODES or
-    CHOOSES_NODES. CHOOSES_NODES leads to no note about Cluster Autoscaler, which does not choose
-    types of nodes.
+    CHOOSES_NODES. Cluster Autoscaler does not choose nodes, so CHOOSES_NODES leads to no note about
+    it.
     """
     manifests = list(manifests)
     if has_node_pools(manifests):

@@ -77,7 +77,7 @@ class GroupLimits(Struct, frozen=True):
 def _is_called(full: str, owner: str, labels: Mapping[str, str], name: str) -> bool:
     """Return whether `full` is the provider's name of the group `name`.
 
-    `labels` are the labels by which the provider `owner` marks the group's nodes.
+    The arguments are those of `GroupLimits.find`.
     """
     last = full.rpartition("/")[2]
     if last == name:

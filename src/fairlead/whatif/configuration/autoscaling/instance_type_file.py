@@ -320,10 +320,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
 
 
 def _of_object(row: Json) -> Iterator[StatedType]:
-    """Yield the type that `row` describes, or nothing if `row` is not a machine type.
-
-    The fields of `row`, an entry of a listing, show which provider wrote it.
-    """
+    """Yield the type that `row`, an entry of a provider's listing, describes, if any."""
     if "InstanceType" in row:
         yield _of_aws(row)
     elif "guestCpus" in row:

@@ -122,8 +122,8 @@ def refuse_invalid(written: Iterable[Manifest]) -> None:
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:
     """Yield a note about NodePools whose consolidation needs spot capacity that no type offers.
 
-    If the requirements of a replacement allow spot and on-demand, Karpenter restricts it to spot,
-    whatever the offerings are. If no type offers spot, the launch of the replacement fails.
+    If a replacement may be spot or on-demand, Karpenter restricts it to spot, even if no type
+    offers spot; the launch of the replacement then fails.
 
     upstream: consolidation.go:computeConsolidation
     """

@@ -1,8 +1,7 @@
 """Karpenter's settings: those of the Karpenter Deployment in the snapshot, otherwise the defaults.
 
 A setting is an environment variable, such as PREFERENCE_POLICY, or the flag with the same name
-(--preference-policy), which takes precedence. Values that Karpenter would refuse are ignored. Notes
-state which settings differ from the defaults, and which feature gates are not simulated.
+(--preference-policy), which takes precedence. Values that Karpenter would refuse are ignored.
 
 upstream: pkg/operator/options/options.go
 """
@@ -61,9 +60,8 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    The feature gate NodeOverlay is on by default if there are NodeOverlays (`has_overlays`). If
-    some NodeOverlays come from a file (`adds_overlays`), this gate is on, whatever the Deployment
-    states.
+    The feature gate NodeOverlay is on by default if there are NodeOverlays (`has_overlays`), and
+    always if some of them come from a file (`adds_overlays`).
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)

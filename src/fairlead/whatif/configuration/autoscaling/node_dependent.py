@@ -60,10 +60,9 @@ def with_type_dependents(
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes, notes).
 
-    Only nodes that have a CSINode or ResourceSlices are considered; nodes in service come first.
-    The objects are copied from the first node that has the NodePool and instance type of the new
-    node, else from the first node of the instance type. If no node has this type, only the CSINode
-    is copied, from the first node of the NodePool.
+    The objects are copied from the first node (nodes in service come first) that has the NodePool
+    and instance type of the new node, else from the first node of the instance type. If no node has
+    this type, only the CSINode is copied, from the first node of the NodePool.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

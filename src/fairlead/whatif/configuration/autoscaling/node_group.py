@@ -1,8 +1,7 @@
 """Node groups for a simulated autoscaler: from a file, or from the labels of the nodes in a dump.
 
-A managed cluster labels every node with the name of its node group. A GKE node pool becomes one
-group per zone. If the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags
-apply.
+Managed clusters label nodes with their node group. A GKE node pool becomes one group per zone. If
+the dump contains a Cluster Autoscaler, its limits (module group_limit) and flags apply.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ def groups_of(
     """Return (node groups, notes).
 
     The groups and their options come from `file`. If `file` is "", the groups come from node
-    labels, and the options come from `flags`. `flags` is the command line of the autoscaler in the
-    cluster of `manifests`, empty if the cluster has none. Raises InputError.
+    labels, and the options from `flags`, the command line of the cluster's autoscaler (or empty).
+    Raises InputError.
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)
@@ -98,7 +97,7 @@ def _with_priorities(
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with the text of the priority expander's ConfigMap, `notes` and new notes).
 
-    If the expander is used and `manifests` do not contain the ConfigMap, a new note says so.
+    If the ConfigMap is needed but missing, a new note says so.
     """
     if "priority" not in config.options.expander:
         return config, notes
@@ -303,10 +302,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
-    """Return (provider, group name, labels, annotations) of the node's group; None without a group.
-
-    The labels and annotations are those that identify the group.
-    """
+    """Return (provider, name, identifying labels, identifying annotations) of the node's group."""
     labels = node["metadata"].get("labels") or {}
     for owner, key, divider in _GROUP_LABELS:
         if key in labels:

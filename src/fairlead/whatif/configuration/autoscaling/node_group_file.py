@@ -138,7 +138,7 @@ def _check_flags(
 ) -> None:
     """Raise InputError for the first of `flags`, at the field `where`, that `parse` refuses.
 
-    `parse` gets a dict with one flag, and raises OptionError to refuse it.
+    `parse` gets one flag at a time, and raises OptionError to refuse it.
     """
     for name, value in flags.items():
         try:
@@ -189,10 +189,7 @@ def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) ->
 
 
 def _duration(source: str, field: str, value: str | float | None, usual: DurationNs) -> DurationNs:
-    """Return the duration `value` of `field`, or `usual` if the field is not set.
-
-    Raises InputError.
-    """
+    """Return the duration `value` of `field`, or `usual` if it is not set. Raises InputError."""
     found = field_duration(source, field, value)
     return usual if found is None else found
 
@@ -231,7 +228,7 @@ def _stated_template(path: str, where: str, group: NodeGroupForm, stated: NodeTe
 def _problems(where: str, stated: NodeTemplateForm, node: Node) -> Problems:
     """Yield (field, problem) for each problem of the template `stated`, which is at `where`.
 
-    `node` is the Node that was made from the template.
+    `node` is the Node made from this template.
     """
     yield from label_problems(f"{where}.labels", stated.labels)
     for index, taint in enumerate(node.spec.taints):

@@ -1,6 +1,4 @@
-"""Validates NodePools, as the CustomResourceDefinition of Karpenter does in a cluster.
-
-No API server has validated the NodePools in a user's file.
+"""Validates NodePools from files, as the CustomResourceDefinition of Karpenter would.
 
 upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
 """

@@ -154,8 +154,7 @@ def _check_group(source: str, name: str, group: str, groups: Iterable[str]) -> N
 def _machine_kinds(found: Autoscaling) -> Iterator[tuple[int, tuple[str, Mapping[str, str]]]]:
     """Yield (number, (group, labels)) for each kind of node that the autoscaler can create.
 
-    The kinds are numbered from 0. `group` is a node group or NodePool. An outage selects kinds by
-    `labels`.
+    Numbers begin at 0; `group` is a node group or NodePool.
     """
     if found.karpenter is not None:
         yield from enumerate(_offered(found.karpenter))

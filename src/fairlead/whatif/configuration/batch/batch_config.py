@@ -4,11 +4,10 @@ By default, a batch scheduler with the recommended configuration runs if the sch
 is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `single-pods`, kube-scheduler
 places these pods one by one and ignores groups.
 
-The name `fairlead` has two meanings: it is also the profile that the manifests of `fairlead run`
-deploy in place of kube-scheduler. The batch scheduler schedules pods with this name in three cases:
-its configuration (--batch-config) contains the name, the input contains a PodGroup or a Queue, or
-one of these pods names its group. Otherwise the first profile of the scheduler schedules these
-pods.
+The name `fairlead` is also that of the profile that the manifests of `fairlead run` deploy in place
+of kube-scheduler. The batch scheduler schedules pods with this name only if its configuration
+(--batch-config) contains the name, the input contains a PodGroup or a Queue, or one of these pods
+names its group. Otherwise, the first profile of the scheduler schedules them.
 """
 
 from __future__ import annotations
@@ -90,10 +89,7 @@ def batch_config(
 def batch_notes(
     options: BatchOptions, config: BatchConfig | None, initial: Iterable[Manifest]
 ) -> Iterator[str]:
-    """Yield notes about pods in `initial` that the real cluster may schedule by other rules.
-
-    `config` is the configuration that `batch_config` returns for `options`.
-    """
+    """Yield notes about pods that the real cluster may schedule by rules other than `config`."""
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     yield from _assumed_notes(options, config, initial)
     if options.source != SINGLE_PODS:
@@ -162,9 +158,8 @@ def with_deployed_profile(
 ) -> SchedulerConfig:
     """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
-    The profile is added if a pod in `initial` or `steps` has the schedulerName `fairlead`, and
-    neither a profile nor the batch scheduler has this name. `batch` is the configuration of the
-    batch scheduler, None if there is none. The new profile is a copy of the first profile.
+    The profile, a copy of the first profile, is added if a pod in `initial` or `steps` has the
+    schedulerName `fairlead`, and neither a profile nor the batch scheduler (`batch`) has this name.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):
@@ -189,8 +184,8 @@ def _has_groups(
 ) -> bool:
     """Return whether the pods with the schedulerName `fairlead` need the batch scheduler.
 
-    They need it if there is a PodGroup or a Queue, or if one of these pods names its group.
-    PodGroups of scheduling.k8s.io do not count if kube-scheduler schedules them (feature gate).
+    The module's docstring states the rule. PodGroups of scheduling.k8s.io do not count if
+    kube-scheduler schedules them (feature gate).
     """
     concerned = (
         manifest.value

@@ -67,10 +67,7 @@ def _configuration(source: str | Document, extensions: Extensions) -> BatchConfi
 
 
 def _checked(source: str, read: Callable[[], BatchConfig], extensions: Extensions) -> BatchConfig:
-    """Return the configuration that `read` returns, with `extensions`.
-
-    Raises InputError if it cannot be used.
-    """
+    """Return the configuration that `read` returns, with `extensions`. Raises InputError."""
     try:
         config = replace(read(), extensions=extensions)
         compose(config, Cluster())  # raises an error for unknown actions and plugins
