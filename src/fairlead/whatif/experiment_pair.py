@@ -51,8 +51,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
-    `drain` contains the result of kubectl's checks of drained nodes. `is_rescheduled` means that
-    both runs schedule running pods again.
+    If `is_rescheduled` is set, both runs schedule running pods again.
     """
 
     without: Experiment

@@ -101,7 +101,7 @@ class DescheduleResult(Struct, frozen=True):
     """The evictions in order, including those that a budget refused.
 
     `nodes` is the largest number of Ready nodes that a profile of the policy considers. `reasons`
-    contains sentences that explain why no pod is evicted; it is empty if a pod is evicted.
+    explain why no pod is evicted.
     """
 
     evictions: Sequence[Eviction]

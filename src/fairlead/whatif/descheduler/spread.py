@@ -27,8 +27,7 @@ def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
     """Evict pods from nodes that have too many pods with the same owner and the same images.
 
     If P such pods can run on N nodes, each node may keep P / N of them, rounded up. Example: five
-    replicas can run on three nodes, and all of them run on one node. Two replicas stay, and three
-    are evicted.
+    replicas that can run on three nodes all run on one node. Two stay, and three are evicted.
     """
     total, others = _duplicates(evictor, args)
     for owner, by_node in sorted(others.items()):
@@ -46,9 +45,9 @@ def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
 def _duplicates(
     evictor: Evictor, args: DuplicatesArgs
 ) -> tuple[Counter[_Owner], dict[_Owner, dict[str, list[Pod]]]]:
-    """Return (number of pods that may be evicted by owner, duplicates by owner and node).
+    """Return (number of evictable pods by owner, their duplicates by owner and node).
 
-    The duplicates are all pods of an owner on a node except the first of them.
+    The duplicates are all pods of an owner on a node except the first.
     """
     total: Counter[_Owner] = Counter()
     others: dict[_Owner, dict[str, list[Pod]]] = defaultdict(dict)

@@ -68,7 +68,7 @@ def _evict(evictor: Evictor, pods: Iterable[Pod], strategy: str) -> None:
 def remove_violating_node_taints(evictor: Evictor, args: ViolatingNodeTaintsArgs) -> None:
     """Evict pods that do not tolerate a NoSchedule taint of their node.
 
-    `args` can add PreferNoSchedule taints and restrict the taints.
+    `args` can add PreferNoSchedule taints, and include or exclude taints.
 
     upstream: removepodsviolatingnodetaints/node_taint.go
     """

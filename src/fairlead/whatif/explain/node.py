@@ -1,8 +1,7 @@
 """Explains a node: its pods, the pods that could run elsewhere, and the obstacles to a drain.
 
-Whether a pod could run elsewhere is tested for each pod alone: the node is cordoned, the pod is
-removed, and the scheduler places a replacement while all other pods stay. If the replacement fits
-no node, preemption is tried, and its victims are named.
+Each pod is tested alone: the node is cordoned, the pod is removed, and the scheduler places a
+replacement while all other pods stay. If the replacement fits no node, preemption is tried.
 """
 
 from __future__ import annotations

@@ -84,8 +84,7 @@ class Explanation(Struct, frozen=True):
     says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
     other pods, and if the scheduler has extenders.
 
-    `held_group` is the pod's PodGroup if the group cannot start; the pod is then not bound, even if
-    it fits a node.
+    `held_group` is the pod's PodGroup if it cannot start, so that the pod is not bound.
     """
 
     pod: str
@@ -120,8 +119,7 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
 def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
     """Return the scheduler's evaluation of the pod `target` (`pod/NAMESPACE/NAME`).
 
-    Raises InputError if the pod does not exist or has completed, or if no scheduler profile has its
-    schedulerName.
+    Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
     """
     manifest = snapshot.inventory().find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:
@@ -267,7 +265,7 @@ def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
 
     If no profile has the schedulerName `fairlead`, pods with this name get the first profile.
 
-    `source` names the file in errors. Raises InputError if no profile has the pod's schedulerName.
+    Raises InputError, which names `source`, if no profile has the pod's schedulerName.
     """
     profiles = {profile.scheduler_name: profile for profile in config.profiles}
     profile = profiles.get(pod.spec.scheduler_name)

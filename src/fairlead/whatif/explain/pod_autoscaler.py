@@ -2,8 +2,7 @@
 
 The metrics and conditions are those that the controller wrote to the status. The proposal of a
 metric is computed from its current value, its target value and the number of replicas in the
-status. The controller also considers pods that are not ready or have no metrics
-(`engine.workloads.horizontal_pod_autoscaler`); this module does not.
+status. Unlike the controller, this module ignores whether pods are ready or have metrics.
 
 If the target is a custom resource, such as an Argo Rollout, its number of replicas is taken from
 the status of the autoscaler.
@@ -272,7 +271,7 @@ def _rules(view: HorizontalPodAutoscaler, change: int) -> ScalingRules | None:
 def _behavior_words(view: HorizontalPodAutoscaler, change: int) -> Iterator[str]:
     """Yield texts about `spec.behavior`: disabled directions, and how fast it allows the `change`.
 
-    `change` is the proposed change of the number of replicas.
+    `change` is the proposed change of the replicas.
     """
     for direction, sign in (("up", 1), ("down", -1)):
         rules = _rules(view, sign)
@@ -322,7 +321,7 @@ def _room(
 ) -> FitResult | str | None:
     """Return the result of adding pods up to maxReplicas, or why no pod can be added.
 
-    Return None if `replicas` is already maxReplicas or more. The model does not change.
+    Return None if `replicas` is not below maxReplicas. The model does not change.
     """
     more = view.spec.max_replicas - replicas
     if more <= 0:

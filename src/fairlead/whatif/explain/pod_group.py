@@ -18,7 +18,7 @@ from fairlead.whatif.result.tabular_answer import counted
 
 
 class PodGroupTrial(Struct, frozen=True):
-    """The result for the PodGroup `group`: whether it can start, and a sentence about it.
+    """Whether the PodGroup `group` can start, and a sentence about it.
 
     `fitting` of its `waiting` pods fit together.
     """

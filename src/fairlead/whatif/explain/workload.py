@@ -252,10 +252,8 @@ def _one_more(
 ) -> tuple[Placement | None, str, list[Refusal]]:
     """Schedule one more pod as a trial; return (placement, reason for no placement, refusals).
 
-    Waiting pods are placed first. The placement is None if the pod fits no node, stays out of the
-    queue (PreEnqueue) or is refused by admission; after a placement, the reason is "". The refusals
-    are the verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None,
-    "", []).
+    Waiting pods are placed first. After a placement, the reason is "". The refusals are the
+    verdicts of the nodes that do not admit the pod. For a DaemonSet, the result is (None, "", []).
     """
     model = planner.model
     try:

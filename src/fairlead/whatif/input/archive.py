@@ -57,8 +57,7 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
 def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 
-    A decompressor copies all input bytes after the end of its member. So it gets only a piece of
-    `data` at a time, and the time does not grow with the number of members.
+    A decompressor copies all input after the end of its member, so it gets `data` in pieces.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     room, at, size = bytes_max, 0, _PIECE_BYTES

@@ -35,8 +35,8 @@ def read_silently(_unit: str, _done: int, _total: int) -> None:
 def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently) -> Bytes:
     """Return the content of the file `path`.
 
-    `on_read` is called with the progress of reading. Raises InputError, also for a file of more
-    than `bytes_max` bytes.
+    `on_read` gets the progress of reading. Raises InputError, also for a file of more than
+    `bytes_max` bytes.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -55,8 +55,7 @@ def content_of_stream(
 ) -> Bytes:
     """Return the rest of `stream`, such as standard input, which messages call `source`.
 
-    `on_read` is called with the progress of reading. Raises InputError, also for more than
-    `bytes_max` bytes.
+    `on_read` gets the progress of reading. Raises InputError, also for more than `bytes_max` bytes.
     """
     try:
         descriptor = stream.fileno()

@@ -3,9 +3,9 @@
 A path is a file, a directory (every .yaml, .yml, .json, .gz, .tar and .tgz file below it, sorted)
 or `-` for standard input. A file can be compressed with gzip, or be a tar archive of such files.
 Text is UTF-8, or UTF-16 with a byte order mark. If the file name or the first character suggests
-JSON, the text is parsed as JSON first, which is a hundred times faster than YAML. A file can
-contain several JSON objects, each beginning on a line of its own, as `jq -c '.items[]'` writes them
-and as repeated `kubectl get -o json >> FILE` does.
+JSON, the text is parsed as JSON first, which is faster. A file can contain several JSON objects,
+each beginning on a line of its own, as `jq -c '.items[]'` or repeated `kubectl get -o json >> FILE`
+writes them.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 class Document(Struct, frozen=True):
     """One value of one file; `source` is the file as the user named it.
 
-    If `listing` is set, the items of the value are not decoded: `value` is the value with an empty
-    list of items, and `listing` contains the items as texts. `text` is the content of the file, or
-    empty. `place` is "document N" if the file contains several documents, otherwise "".
+    If `listing` is set, it contains the items of the value as texts, and `value` has an empty list
+    of items. `text` is the content of the file, or empty. `place` is "document N" if the file
+    contains several documents, otherwise "".
     """
 
     source: str
@@ -95,7 +95,7 @@ def read_listings(
     """Return the documents at `path`, without decoding the items of JSON listings.
 
     `stdin` replaces the process's standard input, `bytes_max` limits the size of a file, and
-    `on_read` is called with the progress of reading. Raises InputError.
+    `on_read` gets the progress of reading. Raises InputError.
     """
     if path == "-":
         stream = stdin or sys.stdin.buffer

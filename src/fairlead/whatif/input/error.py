@@ -48,8 +48,7 @@ class InputError(ValueError):
 def named_by(source: str, field: str) -> Iterator[None]:
     """Add `source` and `field` to errors about another file, which this field of `source` names.
 
-    The `with` block reads that other file. Errors about `source` itself and about options stay as
-    they are.
+    The `with` block reads that file. Other errors stay as they are.
 
     Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
     """

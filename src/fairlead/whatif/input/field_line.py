@@ -1,7 +1,7 @@
 """Finds the line of a field in a YAML or JSON file, for error messages.
 
-Documents contain no positions. After an error, PyYAML parses the text of the document (YAML or
-JSON) again and reports the position of each value.
+After an error, PyYAML parses the text of the document (YAML or JSON) again and reports the position
+of each value.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[]+)")  # (an index, a k
 def with_lines(document: Document) -> Iterator[None]:
     """Add the line number to errors about a field of `document`.
 
-    Errors in other files do not change. The error `groups.yaml: node-groups[0].min: ...`, for
-    example, becomes `groups.yaml: line 3: node-groups[0].min: ...`.
+    Example: `groups.yaml: node-groups[0].min: …` becomes `groups.yaml: line 3: node-groups[0].min:
+    …`.
     """
     try:
         yield

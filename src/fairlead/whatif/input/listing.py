@@ -181,9 +181,9 @@ def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterato
 def value_ranges(data: Bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each JSON value in `data`; each value begins on a new line.
 
-    Only blanks and line breaks separate two values, but a comma separates two objects within a
-    value, and a string contains no line break. So a value is never split. If `data` is not JSON,
-    the ranges are meaningless.
+    Only blanks and line breaks separate two values. Within a value, a comma separates two objects,
+    and a string contains no line break, so no value is split. If `data` is not JSON, the ranges are
+    meaningless.
     """
     starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
     return list(pairwise([*starts, len(data)]))

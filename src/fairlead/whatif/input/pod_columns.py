@@ -253,10 +253,6 @@ class _Group:
 
 
 def _generate_name(text: bytes) -> bytes:
-    """Return the text of the pod's generateName in compact JSON; b"" if it has none.
-
-    Pods with the same generateName probably belong to one workload, so a group of them needs few
-    columns.
-    """
+    """Return the text of the pod's generateName in compact JSON; b"" if it has none."""
     begin = text.find(_NAME_KEY)
     return b"" if begin < 0 else text[begin : text.find(b'"', begin + len(_NAME_KEY))]

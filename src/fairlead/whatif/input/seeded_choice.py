@@ -1,7 +1,6 @@
 """Random choices that depend only on a seed, so that every run makes the same choices.
 
-Each number is a hash of (seed, purpose, index), so an additional draw for one purpose does not
-change the draws for other purposes.
+Each number is a hash of (seed, purpose, index), so purposes do not affect each other.
 """
 
 from __future__ import annotations

@@ -21,9 +21,8 @@ EVICTIONS_MAX: Final = 3
 def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
     """Yield a Recurrence for each workload and reason of an eviction loop.
 
-    A pod is in a loop if it is evicted more than EVICTIONS_MAX times for the same reason. The
-    Recurrence starts when the first pod exceeds this number. `evicted` is ordered by time; a
-    replacement has the key of the pod that it replaces.
+    A loop starts when a pod has been evicted more than EVICTIONS_MAX times for the same reason.
+    `evicted` is ordered by time; a replacement has the key of the pod that it replaces.
     """
     chains: dict[tuple[WorkloadRef, str], dict[str, list[Evicted]]] = {}
     for one in evicted:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 class GangWaits(Struct, frozen=True):
     """The times that the gangs of one queue waited until enough of their members ran.
 
-    `waits` contains the waits of the gangs that started, ascending; the other gangs still wait at
-    the end.
+    `waits` contains the waits of the gangs that started, ascending.
     """
 
     queue: str

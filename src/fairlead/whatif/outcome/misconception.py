@@ -1,8 +1,4 @@
-"""Misconceptions: common beliefs about outages that a run has shown to be wrong.
-
-Each check examines the outcome of the run and returns a note only if the run contradicts the
-belief.
-"""
+"""Misconceptions: common beliefs about outages that a run has shown to be wrong."""
 
 from __future__ import annotations
 

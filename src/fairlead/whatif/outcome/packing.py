@@ -102,8 +102,8 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
     """Return the share (percent) of a workload's pods at its fullest place, a mean over workloads.
 
-    `place` returns the place of a node, such as its zone. Workloads with one pod are ignored.
-    Return None if no workload has several pods.
+    `place` returns the place of a node, such as its zone. Workloads with one pod are ignored;
+    return None if there are no others.
     """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:

@@ -46,8 +46,7 @@ def _counted(count: int, what: str) -> str:
 class Rest(Struct, frozen=True, kw_only=True):
     """The time until the cluster came to rest before the change, and the activity until then.
 
-    `after` is 0 if the cluster was already at rest, None if it was not at rest within the horizon.
-    `activities` has one entry per workload.
+    `after` is 0 if it was already at rest, None if it did not come to rest within the horizon.
     """
 
     after: DurationNs | None = 0

@@ -45,9 +45,9 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     millicores for CPU, in units for other resources. `is_initial` means that the pod has existed
     since the start of the run. `is_terminating` means that its deletion was requested but is not
     complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
-    means that the pod is static or of a DaemonSet, so that it is deleted with its node. While such
-    a pod has no node, it waits for the node `pinned_to`. `is_held_up` means that the pod has a
-    node, but waits for a volume that is attached to another node; such a pod counts as pending.
+    means that the pod is static or of a DaemonSet; without a node, it waits for the node
+    `pinned_to`. `is_held_up` means that the pod has a node, but waits for a volume that is attached
+    to another node; such a pod counts as pending.
     """
 
     namespace: str
@@ -240,8 +240,8 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
-    not listed. `out_of_service` are the names of the nodes that do not work at the end, because
-    they are not Ready or their kubelet does not run.
+    not listed. `out_of_service` are the nodes that are not Ready at the end or whose kubelet does
+    not run.
     """
 
     placements: tuple[PlacementChange, ...]
@@ -306,9 +306,9 @@ class Skipped(Struct, frozen=True, kw_only=True):
 class ObjectError(Struct, frozen=True):
     """The last failure of `subject` to create an object; `message` states the reason.
 
-    The message is that of the event, or of the API server. If the subject creates pods, `missing`
-    is the number of pods that it lacks at the end, and `workload` is the workload of these pods.
-    `is_failed_job` means that the subject is a failed Job, which creates no more pods.
+    If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
+    `workload` is their workload. `is_failed_job` means that the subject is a failed Job, which
+    creates no more pods.
     """
 
     subject: str
@@ -326,8 +326,8 @@ class ObjectError(Struct, frozen=True):
 class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
 
-    `volume` is the name of its volume; "" if it had none. `reclaim_policy` is the policy of the
-    volume; "" if it is not known, or if there is no volume.
+    `volume` is its volume, "" if it had none. `reclaim_policy` is that of the volume, "" if
+    unknown.
     """
 
     claim: str
@@ -444,7 +444,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         """Return the pods that were preempted or evicted, or whose node was deleted.
 
         A pod occurs as often as it was displaced. Deleted nodes do not displace pods of DaemonSets,
-        static pods, completed pods and pods that are already being deleted.
+        static, completed and terminating pods.
         """
         left = [one.pod for one in (*self.preempted, *self.evicted)]
         of_deleted_nodes = (self.on_deleted_nodes or {}).values()

@@ -17,9 +17,9 @@ _NEVER: Final = "preemptionPolicy=Never"
 def short_reason(message: str) -> str:
     """Return the reasons in a FailedScheduling message.
 
-    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. If the message says
-    so, "preemptionPolicy is Never" is added. An empty message becomes "not tried yet"; messages of
-    another form are returned unchanged.
+    Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. If the message
+    contains preemptionPolicy=Never, "preemptionPolicy is Never" is added. An empty message becomes
+    "not tried yet"; messages of another form are returned unchanged.
     """
     shortened = ", ".join(reasons_of(message))
     is_never = _AVAILABLE.match(message) and _NEVER in message.partition(". ")[2]
@@ -29,8 +29,8 @@ def short_reason(message: str) -> str:
 def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 
-    An empty message gives the reason "not tried yet". A message of another form is itself the only
-    reason.
+    A message of another form is itself the only reason; for an empty message, it is "not tried
+    yet".
     """
     if not message:
         return [NOT_TRIED]

@@ -14,7 +14,7 @@ class StartTimeRow(Struct, frozen=True, kw_only=True):
     """The start time of a `subject`: a pod, workload or gang (`kind`) with `pods` waiting pods.
 
     `started` is the number of simulations in which the subject starts. A percentile is None if the
-    subject does not start in enough simulations within the simulated time.
+    subject does not start in enough of them.
     """
 
     subject: str

@@ -9,6 +9,5 @@
     node               copies of nodes and lower bounds on their number, for several planners
 
 Law: every placement in a plan is a decision of the scheduler's own cycle; sums of amounts only
-exclude impossible plans. Plans are pure functions of their input: a search is limited by an amount
-of work, not by time.
+exclude impossible plans. Searches are limited by an amount of work, not by time.
 """

@@ -118,7 +118,7 @@ def baseline_experiment(
 def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ...]:
     """Return the objects in `storage`, into which `snapshot` was loaded.
 
-    Objects that nothing read or wrote keep their manifests, so that they need not be decoded.
+    Unread and unchanged objects keep their manifests, so that they need not be decoded.
     """
     assert isinstance(storage, DeferredStorage)
     known = {id(manifest.content): manifest for manifest in snapshot.manifests}
@@ -138,8 +138,7 @@ def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ..
 def _with_failure(job: Manifest, errors: Iterable[ObjectError]) -> Manifest:
     """Return `job` with the condition Failed if it failed in the simulation.
 
-    A simulation does not write the status of Jobs. Without the condition, the failed Job would
-    create its pods again.
+    Without the condition, which simulations do not write, the Job would create its pods again.
     """
     subject = f"{JOB.kind} {job.ref.key}"
     if not any(one.is_failed_job and one.subject == subject for one in errors):

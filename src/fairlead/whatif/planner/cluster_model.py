@@ -249,8 +249,7 @@ class ClusterModel:
     def missing_scheduler(self, pod: PodInfo) -> str:
         """Return the reason why no scheduler places `pod`; "" if a scheduler has its schedulerName.
 
-        A profile, a batch scheduler or a bound pod of the snapshot (`other_scheduler`) shows that a
-        scheduler has this name.
+        A profile, a batch scheduler or a bound pod of the snapshot (`other_scheduler`) can have it.
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
@@ -279,8 +278,7 @@ class ClusterModel:
     def dependents(self, node: str) -> list[Dependent]:
         """Return the objects of the snapshot that describe the node with the name `node`.
 
-        These are its CSINode and ResourceSlices, and the CSIStorageCapacities with a topology label
-        whose value is the name of the node.
+        These are its CSINode, ResourceSlices, and the CSIStorageCapacities whose topology names it.
         """
         if self._dependents is None:
             self._dependents = {}
@@ -306,8 +304,7 @@ class ClusterModel:
     def waiting_pods(self) -> list[PodInfo]:
         """Return the pods that the scheduler would try to place now, in the order of its queue.
 
-        They have no node, are not being deleted, pass PreEnqueue, and have a scheduler. Pods of the
-        batch scheduler are left out, because they start only with their groups.
+        Pods of the batch scheduler are left out, because they start only with their groups.
         """
         found = [
             pod
@@ -391,8 +388,7 @@ class ClusterModel:
     def create(self, manifest: Json) -> ApiObject:
         """Create an object as a user of the API server does; return its view.
 
-        The scheduler does not receive the object, and the end of a hypothesis does not delete it.
-        Raises ApiError if the store or admission refuses it.
+        The scheduler does not receive the object, and hypotheses do not revert it. Raises ApiError.
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
@@ -601,7 +597,7 @@ def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
 def moves_with_drain(pod: PodInfo) -> bool:
     """Return whether a drain ends `pod`.
 
-    Pods of DaemonSets and static pods stay. Finished pods are deleted, but they had ended before.
+    Pods of DaemonSets and static pods stay, and finished pods have already ended.
 
     upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go
     """

@@ -1,8 +1,8 @@
 """Certainty: whether an outcome of a change occurs with every seed or depends on the seed.
 
 A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
-objects that arrive at one instant. Each row counts the seeds with an outcome, and contains the
-minimum, median, 90th percentile and maximum of its amount over those seeds.
+objects that arrive at one instant. Each row counts the seeds with an outcome, and summarizes its
+amount over those seeds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain

@@ -144,7 +144,7 @@ def _repeated(effect: Effect) -> str | None:
 
 
 def _is_over(one: Recurrence, effect: Effect) -> bool:
-    """Whether the workload of `one` has all wanted pods when the changed run has come to rest."""
+    """Whether the changed run came to rest with all wanted pods of the workload of `one`."""
     ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
     return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
 
@@ -383,9 +383,8 @@ def _briefly_unavailable(effect: Effect) -> str | None:
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     """Return a sentence about the workloads `found`; None if there are none.
 
-    The workload that had no ready pod for the longest time comes first. If some workloads have no
-    ready pod at the end, the sentence names only these and counts the others: `deploy/a has no
-    ready pod to the end, and 2 more workloads for up to 31s.`
+    If some workloads have no ready pod at the end, the sentence names only these and counts the
+    others: `deploy/a has no ready pod to the end, and 2 more workloads for up to 31s.`
     """
     if not found:
         return None
@@ -549,8 +548,8 @@ def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
 def _moved(effect: Effect) -> str | None:
     """Return a sentence about pods that were not displaced but are on another node.
 
-    Such pods were deleted and created again, or got their first node after the change. Return None
-    if there are no such pods, and with --reschedule (`_repacked`).
+    Such pods were deleted and created again, or got their first node after the change. With
+    --reschedule, return None (`_repacked`).
     """
     if effect.packing:
         return None
@@ -669,7 +668,7 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 def _not_running(effect: Effect) -> int:
     """Return the number of displaced, moved or new pods that have a node but do not run at the end.
 
-    A pod of a workload that is still terminating counts, because its replacement does not run yet.
+    A terminating pod of a workload counts, because its replacement does not run yet.
     """
     found = effect.difference
     pods = (*found.displaced, *found.placed, *found.elsewhere)

@@ -87,8 +87,7 @@ def notes_about(
 ) -> tuple[str, ...]:
     """Return the `notes` of a run, with the note about missing loads limited to `workloads`.
 
-    `workloads` are the workloads that a change affects. The note names only those `autoscalers`
-    that scale one of them and have no load.
+    The note names only the `autoscalers` without a load that scale one of these workloads.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

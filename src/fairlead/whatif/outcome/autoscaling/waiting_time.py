@@ -1,7 +1,7 @@
 """Times that pods waited for a node: median, 95th percentile and longest, in total and by workload.
 
 A wait begins when the pod is created, but not before the change, and ends when the pod is bound.
-Pods of DaemonSets and static pods do not count, because they are created together with their node.
+Pods of DaemonSets and static pods do not count.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def waiting_times(waits: Iterable[PodWait]) -> WaitingTimes:
 
 
 def waits_so_far(waits: Iterable[PodWait], end: Instant) -> list[DurationNs]:
-    """Return how long each pod has waited by `end`, including pods that still wait, sorted."""
+    """Return the waits by `end`, also of the pods that still wait, in ascending order."""
     return sorted((end if one.until is None else one.until) - one.since for one in waits)
 
 

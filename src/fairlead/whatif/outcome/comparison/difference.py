@@ -74,8 +74,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     """All effects that only the run with the change has.
 
     - `placed`: pods that have a node only with the change
-    - `completed`: pods that started after the change and completed, if more pods of their workload
-      did so than without the change(or failed)
+    - `completed`: pods that started after the change and completed or failed, if more pods of their
+      workload did so than without the change
     - `moved`: pods that are on another node than without the change; not all are displaced
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
@@ -423,9 +423,9 @@ def _recovered_after(
 ) -> DurationNs | None:
     """Return the time from the change until the last `concerned` or `completed` pod started.
 
-    If failed nodes return, the result is at least the time until the last of them returned. Return
-    None if a pod neither runs nor has completed at the end. `concerned` contains pod keys;
-    `current` maps them to replacement pods.
+    The result is at least the time until the last failed node returned. Return None if a pod
+    neither runs nor has completed at the end. `concerned` contains pod keys; `current` maps them to
+    replacement pods.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

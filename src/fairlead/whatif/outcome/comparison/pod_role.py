@@ -3,9 +3,8 @@
 The counterpart of a pod is the pod with the same key in the other run. A replacement pod has the
 key of the first pod in its chain of replacements. Pods whose key exists in one run only are paired
 within their workload: first pods of the same revision and node, then pods of the same revision,
-then the remaining pods. So random names make no difference, and a new image counts as an update of
-pods. Pods that belong to their node (of a DaemonSet, or static) are paired on the same node only,
-even if the new pod still waits for it.
+then the remaining pods. Pods that belong to their node (of a DaemonSet, or static) are paired on
+the same node only, even if the new pod still waits for it.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -122,10 +121,7 @@ class PodRole(Struct, frozen=True):
 
     @property
     def _is_left_over(self) -> bool:
-        """Whether the pod existed before the change and still terminates, without a replacement.
-
-        The kubelet of a failed node cannot complete the deletion.
-        """
+        """Whether the pod existed before the change and still terminates, without a replacement."""
         return self.after.is_initial and self.after.is_terminating
 
 
