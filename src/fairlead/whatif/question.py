@@ -80,9 +80,9 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The run without the change comes first. The other run makes the change at the time at which the
-    cluster came to rest in it. `command_log` receives the commands of the run with the change.
-    `logging` wraps the reporter of that run in a reporter that logs decisions.
+    The change is made at the time at which the cluster comes to rest in the run without it.
+    `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
+    that run in a reporter that logs decisions.
     """
     check_seeds(conditions.seeds)
     stated = _stated_runtimes(conditions)
@@ -142,10 +142,7 @@ def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
 
 
 def _health_note(effect: Effect) -> list[str]:
-    """Return a note if budgets and workloads count pods of failed nodes differently.
-
-    The disruption controller counts such a pod as healthy until its node is marked not ready.
-    """
+    """Return a note if budgets and workloads count pods of failed nodes differently."""
     lowest: dict[str, int] = {}
     for one in effect.workloads:
         for pdb, _ in one.budgets:
@@ -389,7 +386,7 @@ def _other_seeds(
 def _rearranged(experiment: Experiment, number: int) -> Experiment:
     """Return `experiment` with the order of arrival that its seed determines.
 
-    The experiment of the first seed (`number` 0) keeps the order of its steps.
+    For the first seed (`number` 0), the steps keep their order.
     """
     if number == 0:
         return experiment

@@ -236,8 +236,7 @@ def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[s
     """Return (reason, refused_by) for the new pods without a node, as in ElasticFit.
 
     Return ("", "") if all pods were created and have a node. The reason of a created pod takes
-    precedence over that of a pod that was not created. `own` are the created pods; `subject` names
-    the workload in `outcome.errors`.
+    precedence. `own` are the created pods; `subject` names the workload in `outcome.errors`.
     """
     waiting = next((pod for pod in own if pod.is_pending), None)
     if waiting is None:

@@ -50,8 +50,8 @@ class NewPods(Struct, frozen=True):
     `source` is the template's file, or the option that names the template. `owner` is the owner
     reference of the pods. `stateful_set` determines the names and claims of the pods; `first` is
     the first new ordinal. `replicas` is the present number of replicas of the workload of --like,
-    None for a Job, a CronJob and templates of --pod. `autoscaler` is the HorizontalPodAutoscaler of
-    that workload, None if it has none.
+    None for a Job, a CronJob and templates of --pod. `autoscaler` is the workload's
+    HorizontalPodAutoscaler.
     """
 
     source: str
@@ -66,10 +66,7 @@ class NewPods(Struct, frozen=True):
     autoscaler: Manifest | None = None
 
     def above_maximum(self, more: int) -> str:
-        """Return a sentence if `more` pods exceed the maximum of the HorizontalPodAutoscaler.
-
-        Return "" if they do not, or if the workload has no HorizontalPodAutoscaler.
-        """
+        """Return a sentence if `more` pods exceed the autoscaler's maximum; "" otherwise."""
         spec = {} if self.autoscaler is None else self.autoscaler.value.get("spec") or {}
         most = spec.get("maxReplicas")
         if self.autoscaler is None or not isinstance(most, int):
@@ -82,8 +79,8 @@ class NewPods(Struct, frozen=True):
     def in_all(self, more: int) -> str:
         """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
 
-        Example: `: 12 replicas in all, 10 today`. Return "" if `more` is 0, or if the workload has
-        no replicas or an unknown number.
+        Example: `: 12 replicas in all, 10 today`. Return "" if `more` is 0, or if the number is 0
+        or unknown.
         """
         if not self.replicas or not more:
             return ""
@@ -176,8 +173,7 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
     """Return a template for pods of `written`, a pod or workload in a file.
 
     The pods of a StatefulSet that `inventory` lacks begin with the first ordinal. `revisions` has
-    the ReplicaSets of Deployments. Raises InputError for a field of the wrong type, and as
-    `new_pods_of` does.
+    the ReplicaSets of Deployments. Raises InputError.
     """
     written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref

@@ -129,8 +129,7 @@ class OwnerTemplates:
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
         """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
 
-        The value is None for a DaemonSet whose pods do not run there. DaemonSets whose pods are
-        invalid or refused by admission are left out.
+        The value is None for a DaemonSet whose pods do not run there. Refused pods are left out.
         """
         found: dict[str, Pod | None] = {}
         for uid, owner in self._owners.items():
@@ -183,7 +182,7 @@ class OwnerTemplates:
     def _wanted_revision(self, owner: StatefulSet | DaemonSet, pod: Pod) -> str:
         """Return the revision from which `owner` creates a replacement of `pod`.
 
-        Return "" if `owner` is a StatefulSet and does not create pods with the name of `pod`.
+        Return "" if `owner` is a StatefulSet that does not create pods with this name.
         """
         if isinstance(owner, DaemonSet):
             return self._history(owner).update
@@ -221,10 +220,7 @@ class OwnerTemplates:
         return replace(pod, metadata=meta, spec=replace(made.spec, node_name=pod.spec.node_name))
 
     def _admitted(self, manifest: Json) -> Pod | None:
-        """Return the pod with its defaults and as admission changes it; None if it is refused.
-
-        Quotas are not checked, because they still count the replaced pod.
-        """
+        """Return the pod with its defaults and as admission without quotas changes it, or None."""
         admission = self._store.admission
         try:
             complete = self._store.completed(POD, manifest)

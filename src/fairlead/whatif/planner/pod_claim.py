@@ -115,8 +115,7 @@ def new_claims(
 ) -> Iterator[Claim | PersistentVolume]:
     """Yield the claims of the new `pod` that replace `claims`, the claims of the old pod.
 
-    The volumes of claims that are bound immediately are also yielded. The scheduler creates the
-    claim for extended resources.
+    The volumes of claims that are bound immediately are also yielded.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)

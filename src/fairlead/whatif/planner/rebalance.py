@@ -1,7 +1,7 @@
 """rebalance: moves of running pods that place waiting pods and even out the nodes.
 
-A move evicts a pod, and the scheduler places its replacement, so the scheduler chooses the target.
-Each move is of the first kind that is possible:
+A move evicts a pod, and the scheduler places its replacement. Each move is of the first kind that
+is possible:
 
     1  A pod that waits for room gets a place, because one other pod of the same or a lower priority
        moves. The first waiting pod for which there is such a move gets a place. Of the moves that
@@ -65,9 +65,8 @@ _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before
 class NodeBalance(Struct, frozen=True):
     """The number of `waiting` pods, and figures about the loads of schedulable, ready nodes.
 
-    `fullest` is the largest load. `deviation` is the standard deviation of the loads, and `squares`
-    is the sum of their squares. Both are weighted by the size of the nodes: a node of average size
-    has the weight 1.
+    `fullest` is the largest load, `deviation` the standard deviation of the loads, and `squares`
+    the sum of their squares. Both are weighted by the size of the nodes.
     """
 
     waiting: int
@@ -113,7 +112,7 @@ class Rebalancer:
     """Searches for moves of pods that make room for waiting pods and even out the load of nodes."""
 
     def __init__(self, planner: DrainPlanner, rules: AutoscalerRules) -> None:
-        """Move only pods that the `rules` and budgets let go, in the model of `planner`."""
+        """Move pods whose eviction the `rules` and budgets allow, in the model of `planner`."""
         self._planner = planner
         self._model = planner.model
         self._rules = rules
@@ -166,7 +165,7 @@ class Rebalancer:
     def _open_rows(self) -> npt.NDArray[np.bool_]:
         """Return, for each row of the table, whether the node counts in the balance.
 
-        The nodes that count are schedulable and take pods, and have allocatable cpu and memory.
+        Such nodes are schedulable, take pods, and have allocatable cpu and memory.
         """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
@@ -217,9 +216,8 @@ class Rebalancer:
     def _even_out(self) -> GainingMove | None:
         """Return the move with the highest gain from the fullest node that has any helpful move.
 
-        A move is helpful if its gain exceeds `_GAIN_MIN` and its target does not become fuller
-        than its origin was. Return None if none of the `_NODES_TRIED_MAX` fullest nodes has such a
-        move.
+        A helpful move gains more than `_GAIN_MIN`, and its target does not become fuller than its
+        origin was. Return None if none of the `_NODES_TRIED_MAX` fullest nodes has one.
         """
         before, loads = self._balance().squares, self._loads()
         for row in np.argsort(-loads, kind="stable")[:_NODES_TRIED_MAX].tolist():
@@ -253,7 +251,7 @@ class Rebalancer:
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
         """Yield (node, pod) for the pods of `infos` that may move.
 
-        Of several pods on a node with the same labels and the same `shape`, one is yielded.
+        Of the pods on a node with the same labels and `shape`, one is yielded.
         """
         for info in infos:
             seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()

@@ -45,8 +45,8 @@ class Refusal(Struct, frozen=True):
 class NewNode(Struct, frozen=True):
     """The result of adding a copy of the node `like` for a pod that fits no existing node.
 
-    `refusal` is the reason why the copy does not take the pod; "" if it takes the pod. If no node
-    is large enough for the pod, `like` is "", and `refusal` says so.
+    `refusal` is the reason why the copy refuses the pod, "" if it takes the pod. If no node is
+    large enough for the pod, `like` is "".
     """
 
     like: str

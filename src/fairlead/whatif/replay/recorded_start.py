@@ -92,7 +92,7 @@ class ReplayedStart(Struct, frozen=True):
     """The times at which a pod was placed: as recorded, and by the scheduler's rules.
 
     Times count from the start of the record. `recorded` is None if the record does not place the
-    pod, `placed` is None if the rules do not place it; `reason` then explains why.
+    pod, `placed` if the rules do not; `reason` then explains why.
     """
 
     pod: str

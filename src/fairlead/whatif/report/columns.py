@@ -1,7 +1,7 @@
 """Tables stored as columns: the compact form of tables embedded in the page.
 
 A column with few distinct values becomes {"of": values, "at": indices}. `static/data.js` decodes
-it. Numbers that JSON cannot represent (NaN, infinity) become null, which the page shows as a dash.
+it. NaN and infinity become null, which the page shows as a dash.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ INTERNED_MIN = 8  # with fewer values, an index costs more than it saves
 
 
 def finite(value: Any) -> Any:
-    """Return `value`; a float is rounded to four places, NaN and infinity become None.
-
-    Costs in the JSON output have four places, too.
-    """
+    """Return `value`; a float is rounded to four places, NaN and infinity become None."""
     if not isinstance(value, float):
         return value
     return round(value, 4) if math.isfinite(value) else None

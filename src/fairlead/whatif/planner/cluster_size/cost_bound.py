@@ -47,8 +47,7 @@ def cost_bound(
     """Return a lower bound on the cost of nodes that hold `demand`.
 
     `demand[r]` is the amount of resource r; a node of kind k costs `prices[k]` and has
-    `capacities[k][r]`. Resources without demand do not count. Without demand or without kinds, the
-    bound is 0.
+    `capacities[k][r]`. Without demand or without kinds, the bound is 0.
     """
     wanted = np.array(demand, np.float64)
     used = np.flatnonzero(wanted > 0)
@@ -77,9 +76,8 @@ def cost_bound(
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     """Return candidates for the best vertex; the caller checks whether they are feasible.
 
-    Let d be the number of resources. The first array has, for each set of d constraints, the point
-    where all of these constraints hold with equality. The second array has the farthest feasible
-    point of each axis.
+    With d resources, the first array has the point where d constraints hold with equality, for each
+    set of d constraints. The second array has the farthest feasible point of each axis.
     """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.

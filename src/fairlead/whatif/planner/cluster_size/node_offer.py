@@ -124,8 +124,8 @@ def node_offers(
 ) -> list[NodeOffer]:
     """Return the kinds of nodes that could replace `infos`, which are nodes of `model`.
 
-    `headroom` is the fraction of CPU and memory to keep free. `stated` are the types in a file; if
-    it is empty, the types of the nodes are used.
+    `headroom` is the fraction of CPU and memory to keep free. `stated` are the types in a file, if
+    there is one.
     """
     found: list[NodeOffer] = []
     zones = sorted({info.labels.get(ZONE, "") for info in infos})
@@ -217,10 +217,7 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
 
 
 def _kind(info: NodeInfo) -> Hashable:
-    """Return a key that is equal for two nodes of a pool if they are of one kind.
-
-    Such nodes have the same type (or size), and the same allocatable amounts.
-    """
+    """Return a key of the type (or size) and the allocatable amounts of a node of a pool."""
     allocatable = info.node.status.allocatable
     extended = [(name, str(amount)) for name, amount in _extended(info)]
     return _type_or_size(info), _size(info), str(allocatable.get("pods")), *extended

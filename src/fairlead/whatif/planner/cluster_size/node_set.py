@@ -107,9 +107,9 @@ def _hardest(
 ) -> Iterator[tuple[str, ...]]:
     """Yield sets of `count` nodes whose loss is hard to survive; a set can occur several times.
 
-    The nodes are sorted in five ways, each with the highest value first: by requested cpu, by
-    requested memory, by number of pods, by allocatable cpu and by allocatable memory. The first
-    five sets are the first `count` nodes of each list.
+    Five lists sort the nodes by requested cpu, requested memory, number of pods, allocatable cpu
+    and allocatable memory, highest first. The first five sets are the first `count` nodes of each
+    list.
 
     For each pool, each zone, and each pool within a zone, five more sets contain the first `count`
     nodes of a list that belong to it. If it has fewer nodes, the first other nodes of the list are

@@ -133,8 +133,7 @@ class SizeSearch:
         """Build the nodes in several ways, and keep the best result.
 
         The best result has the fewest unplaceable pods and then the lowest cost. Of equally good
-        results, copies of the present nodes are preferred: their pods are spread, so that those of
-        a removed node often fit on the other nodes.
+        results, copies of the present nodes are preferred.
         """
         best: tuple[tuple[int, float], Callable[[], None]] | None = None
         builds = [partial(self._build, pods, manner) for manner in _MANNERS]
@@ -153,8 +152,7 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo]) -> None:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
-        Refused pods are tried again as long as a round places one of them. `_build` then places the
-        other pods.
+        Refused pods are tried again while this helps. `_build` then places the other pods.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -191,8 +189,7 @@ class SizeSearch:
     def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
         """Set, for each unplaceable pod, the reasons why nodes refuse it.
 
-        The reasons are those of the nodes to keep and of one empty node of each offer, because
-        nodes that other pods have filled would only report that they are full.
+        The reasons are those of the nodes to keep and of one empty node of each offer.
         """
         model, reasons = self._model, self.result.unplaceable
         if not reasons:
@@ -371,8 +368,7 @@ class SizeSearch:
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
         """Add the nodes that are missing after each failure, until a round adds none.
 
-        If several nodes fail at a time and `only_hardest` is set, only the sets of nodes whose
-        loss is hardest to survive are tried.
+        `only_hardest` is that of `Survival.failures`.
         """
         if not self._survival.is_any:
             return
@@ -390,8 +386,7 @@ class SizeSearch:
     def _is_survivable(self) -> bool:
         """Add missing nodes until the pods survive every failure.
 
-        Return False if nodes are still missing after `_SURVIVAL_ROUNDS_MAX` rounds; the scheduler
-        breaks ties differently in each round, so nodes that were enough can become too few.
+        Return False if nodes are still missing after `_SURVIVAL_ROUNDS_MAX` rounds.
         """
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             if self._survives():
@@ -450,10 +445,7 @@ class SizeSearch:
         return True
 
     def _forget_survivors(self) -> None:
-        """Remove from `pinned` the pods that survive on the final nodes.
-
-        A pod in `pinned` may fit nodes that the search added later.
-        """
+        """Remove from `pinned` the pods that survive after all, on the final nodes."""
         if not self.result.pinned:
             return
         refused: set[tuple[str, str]] = set()
@@ -510,7 +502,7 @@ class SizeSearch:
         """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
 
         Return None if no number of nodes is enough. If `is_all` is set, the cluster has no other
-        nodes, so these nodes must survive the failures.
+        nodes.
         """
         rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
         pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]
@@ -529,8 +521,8 @@ class SizeSearch:
     def _unified(self, pool: str | None, kind: Sequence[int], count: int) -> bool:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
-        More nodes of the type are added if pods fit no node or do not survive a failure. Return
-        False if this is not cheaper, or if more pods than before fit no node or cannot survive.
+        More nodes of `kind` are added if necessary. Return False if this is not cheaper, or if more
+        pods than before fit no node or cannot survive.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost
         inside = [name for name, one in result.nodes.items() if pool in (None, one.pool)]

@@ -46,8 +46,8 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     """Raise InputError if the cluster has no zone that can fail, or fewer nodes than are to fail.
 
-    `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are always
-    accepted, because a file may contain one node per pool.
+    `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are
+    accepted.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

@@ -1,7 +1,7 @@
 """is_control_plane: whether a node runs the control plane of the cluster.
 
-The API server, etcd and the controllers are often static pods. A drain leaves static pods on their
-node, so a plan that finds room for the other pods does not show that the node can be removed.
+The API server, etcd and the controllers are often static pods, which a drain leaves on their node.
+So a plan that finds room for the other pods does not show that the node can be removed.
 
 upstream: cmd/kubeadm/app/constants/constants.go: LabelNodeRoleControlPlane
 """

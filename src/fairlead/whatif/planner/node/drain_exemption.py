@@ -1,8 +1,7 @@
 """Nodes that no plan drains: virtual nodes, and nodes that are being deleted.
 
-A virtual node has no machine of its own to upgrade. A Fargate node belongs to one pod and ends with
-it; the replacement pod gets a new node with the current Kubernetes version. A virtual kubelet runs
-in a pod of the cluster.
+A virtual node has no machine of its own to upgrade: a Fargate node belongs to one pod and ends with
+it, and a virtual kubelet runs in a pod of the cluster.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def virtual_words(node: Node) -> str:
 
 
 def deletion_words(node: Node) -> str:
-    """Return that `node` is being deleted, with its finalizers; "" if it is not being deleted."""
+    """Return a text about the deletion of `node` and its finalizers; "" if it is not deleted."""
     meta = node.metadata
     if not meta.deletion_timestamp:
         return ""

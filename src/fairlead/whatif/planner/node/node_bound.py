@@ -32,8 +32,7 @@ class NodeBound(Struct, frozen=True, order=True):
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     """Return the minimum number of `nodes` that must stay; all other nodes stay anyway.
 
-    Only pods with a replacement after a drain count; pods of DaemonSets and pods without a
-    controller disappear with their nodes.
+    Only pods with a replacement after a drain count.
     """
     table = model.table
     table.widen()
@@ -66,10 +65,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
 
 
 def _by_sum(needed: int, sizes: np.ndarray, name: str) -> NodeBound:
-    """Return the minimum number of nodes whose `sizes` have a sum of at least `needed`.
-
-    `name` is the name of the resource.
-    """
+    """Return the minimum number of nodes whose `sizes` of resource `name` add up to `needed`."""
     if needed <= 0:
         return NodeBound(0)
     reached = np.cumsum(np.sort(sizes)[::-1])
@@ -97,10 +93,7 @@ def most_exclusive(pods: Iterable[PodInfo]) -> tuple[str, int]:
 
 
 def _excluding_term(pod: PodInfo) -> PodAffinityTerm | None:
-    """Return the anti-affinity term of `pod` that excludes nodes with a pod like `pod`.
-
-    Return None if there is no such term.
-    """
+    """Return the anti-affinity term that excludes nodes with a pod like `pod`; None without one."""
     affinity = pod.shape.spec.affinity
     anti = None if affinity is None else affinity.pod_anti_affinity
     if anti is None:

@@ -1,11 +1,9 @@
 """NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
 
-The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices, the
-room for local volumes in CSIStorageCapacities. Labels that identify the existing node alone
-(`own_labels`) get the name of the new node as their value, so the new node cannot reach local
-volumes of the existing node. The own pods of a node are those of DaemonSets and static pods. Each
-DaemonSet of the snapshot runs a pod on the new node if its template allows that. Static pods, and
-pods of DaemonSets that the snapshot lacks, are copied.
+Labels that identify the existing node alone (`own_labels`) get the name of the new node as their
+value, so the new node cannot reach local volumes of the existing node. The own pods of a node are
+those of DaemonSets and static pods. Each DaemonSet of the snapshot runs a pod on the new node if
+its template allows that. Static pods, and pods of DaemonSets that the snapshot lacks, are copied.
 """
 
 from __future__ import annotations
@@ -57,9 +55,8 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet, with its own pods.
 
-    The node gets copies of the CSINode and ResourceSlices of the node `like`, and of the
-    CSIStorageCapacities that belong only to this node. Without `has_devices`, it gets no
-    ResourceSlices.
+    The node gets copies of the CSINode and (if `has_devices`) ResourceSlices of the node `like`,
+    and of the CSIStorageCapacities that belong only to it.
     """
 
     node: Node
@@ -76,8 +73,7 @@ class NodeCopy(Struct, frozen=True):
     def manifests(self, model: ClusterModel) -> Iterator[Manifest]:
         """Yield the node, its dependents and its static pods as objects to create.
 
-        The dependents are copies of those of the node `like` in `model`. Pods of DaemonSets are
-        left out, because the DaemonSets create them.
+        Pods of DaemonSets are left out, because the DaemonSets create them.
         """
         yield _manifest(NODE, self.node)
         for one in self._dependents(model):

@@ -16,8 +16,7 @@ def takes_pods(node: Node) -> bool:
     """Return whether `node` is Ready, is not being deleted, and is not a Fargate node.
 
     A node is Ready if its Ready condition is True or missing, and if it does not have the taint
-    not-ready or unreachable of the node lifecycle controller. A Fargate node runs only the pod for
-    which it was created.
+    not-ready or unreachable of the node lifecycle controller. A Fargate node runs only its own pod.
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
     is_ready = ready_status(node) in (TRUE, "") and not is_tainted

@@ -124,8 +124,7 @@ class _Change(Struct):
 def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
     """Return the distinct edits of `blockers`, each with the nodes that it helps to empty.
 
-    Edits that differ only in the object to change become one edit. Example: `annotate the pods of
-    deploy/a/b with x=1`, and the same for 9 other Deployments, becomes `annotate the pods of
+    Edits that differ only in the object to change become one edit, such as `annotate the pods of
     deploy/a/b, deploy/a/c and 8 more with x=1`.
     """
     found: dict[str, _Change] = {}

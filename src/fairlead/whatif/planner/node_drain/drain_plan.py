@@ -10,8 +10,8 @@
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
                   that is not safe; the fastest safe run is the best pace
 
-If no run is safe, and pods of a node must be placed in a certain order, the steps 2 and 3 are
-repeated without such nodes (`DrainPlanner.reorders`).
+If no run is safe, steps 2 and 3 are repeated without the nodes whose pods must be placed in a
+certain order (`DrainPlanner.reorders`).
 
 The order is that of step 2. Nodes are sorted by the number of evictions that budgets limit, then by
 the number of pods (the lowest number first), then by name. If pods of other nodes take the room of
@@ -190,8 +190,8 @@ def _best_order(
 ) -> list[str]:
     """Try `order` and a few other orders; return the one in which the most nodes can be emptied.
 
-    In `order`, the nodes `emptied` can be emptied. Each further order begins with the nodes that
-    could not be emptied in the previous order.
+    In `order`, the nodes `emptied` can be emptied. Each further order begins with the remaining
+    nodes of the previous one.
     """
     best, most = order, len(emptied)
     tried = [order]
@@ -249,9 +249,8 @@ def run_plan(
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    There is one simulation for each of `paces_for`. Each node returns to service after `away`; None
-    means never. `rounds` contain the nodes of the drains; by default, all nodes are in one round.
-    Raises InputError if `experiment` cannot be run.
+    There is one simulation for each of `paces_for`. `rounds` contain the nodes of the drains; by
+    default, all nodes are in one round. Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:

@@ -88,7 +88,7 @@ class Blocker(Struct, frozen=True):
     `pod` is "" if the node itself is the obstacle. `owner` is the object to change, such as
     `pdb/shop/web`; `why` explains the cause, and `edit` is a command or change that removes the
     cause, "" if none is known. `preempts` is True if the scheduler would make room for the pod by
-    preemption, which plans do not rely on.
+    preemption.
     """
 
     node: str
@@ -114,10 +114,9 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
     evictions that count against each budget. `first` are the workloads whose pods must be placed
-    before the other pods, because the other pods would take their room. `waits` are the pods that
-    fit no other node. Their replacements wait until the node returns, and `moves` contains the
-    nodes that they then get. `preempts` are the pods in `waits` that could preempt other pods
-    instead of waiting.
+    before the other pods. `waits` are the pods that fit no other node. Their replacements wait
+    until the node returns, and `moves` contains the nodes that they then get. `preempts` are the
+    pods in `waits` that could preempt other pods instead of waiting.
     """
 
     node: str
@@ -303,8 +302,7 @@ class DrainPlanner:
 
         The blocker is that of the first pod that does not fit. Returns None if only `empty` can
         decide: `node` has no pods of `workload`, or the pods may need other pods to be placed
-        before them (`_may_follow`). The model does not change. This is faster than `empty`, because
-        other pods are not placed.
+        before them (`_may_follow`). The model does not change. This is faster than `empty`.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
@@ -399,7 +397,7 @@ class DrainPlanner:
     def _budget_blockers(self, node: str, pod: PodInfo, lost: Mapping[str, int]) -> list[Blocker]:
         """Return the budgets' blockers of `pod`, a pod of `node` that a drain evicts.
 
-        `lost` maps keys of budgets to the number of pods of `node` that nothing would replace.
+        `lost` is, by budget, the number of pods of `node` that nothing would replace.
         """
         limits = self.budgets.guarding(pod.pod)
         if not limits:
@@ -413,10 +411,7 @@ class DrainPlanner:
         return [*found, *_exhausted(node, pod, kept, max(lost.get(kept.key, 0), 1))]
 
     def _last_losses(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
-        """Yield a blocker for each budget that allows only some evictions of irreplaceable `pods`.
-
-        Nothing replaces these pods, so the budget never allows the other evictions.
-        """
+        """Yield a blocker for each budget that only allows some of `pods` to be lost for good."""
         lost: dict[BudgetLimit, list[PodInfo]] = {}
         for pod in pods:
             limits = self.budgets.guarding(pod.pod) if _is_lost(pod) else []
@@ -462,8 +457,7 @@ def _wrong_order(node: str, unplaced: Unplaced, first: Sequence[str]) -> Blocker
 def _never_ends_pods(node: Node) -> bool:
     """Return whether evicted pods of `node` stay terminating forever.
 
-    They do if the kubelet does not answer, unless the pod garbage collector deletes them because
-    the node has the taint out-of-service.
+    They do if the kubelet does not answer, unless the node has the taint out-of-service.
 
     upstream: pkg/controller/podgc/gc_controller.go: gcTerminating
     """
@@ -506,8 +500,8 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
     If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
     pods would be ready even then, there is a second blocker.
 
-    For pods whose controllers have no scale, and for pods without a controller, the new rule
-    requires `spare` fewer ready pods than exist today.
+    If the pods have no controller with a scale, the new rule requires `spare` fewer ready pods than
+    exist today.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:

@@ -1,8 +1,7 @@
 """Runs the drains of a plan in a simulation, to measure their time and their effect on workloads.
 
 The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
-shows how long budgets delay the drains, and whether workloads without a budget stop. The cluster is
-loaded once, and the drains at each pace run in a forked copy of the process if it can be forked.
+shows how long budgets delay the drains, and whether workloads without a budget stop.
 
 A drain begins when the cluster is at rest. The cluster is also simulated without drains: pods that
 stay pending or are displaced in violation of a budget there, too, are not an effect of the drains.
@@ -66,10 +65,7 @@ class DrainRound(Struct, frozen=True):
 
 
 class StoppedWorkload(Struct, frozen=True):
-    """A workload that had no ready pod for `stopped_for` (None: until the end).
-
-    `wanted` is the number of pods that it should have.
-    """
+    """A workload of `wanted` pods that had no ready pod for `stopped_for` (None: to the end)."""
 
     workload: WorkloadRef
     wanted: int
@@ -124,12 +120,11 @@ class DrainRun(Struct, frozen=True):
     None if there are `unfinished` nodes, which never became empty or never returned. Of these
     nodes, the drains of the `unbegun` nodes never began. The budgets `held_up_by` refused evictions
     until the end. `stopped` workloads had no ready pod for a time. `pending` pods have no node at
-    the end because of the drain; the values are the scheduler's reasons. `lost` pods had no
-    controller and were displaced from other nodes because of the drain. A budget refused the
-    eviction of `waited` pods at least once. `uncreated` pods were evicted because of the drain and
-    cannot be created again. `failed_jobs` failed because of the drain. `breaches` is the number of
-    evictions in violation of a budget; a run with breaches is not safe. `times` are the times of
-    the nodes in the order of their drains. `refused` are the `waited` pods by budget. `kept` are
+    the end because of the drain, for the given reasons. `lost` pods had no controller and were
+    displaced from other nodes because of the drain. A budget refused the eviction of `waited` pods
+    at least once. `uncreated` pods were evicted because of the drain and cannot be created again.
+    `failed_jobs` failed because of the drain. `breaches` is the number of evictions in violation of
+    a budget; a run with breaches is not safe. `refused` are the `waited` pods by budget. `kept` are
     the pods that finalizers keep on nodes, with the reasons.
     """
 
@@ -232,7 +227,7 @@ def _finish(
 ) -> RunOutcome:
     """Perform `rounds` in a run that has started, and return its outcome.
 
-    If a round never ends, for example because of a budget, no further round begins.
+    If a round never ends, no further round begins.
     """
     steps: tuple[ScriptedStep, ...] = ()
     for drain_round in rounds:
