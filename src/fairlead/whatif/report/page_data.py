@@ -163,10 +163,7 @@ _AUTOSCALING_LINES = ("nodes_without", "cost", "cost_without", "spent", "spent_w
 
 
 def packed_autoscaling(section: AutoscalingSection | None) -> Json | None:
-    """Return `section` as columns, with only the samples that a screen can show.
-
-    Return None if `section` is None.
-    """
+    """Return `section` as columns, with only the samples that a screen can show."""
     if section is None:
         return None
     source: Mapping[str, Any] = section

@@ -18,7 +18,7 @@ class QueueLine(TypedDict):
     """One queue's shares of `QueueSection.resource` at each time in `QueueSection.t_s`, in percent.
 
     100 percent is the allocatable amount of all nodes at that time. `held` is the share that is
-    allocated to the queue, and `deserved` is the share that the queue deserves.
+    allocated to the queue.
     """
 
     queue: str
@@ -42,8 +42,8 @@ class QueueSection(TypedDict, total=False):
 class WaitingGroupRow(TypedDict, total=False):
     """A group that waits at the end; `why` is the reason.
 
-    `ready` is a text with the numbers of ready and needed pods of the group. `starts_s` is the
-    group's expected start in seconds of virtual time, None if unknown.
+    `ready` is a text with the numbers of ready and needed pods. `starts_s` is the expected start in
+    seconds of virtual time, None if unknown.
     """
 
     group: Required[str]

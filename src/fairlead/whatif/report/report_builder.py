@@ -100,8 +100,8 @@ def whatif_report(
 ) -> ReportData:
     """Return the report of a what-if: its verdict, and the lists that its JSON contains.
 
-    `conditions` are the results of the conditions of `--fail-on`. `group_by` is the label by which
-    nodes are grouped into pools, "" for the pool label of `answer`.
+    `conditions` are those of `--fail-on`. `group_by` is the label that divides nodes into pools, ""
+    for the pool label of `answer`.
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed

@@ -1,8 +1,8 @@
 """Joins the page's JavaScript modules into the one script of the report.
 
-Inside a page, the modules under `static/` cannot import each other. So `import` lines and `export`
-keywords are removed, and the modules are concatenated in the order of `MODULES`. Each module
-imports only from earlier modules, and no two modules declare the same name.
+The modules are concatenated in the order of `MODULES`, without `import` lines and `export`
+keywords, because modules inside a page cannot import each other. Each module imports only from
+earlier modules, and no two modules declare the same name.
 """
 
 from __future__ import annotations

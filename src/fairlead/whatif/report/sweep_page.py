@@ -1,7 +1,4 @@
-"""The report of a sweep: the verdict, a histogram of each measure, and all cases.
-
-The page contains no script; base.css gives it the colours of the other reports.
-"""
+"""The report of a sweep, without script: the verdict, histograms of measures, and all cases."""
 
 from __future__ import annotations
 
@@ -90,8 +87,8 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
 def _histogram(one: Json, values: Sequence[Number], cases: int) -> str:
     """Return a histogram of the measure `one` as HTML.
 
-    `values` has one value for each case whose result contains the measure; `cases` is the number of
-    all cases. The histogram has `_BINS` bars of equal width.
+    `values` are those of the cases that have the measure; `cases` is the number of all cases. The
+    histogram has `_BINS` bars of equal width.
     """
     least, most = one["least"], one["most"]
     if least == most:

@@ -1,9 +1,8 @@
 """Combines template, style, script and data into the one file of a report.
 
-The page is self-contained: its Content-Security-Policy allows exactly the inline scripts and the
-inline style, by hash, and no network request. Data is embedded as JSON with every "<" and ">"
-escaped, so that no name in it can end the script element. The script inserts names into the page as
-text only.
+The page's Content-Security-Policy allows exactly the inline scripts and the inline style, by hash,
+and no network request. Data is embedded as JSON with every "<" and ">" escaped, so that no name in
+it can end the script element. The script inserts names as text only.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ def render_dashboard(title: str, *, has_controls: bool) -> str:
 def render_static_page(title: str, style: str, body: Iterable[str]) -> str:
     """Return a page with the title `title`, without script, in the colours of the other reports.
 
-    `body` contains the HTML below the title; `style` is added to the style of all such pages.
+    `body` is the HTML below the title; `style` is added to the style of all such pages.
     """
     style = f"{asset('base.css')}{_STATIC_STYLE}{style}"
     policy = html.escape(content_security_policy(style, ()))

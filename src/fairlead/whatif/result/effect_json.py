@@ -22,8 +22,7 @@ from fairlead.whatif.run.allocation import PODS
 def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], group_by: str) -> Json:
     """Return the first fields of a what-if's JSON; lists start with their worst entries.
 
-    `group_by` is the label by which nodes are grouped into pools, "" for the pool label of
-    `answer`.
+    `group_by` is the label that divides nodes into pools, "" for the pool label of `answer`.
     """
     effect, label, conditions = answer.effect, group_by or answer.pool_label, list(conditions)
     return {

@@ -92,8 +92,7 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 def _blocked(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with room in the budgets that refuse evictions.
 
-    The eviction API refuses every pod of several budgets, so the what-if for such a pod keeps only
-    one of them.
+    The eviction API refuses pods of several budgets, so the what-if keeps only one of these.
     """
     undrained = case.answer.changed.undrained
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
@@ -187,7 +186,7 @@ def _more_replicas(one: WorkloadEffect, count: int, case: _Case) -> Iterator[Nex
 def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
     """Return whether more replicas of the workload `one` would run and stay.
 
-    If pods wait for a node, new replicas would wait, too, or make other pods wait.
+    If pods wait for a node, new replicas would wait, too.
     """
     ref, effect = one.workload, case.answer.effect
     is_full = bool(effect.difference.pending or effect.waited)
@@ -207,10 +206,9 @@ def _replicas(count: int) -> str:
 def _pending(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
-    If pods fit only copies of the node that they left, copies of this node are suggested, enough
-    also for pods of the same workloads that are evicted or created later. The copies also have room
-    for the other pods that lack room, unless the node has taints or is too small for these pods. No
-    copy is suggested for a pod whose volumes it would not reach.
+    If pods fit only copies of the node that they left, such copies are suggested, also for pods of
+    the same workloads that are evicted or created later. If possible, these nodes also have room
+    for other pods that lack room. No copy is suggested for a pod whose volumes it would not reach.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
@@ -319,8 +317,8 @@ def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield a way to run one more replica of the workload `one`.
 
     When nodes fail, their pods are down for minutes, so a replica that is started then is ready
-    sooner. Before another change, the replica must be ready. It does not help if a rollout replaces
-    all pods at once.
+    sooner. Before another change, the replica must be ready. A rollout replaces all replicas, so
+    one more does not help.
     """
     if case.answer.changed.outage is not None:
         yield from _more_replicas(one, 1, case)

@@ -50,8 +50,8 @@ def whatif_result(
 ) -> Json:
     """Return the result of a what-if: the difference between the runs with and without the change.
 
-    `conditions` are the results of the conditions of `--fail-on`. `group_by` is the label by which
-    nodes are grouped into pools, "" for the pool label of `answer`.
+    `conditions` are those of `--fail-on`. `group_by` is the label that divides nodes into pools, ""
+    for the pool label of `answer`.
     """
     without, changed, found = answer.without, answer.changed, answer.difference
     start, recovered = changed.started_at, found.recovered_after

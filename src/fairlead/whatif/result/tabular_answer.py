@@ -25,7 +25,7 @@ class ResultColumn(Struct, frozen=True):
     """A column with the heading `heading`, which shows the field `key` of each row of a table.
 
     `form` is NAME (may be shortened in the middle), NUMBER, SECONDS (shown as a duration) or WORDS.
-    Columns with the highest `rank` are dropped first on a narrow terminal; columns of rank 0 stay.
+    A narrow terminal drops the columns with the highest `rank` first; columns of rank 0 stay.
     """
 
     key: str
@@ -37,7 +37,7 @@ class ResultColumn(Struct, frozen=True):
 class ResultTable(Struct, frozen=True):
     """A table of an answer; `name` is its field in JSON.
 
-    A terminal shows the first `shown` rows. If `shown` is 0, a terminal does not show the table.
+    A terminal shows the first `shown` rows; it does not show the table if `shown` is 0.
     """
 
     name: str

@@ -125,8 +125,7 @@ def allocations(
 ) -> tuple[ResourceAllocation, ...]:
     """Return every resource of `nodes`: CPU, memory and storage first, then the others by name.
 
-    `before` contains the requests at the start, `offered_before` the allocatable amounts at the
-    start.
+    `before` and `offered_before` are the requests and allocatable amounts at the start.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)

@@ -125,10 +125,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
 
 
 def awaited_budget_notes(karpenter: Karpenter, now: Instant) -> Iterator[str]:
-    """Yield a note about the nodes that a budget protects at `now`, the end of the run.
-
-    The run has ended, although a disruption budget may change later.
-    """
+    """Yield a note about the nodes that a budget protects at `now`, the end of the run."""
     awaited = karpenter.awaited_budgets(now)
     if awaited is None:
         return

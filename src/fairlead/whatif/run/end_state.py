@@ -1,7 +1,6 @@
 """EndState: the nodes and pods at the end of a run; unchanged ones are computed only once.
 
-`keep` computes the nodes and pods before the process is forked, so both runs of a what-if share all
-nodes and pods that neither run changes.
+`keep` computes them before the process is forked, so that both runs of a what-if share them.
 """
 
 from __future__ import annotations

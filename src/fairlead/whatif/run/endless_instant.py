@@ -43,8 +43,7 @@ _NAMED_MAX: Final = 3
 class EndlessInstant(Struct):
     """Counts, by workload, the pods that end at the instant at which they are created.
 
-    `source` names the experiment in messages. `wanted` returns the wanted number of pods of a
-    workload; None means no limit.
+    `wanted` returns the wanted number of pods of a workload; None means no limit.
     """
 
     source: str
@@ -92,7 +91,7 @@ class EndlessInstant(Struct):
 class AttemptLimit(Struct):
     """A Reporter that counts failed attempts at one instant, and forwards every record.
 
-    `source` names the experiment in messages. `objects` returns the number of nodes and pods.
+    `objects` returns the number of nodes and pods.
     """
 
     reporter: Reporter

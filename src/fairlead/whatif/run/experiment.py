@@ -64,9 +64,9 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
     `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
-    the time at which the cluster is at rest. `loads` are the loads of workloads. `notes` are added
-    to the outcome. If `compares_packings` is set, running pods are pending at the start, so ready
-    pods are counted only at the end. The outage of the outcome leaves out the failures of the nodes
+    the time at which the cluster is at rest. `notes` are added to the outcome. If
+    `compares_packings` is set, running pods are pending at the start, so ready pods are counted
+    only at the end. The outage of the outcome leaves out the failures of the nodes
     `known_failures`. If nodes have come or gone when the steps begin, `steps_for` returns the steps
     for the present nodes and pods; if it raises InputError because a named object is gone, `steps`
     are performed. `other_schedulers` are names of schedulers whose rules are unknown
@@ -113,8 +113,8 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    With the option SINGLE_PODS, there is no batch scheduler. Pods that `steps` create can also need
-    it. The scheduler gets profiles for `other_schedulers`. Raises InputError.
+    Pods that `steps` create can also need it. The scheduler gets profiles for `other_schedulers`.
+    Raises InputError.
     """
     found = _with_batch(experiment, options, steps)
     owned = () if found.batch is None else found.batch.ownership.scheduler_names

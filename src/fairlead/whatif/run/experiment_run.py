@@ -114,11 +114,7 @@ CommandLog = Callable[[str], None]
 
 
 class FinishedRun(Struct, frozen=True):
-    """The outcome of a run, and the store at its end.
-
-    `metrics` are the scheduler's metrics in the Prometheus text format, b"" if they were not
-    requested.
-    """
+    """The outcome of a run, the store at its end, and metrics as Prometheus text (b"" for none)."""
 
     outcome: RunOutcome
     store: Store
@@ -133,8 +129,7 @@ class FinishedRun(Struct, frozen=True):
 class _RecordedEngine(Struct):
     """Wraps the engine so that recorders observe each stimulus before the engine handles it.
 
-    `requested_before` contains the requests of all pods on nodes when the cluster was loaded,
-    `allocatable_before` the allocatable amounts of the nodes.
+    `requested_before` and `allocatable_before` are the totals when the cluster was loaded.
     """
 
     engine: Engine
@@ -325,8 +320,7 @@ class ExperimentRun:
     def _renew_steps(self) -> None:
         """Replace the steps if nodes have come or gone, so that they select the present nodes.
 
-        If an object that the steps name is gone, they are kept, and the step for this object is
-        skipped.
+        If an object that the steps name is gone, they are kept.
         """
         steps_for, store = self._experiment.steps_for, self._world.store
         if steps_for is None:
@@ -402,8 +396,8 @@ class ExperimentRun:
     def _act(self, step: ScriptedStep, store: Store, now: Instant) -> None:
         """Perform `step`.
 
-        Evictions that a budget refuses and commands whose object is missing are recorded as
-        skipped. Raises InputError if the store refuses another command.
+        Refused evictions and commands without an object are recorded as skipped. Raises InputError
+        if the store refuses another command.
         """
         self._done += 1
         if step.capacity_outage is not None:
@@ -447,8 +441,8 @@ class ExperimentRun:
     ) -> None:
         """Create an object of `step`.
 
-        If admission rejects a namespaced object, the rejection becomes an error in the outcome.
-        Raises InputError for every other rejection.
+        If admission rejects a namespaced object, this becomes an error in the outcome. Raises
+        InputError for every other rejection.
         """
         try:
             store.create(manifest, now, write=self._world.user_write())
@@ -461,8 +455,8 @@ class ExperimentRun:
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run for the experiment's duration, or until `_is_quiet` returns True.
 
-        Without a duration, the run ends at most `horizon` after the last step. The times of the
-        steps count from `begin`.
+        Without a duration, the run ends at most `horizon` after the last step. Steps count from
+        `begin`.
         """
         experiment = self._experiment
         if experiment.duration is not None:
@@ -494,8 +488,8 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster is at rest.
 
-        It is at least the longest pause between two events of the cluster. A pause as long as the
-        horizon is ignored; otherwise no run would settle.
+        It is at least the longest pause between two events of the cluster that is shorter than the
+        horizon.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)
@@ -608,7 +602,7 @@ class ExperimentRun:
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed after `since`, and of `others`.
 
-        The readiness covers the time from `since` to `until`.
+        It covers the time from `since` to `until`.
         """
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
@@ -666,8 +660,8 @@ def _has_max_unavailable(stateful_set: Json) -> bool:
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
     """Update the status of the quota that a step has `written`; do nothing for other objects.
 
-    A quota limits nothing until its controller has written its status. In a step, no time passes in
-    which the controller could do so.
+    A quota limits nothing before its controller has written its status; a step leaves no time for
+    this.
     """
     if written.kind == RESOURCE_QUOTA.kind:
         perform(store, UpdateQuotaStatus(written), now)

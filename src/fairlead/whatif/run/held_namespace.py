@@ -15,7 +15,7 @@ def held_namespaces(
 ) -> Iterator[str]:
     """Yield a note for each namespace that `steps` delete and that `store` has at the end.
 
-    Only namespaces that have pods on nodes without a working kubelet (`is_serving`) are noted.
+    Only namespaces with pods on nodes without a working kubelet are noted.
     """
     # upstream: namespaced_resources_deleter.go:deleteAllContent deletes the pods first
     for command in (one for step in steps for one in step.commands):

@@ -27,8 +27,7 @@ def rest_of(
     """Return the time at which the cluster came to rest, and the activities until then.
 
     The cluster is at rest once no pod of a permanent workload has a transition for longer than
-    `gap`. `settled` is True if the run ended because nothing changed any more. `Rest.after` is None
-    if the cluster did not come to rest.
+    `gap`. `settled` is True if the run ended because nothing changed any more.
     """
     episode: list[PodTransition] = []
     is_over = settled

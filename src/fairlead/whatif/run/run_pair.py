@@ -2,7 +2,7 @@
 
 Loading, and all work due at the start, are the same in both runs. So the process is forked after
 the start: the child process runs without the steps and sends its outcome; the parent process runs
-with the steps. The runs do not affect each other, and they share unchanged memory.
+with the steps. They share unchanged memory.
 
 The run with the steps usually ends later. If a pod or a Job ends by itself in the meantime, for
 example because of `activeDeadlineSeconds`, this is not an effect of the steps. So the run without
@@ -64,8 +64,8 @@ def run_pair(
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether `next_end` lies within the run with the outcome `after`.
 
-    `next_end` is the next instant, after the end of a shorter run, at which a pod or a Job of that
-    run would end by itself; None if there is none. If the result is True, the shorter run must be
+    `next_end` is the instant after the end of a shorter run at which a pod or a Job of that run
+    would end by itself; None if there is none. If the result is True, the shorter run must be
     repeated up to the end of `after`.
     """
     return next_end is not None and next_end <= after.ended_at

@@ -34,8 +34,7 @@ class SimulatedKubelets(Struct, frozen=True):
     """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
 
     The quiet time is longer than any startup time, because nothing changes while a pod starts.
-    `times` contains the startup times that the dump shows; it is empty if the same time is set for
-    every pod.
+    `times` are the startup times in the dump, empty if the same time is set for every pod.
     """
 
     config: KubeletConfig

@@ -77,10 +77,7 @@ def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
 
 
 def _pods_of_rollouts(store: Store, namespace: str | None) -> dict[WorkloadRef, int]:
-    """Return how many pods the ReplicaSets of each Rollout should have, in one pass.
-
-    If `namespace` is None, the ReplicaSets of all namespaces are read.
-    """
+    """Return how many pods the ReplicaSets of each Rollout should have (None: all namespaces)."""
     wanted: Counter[WorkloadRef] = Counter()
     for one in store.list(REPLICA_SET, namespace):
         meta = one["metadata"]

@@ -112,10 +112,7 @@ class AuditLog(Struct, frozen=True):
 
 
 class AuditedInput(Struct, frozen=True):
-    """Steps, notes, and the lifecycles of pods by workload, ordered by their starts.
-
-    Only workloads with a completed pod have lifecycles.
-    """
+    """Steps, notes, and the lifecycles of pods by workload, ordered by their starts."""
 
     steps: tuple[ScriptedStep, ...] = ()
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]] = msgspec.field(
@@ -256,7 +253,7 @@ class _Reader:
     def _is_claim_of_known(self, write: AuditedWrite) -> bool:
         """Return whether a StatefulSet of the cluster creates the claim that `write` writes.
 
-        Its claims are named `TEMPLATE-SET-N`: claim template, StatefulSet, ordinal.
+        Such claims are named `TEMPLATE-SET-N`: claim template, StatefulSet, ordinal.
         """
         parts = _ORDINAL.sub("", write.name).split("-")
         owners = ("-".join(parts[at:]) for at in range(1, len(parts)))
@@ -273,10 +270,7 @@ class _Reader:
             self._unrecorded.add(owner["kind"])
 
     def notes(self, earlier: int) -> Iterator[str]:
-        """Yield notes about writes that were left out.
-
-        `earlier` is the number of writes before the dump.
-        """
+        """Yield notes about writes that were left out, `earlier` of them older than the dump."""
         if earlier:
             yield (
                 f"{self.source}: {earlier:,} writes before the dump are skipped, because the dump "

@@ -51,7 +51,7 @@ class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
 def generated_nodes(generated: GeneratedNodes, source: str, start: Instant) -> list[Json]:
     """Return the node objects, created at `start`, ordered by group and number.
 
-    Raises InputError for counts that are not allowed; its message names the file `source`.
+    Raises InputError, which names the file `source`.
     """
     _refuse_counts(generated, source)
     zones = zone_names(generated.zones)

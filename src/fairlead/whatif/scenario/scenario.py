@@ -166,8 +166,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     """Return the experiment of `scenario`, which was read from `path`.
 
     `plugins` are added to the scheduler. `seed`, `batch` and `release` override the scenario's
-    settings. A scheduler configuration with extenders is refused unless `allow_extenders` is set.
-    Raises InputError.
+    settings. Extenders are refused unless `allow_extenders` is set. Raises InputError.
     """
     path, settings = fspath(path), scenario.settings
     releases = releases_of(path, settings, release)
@@ -338,10 +337,7 @@ def _batch_source(folder: Path, scenario: Scenario) -> str | None:
 def _objects(
     path: str, folder: Path, scenario: Scenario, seed: int, start: Instant
 ) -> tuple[list[Manifest], TraceCluster | None]:
-    """Return (initial objects, trace whose pods arrive later); the trace is None if there is none.
-
-    Raises InputError.
-    """
+    """Return (initial objects, trace whose pods arrive later, or None). Raises InputError."""
     cluster = scenario.cluster
     if not (cluster.files or cluster.trace or cluster.generated or cluster.audit_log):
         problem = "needs files, a trace, an audit log or generated nodes"

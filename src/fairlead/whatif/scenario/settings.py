@@ -104,8 +104,7 @@ def autoscaling_of(
 ) -> Autoscaling:
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 
-    File names are relative to `folder`. Raises InputError; its message names `source`, the scenario
-    file.
+    File names are relative to `folder`. Raises InputError, which names the scenario `source`.
     """
     choice = OFF if settings.autoscale is False else str(settings.autoscale)
     if choice not in _AUTOSCALERS:
@@ -157,7 +156,7 @@ def provider_of(
 ) -> ProviderSettings:
     """Return the settings of the simulated provider, with its `outages`.
 
-    Raises InputError; its message names `source`, the scenario file.
+    Raises InputError, which names the scenario `source`.
     """
     name, stated = "settings.provision-time", settings.provision_time
     found = ProviderSettings(source=source, path=name, outages=tuple(outages))
@@ -201,7 +200,7 @@ def node_lifecycle_config(
 ) -> NodeLifecycleConfig:
     """Return the node controllers' configuration in `release`.
 
-    Raises InputError; its message names `source`, the scenario file.
+    Raises InputError, which names the scenario `source`.
     """
     prefix = f"{_CONTROLLER_MANAGER}.flags."
     return controller_manager(release, settings.as_flags, source=source, prefix=prefix)
@@ -217,7 +216,7 @@ def kubelet_config(
 ) -> KubeletConfig:
     """Return the kubelets' configuration in `release`.
 
-    Raises InputError; its message names `source`, the scenario file.
+    Raises InputError, which names the scenario `source`.
     """
     default = KubeletConfig()
     start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)

@@ -295,10 +295,7 @@ def _lifecycles(
 
 
 def _owners(trace: _Trace) -> Iterator[tuple[str, WorkloadRef | None, Any]]:
-    """Yield (place in the trace, workload, recorded pods) for each entry of recorded pods.
-
-    The workload is None if the entry's key is malformed.
-    """
+    """Yield (place in the trace, workload, recorded pods) for each entry of recorded pods."""
     if trace.version == VERSIONS[0]:
         # {[apps/v1.Deployment, shop/web]: {hash of the pod's spec: [lifecycle, …]}}
         for key, recorded in _items(trace.pod_lifecycles):

@@ -146,10 +146,7 @@ def steps_of(
 def late_event_notes(
     source: str, events: Iterable[TimedEvent], duration: Duration
 ) -> Iterator[str]:
-    """Yield a note about events after the end of the scenario, which lasts `duration`.
-
-    Raises InputError for invalid times.
-    """
+    """Yield a note about events after the scenario's `duration`. Raises InputError."""
     end = field_duration(source, "duration", duration) or 0
     late = [
         f"events[{number}] at {event.at}"

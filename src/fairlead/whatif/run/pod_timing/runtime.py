@@ -47,7 +47,7 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
     """Runtimes from a file, sorted, for the pods that `workload`, `image` or `label` selects.
 
     `workload` is `kind/namespace/name`, in which * matches any part of a name; `label` is (key,
-    value). Exactly one of the three selectors is not empty.
+    value). Only one of the three is given.
     """
 
     durations: Durations
@@ -75,8 +75,7 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
 class Runtimes(Struct, frozen=True):
     """The known runtimes: `stated` in a file, and those of pods with the same owner or template.
 
-    For a pod, the first match applies: in `stated`, by its owner, or by its template. The durations
-    of an entry are ascending.
+    For a pod, the first match applies: in `stated`, by its owner, or by its template.
     """
 
     stated: tuple[StatedRuntime, ...] = ()
@@ -127,8 +126,8 @@ class RuntimeDraw(Struct, frozen=True):
 class RuntimeCoverage(Struct, frozen=True):
     """The number of `running` pods of a dump, and how many of them have a `known` runtime.
 
-    `stated` is the number of known runtimes that come from a file. Pods of DaemonSets and static
-    pods are not counted. `longest` is the longest known runtime, 0 if there is none.
+    `stated` of the known runtimes come from a file. Pods of DaemonSets and static pods are not
+    counted. `longest` is the longest known runtime, 0 if there is none.
     """
 
     running: int = 0

@@ -15,8 +15,8 @@ per row) or columns for percentiles, such as `p10` and `p50`:
     job/etl/import-*,10m
     job/etl/import-*,12m
 
-Between percentiles, runtimes are interpolated linearly. Below the lowest percentile they are equal
-to the lowest one, and above the highest percentile to the highest one.
+Between percentiles, runtimes are interpolated linearly; beyond the outermost ones, they are
+constant.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ Duration = str | int | float
 class RuntimeForm(StrictForm, frozen=True, kw_only=True):
     """One entry of the file.
 
-    It has one of the fields `workload`, `image` and `label`, and one of the fields `durations` and
-    `percentiles`.
+    It has one of `workload`, `image` and `label`, and one of `durations` and `percentiles`.
     """
 
     workload: str | None = None
@@ -163,10 +162,7 @@ def _interpolated(points: Sequence[tuple[int, DurationNs]], percent: int) -> Dur
 
 
 def _read_table(path: str) -> tuple[StatedRuntime, ...]:
-    """Return the runtimes of a CSV file; rows with the same subject form one entry.
-
-    Raises InputError.
-    """
+    """Return the runtimes of a CSV file, one entry per subject. Raises InputError."""
     header, rows = read_table(path, decode_text(path, read_bytes(Path(path))))
     percentiles = _check_header(path, header)
     found: dict[tuple[str, str], StatedRuntime] = {}

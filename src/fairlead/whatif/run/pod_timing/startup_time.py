@@ -143,7 +143,7 @@ def _shows_time(pod: Pod) -> bool:
     """Return whether the conditions of `pod` show how long its start took.
 
     This is so if it is Ready, its containers have not been restarted, and it is neither static nor
-    ending. All pods of one `Replicas` have the same result.
+    ending. All pods of a `Replicas` have the same result.
     """
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False
@@ -167,8 +167,7 @@ def _startup_time(ready: str, scheduled: str, created: str) -> DurationNs | None
     """Return the time from the scheduling of a pod until it was Ready.
 
     The time counts from the creation of the pod if the time of scheduling is unknown or later than
-    `ready`. Return None if the result is unknown or exceeds `LONGEST`. The arguments are the result
-    of `_texts_of`.
+    `ready`. Return None if the result is unknown or exceeds `LONGEST`.
     """
     if not ready:
         return None

@@ -17,9 +17,9 @@ from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, Pdb
 class _Record(Struct):
     """The history of one budget.
 
-    Each of `statuses` is (instant, number of healthy pods, number of healthy pods that the budget
-    needs, number of disruptions that it allows). `displaced` contains (instant, pod key) in order
-    of time; `refused` contains instants by pod key.
+    Each of `statuses` is (instant, healthy pods, needed healthy pods, allowed disruptions).
+    `displaced` contains (instant, pod key) in order of time; `refused` contains instants by pod
+    key.
     """
 
     rule: str
@@ -81,7 +81,7 @@ class BudgetRecorder(Struct):
     def preempted(self, victims: Iterable[Pod], by: str, at: Instant) -> None:
         """Record a breach for each victim beyond the disruptions that a budget allows.
 
-        `by` is the key of the preemptor. The victims are counted in the given order.
+        `by` is the key of the preemptor.
         """
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         allowed: dict[str, int] = {}
@@ -96,10 +96,7 @@ class BudgetRecorder(Struct):
         self._lose(pod, why, at)
 
     def collected(self, pod: Pod, at: Instant) -> None:
-        """Record a breach of each budget that does not allow the loss of `pod`.
-
-        Pod garbage collection deletes the pod, because its node was deleted.
-        """
+        """Record a breach of each budget that does not allow the loss of `pod` with its node."""
         self._lose(pod, NODE_DELETED, at)
 
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:
@@ -127,8 +124,7 @@ class BudgetRecorder(Struct):
     ) -> None:
         """Subtract 1 from the number in `allowed` of each of `budgets`; record the breaches.
 
-        A breach is a number below 0. A budget that is missing in `allowed` has the number in its
-        status.
+        A breach is a number below 0. Numbers that `allowed` lacks are those of the budgets' status.
         """
         for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
@@ -139,8 +135,7 @@ class BudgetRecorder(Struct):
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
         """Yield the histories of budgets, sorted by name.
 
-        These are the budgets that still exist, and budgets with displaced or refused pods at or
-        after `since`.
+        These are the existing budgets, and budgets with displaced or refused pods since `since`.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):

@@ -34,8 +34,8 @@ class _Run(Struct):
 class _Gang(Struct):
     """A gang's members; `running` is keyed by uid, `done` by the name of the member's first pod.
 
-    `created` is the instant at which the group was created. `started` is the instant at which the
-    number of running and succeeded members reached `minimum` for the first time.
+    `started` is the instant at which the number of running and succeeded members first reached
+    `minimum`.
     """
 
     minimum: int = 0

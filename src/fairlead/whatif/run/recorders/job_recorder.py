@@ -1,8 +1,7 @@
 """JobRecorder: collects the JobsOutcome of a run.
 
 Queues are sampled from the reports of the batch scheduler, and the capacity of the nodes from
-stimuli. The waiting groups and their reasons come from the batch scheduler's explanation at the
-end of the run.
+stimuli.
 """
 
 from __future__ import annotations
@@ -108,10 +107,7 @@ class JobRecorder(Struct):
         self.capacity.observe(stimulus, now)
 
     def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
-        """Return the outcome at `now`.
-
-        `batch` is the batch scheduler of `cluster`, None if there is none.
-        """
+        """Return the outcome at `now`."""
         gangs = self.gangs.tally(now)
         if batch is None:
             return JobsOutcome(gangs=gangs)

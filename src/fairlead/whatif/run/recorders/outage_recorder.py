@@ -309,10 +309,7 @@ class OutageRecorder(Struct):
             yield self.pods[uid].key
 
     def _keys_on(self, node: str) -> dict[str, str]:
-        """Return {uid: pod key} of the pods on `node`.
-
-        The first call for a node adds its loaded pods to `_on_node`.
-        """
+        """Return {uid: pod key} of the pods on `node`."""
         loaded = self._loaded.pop(node, None)
         if loaded is not None:
             keys = {pod.metadata.uid: original_key(pod) for pod in loaded.values()}
@@ -394,10 +391,7 @@ class OutageRecorder(Struct):
         return failed
 
     def _move(self, name: str, zone: str, state: NodeState | None) -> None:
-        """Update the counts for the node `name`, which is now in `zone` with `state`.
-
-        `state` is None if the node was deleted.
-        """
+        """Update the counts for the node `name`, now in `zone` with `state` (None if deleted)."""
         old_zone, old_state = self._zone_of.get(name), self._states.get(name)
         if (old_zone, old_state) == (zone, state):
             return
@@ -474,7 +468,7 @@ class OutageRecorder(Struct):
     def _mark_affected(self, key: str, pod: Pod) -> None:
         """Mark `pod`, whose key is `key`, as affected, unless it has ended.
 
-        Pods of nodes that are left out are not marked.
+        Pods of left-out nodes (`leave_out`) are not marked.
         """
         node = pod.spec.node_name
         if node in self._left_out or is_terminal(pod):

@@ -30,8 +30,7 @@ OVER: Final = ""
 class OwnerFacts:
     """Facts that the pods of one owner share.
 
-    They are the workload (`owner`), its revision, and whether the pods belong to their node, as
-    static pods and pods of DaemonSets do.
+    They are the workload (`owner`), its revision, and whether the pods belong to their node.
     """
 
     __slots__ = ("_metadata", "belongs_to_node", "owner", "revision")

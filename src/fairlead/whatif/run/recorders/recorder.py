@@ -208,7 +208,7 @@ class Recorder(Struct):
     def hold_up(self, holders: Mapping[str, str]) -> None:
         """Mark the pods that wait for volumes.
 
-        `holders` maps the key of each of these pods to the key of the pod that holds the volume.
+        `holders` maps their keys to the keys of the pods that hold the volumes.
         """
         for key, holder in sorted(holders.items()):
             track, other = self._tracks.get(key), self._tracks.get(holder)
@@ -347,7 +347,7 @@ class Recorder(Struct):
     def _see_conditions(self, one: ApiObject) -> bool:
         """Record a new version of a pod with the same phase that differs only in its status.
 
-        Return False for every other object. This is the most frequent change.
+        Return False for every other object.
         """
         if not isinstance(one, Pod):
             return False

@@ -1,7 +1,7 @@
 """WorkloadRecorder: records the times at which workloads' pods are created, become ready and end.
 
-Only changes of pods are recorded. The number of ready pods at the start is computed from the number
-at the end and the transitions in between.
+The number of ready pods at the start is computed from the number at the end and the transitions in
+between.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ class Step(StrEnum):
 
 
 class PodTransition(Struct, frozen=True):
-    """One transition of a pod of `workload`.
-
-    `revision` is the revision of the template from which the pod was made.
-    """
+    """One transition of a pod of `workload`, made from the template `revision`."""
 
     at: Instant
     workload: WorkloadRef
@@ -48,8 +45,7 @@ class PodTransition(Struct, frozen=True):
 class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
-    `placed` counts, for each workload, the pods that got a node after loading, minus the pods that
-    left their node.
+    `placed` counts, by workload, the pods that got a node after loading, minus those that left it.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
@@ -88,7 +84,7 @@ class WorkloadRecorder(Struct):
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
         """Record that a node stopped or started working; `pods` are the pods on it.
 
-        `is_serving` is True if the node works now.
+        `is_serving` is the new state.
         """
         for pod in pods:
             self._set_ready(pod, pod, now, is_ready=is_serving and _ready(pod))
