@@ -1,4 +1,4 @@
-"""Unpacks compressed dumps, recognized by their content: gzip files, tar files, and both in one."""
+"""Unpacks compressed dumps, recognized by their content: gzip, tar, and gzip-compressed tar."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class AutoscalerRules:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str) -> Blocker:
-    """Return the blocker for `pod`, which has no controller, or a custom resource as `owner`."""
+    """Return the blocker for `pod`: it has no controller, or `owner` is a custom resource."""
     if controller_of(pod.metadata) is None:
         why = "no controller would replace the pod"
         edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
