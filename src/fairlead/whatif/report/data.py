@@ -186,7 +186,7 @@ class ReportData(TypedDict, total=False):
     node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict`
     and the fields after it are as in the JSON of the result (docs/results.md); `next_steps` also
     has links to parts of the report. `rest_after_s` is the time at which the cluster was at rest.
-    `without_pods` are workloads of a running cluster without a pod on a node in service.
+    `without_pods` are workloads of a running cluster that have pods, but none on a node in service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]
