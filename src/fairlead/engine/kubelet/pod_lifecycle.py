@@ -199,9 +199,10 @@ def deadline_due(pod: Pod, accepted_at: Instant, config: KubeletConfig) -> Due |
 
 def reads_to_the_end(pod: Pod) -> bool:
     """Return whether `pod` ends when its stdin ends, as with `kubectl run -i`."""
-    containers = pod.spec.containers
-    is_listening = bool(containers) and all(one.stdin_once for one in containers)
-    return is_listening and pod.spec.restart_policy != "Always"
+    spec = pod.spec
+    if spec.restart_policy == "Always":
+        return False
+    return bool(spec.containers) and all(one.stdin_once for one in spec.containers)
 
 
 def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Instant:

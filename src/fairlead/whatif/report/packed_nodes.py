@@ -124,19 +124,21 @@ class _PodColumns:
     def __init__(self, nodes: Iterable[NodeRow]) -> None:
         """Start with the pods of `nodes`, in node order."""
         # Most pods share their requests. The rows keep these objects alive, so ids are unique.
-        amounts: dict[int, _Amounts] = {}
-        self._pods: list[_PodKey] = []
-        for node in nodes:
-            for name, priority, requests in node.get("pods", ()):
-                known = amounts.get(id(requests))
-                if known is None:
-                    known = amounts[id(requests)] = _amounts(requests)
-                self._pods.append((name, priority, known))
+        self._amounts: dict[int, _Amounts] = {}
+        self._pods = [self.key_of(pod) for node in nodes for pod in node.get("pods", ())]
         self._index: dict[_PodKey, int] | None = None
 
-    def index_of(self, pod: PodRow) -> int:
-        """Return the position of `pod`; a new pod is added."""
-        key, index = _pod_key(pod), self._index
+    def key_of(self, pod: PodRow) -> _PodKey:
+        """Return a key that is equal for pods with equal names, priorities and requests."""
+        name, priority, requests = pod
+        known = self._amounts.get(id(requests))
+        if known is None:
+            known = self._amounts[id(requests)] = tuple(sorted(figures(requests).items()))
+        return name, priority, known
+
+    def index_of(self, key: _PodKey) -> int:
+        """Return the position of the pod with `key`; a new pod is added."""
+        index = self._index
         if index is None:
             index = self._index = {pod: at for at, pod in enumerate(self._pods)}
         found = index.get(key)
@@ -156,14 +158,6 @@ class _PodColumns:
         }
 
 
-def _pod_key(pod: PodRow) -> _PodKey:
-    return pod[0], pod[1], _amounts(pod[2])
-
-
-def _amounts(requests: Mapping[str, int]) -> _Amounts:
-    return tuple(sorted(figures(requests).items()))
-
-
 def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns) -> Json | None:
     if side.history is None:
         return None
@@ -173,7 +167,7 @@ def _packed_history(side: NodeSide, index: Mapping[str, int], pods: _PodColumns)
         "placements": {
             "t_s": [finite(one["t_s"]) for one in placements],
             "node": [index[one["node"]] for one in placements],
-            "pod": [pods.index_of(one["pod"]) for one in placements],
+            "pod": [pods.index_of(pods.key_of(one["pod"])) for one in placements],
             "arrives": [int(one["arrives"]) for one in placements],
         },
         "statuses": {
@@ -193,22 +187,25 @@ def _pod_differences(
     after: NodeSide, before: NodeSide, index: Mapping[str, int], pods: _PodColumns
 ) -> Json:
     """Return the differences of the pods at the end of `before` from those of `after`."""
-    rows = list(_differing_pods(after.nodes, before.nodes))
+    rows = list(_differing_pods(after.nodes, before.nodes, pods))
     return {
         "node": [index[node] for node, _, _ in rows],
-        "pod": [pods.index_of(pod) for _, pod, _ in rows],
+        "pod": [pods.index_of(key) for _, key, _ in rows],
         "arrives": [int(arrives) for _, _, arrives in rows],
     }
 
 
 def _differing_pods(
-    after: Sequence[NodeRow], before: Sequence[NodeRow]
-) -> Iterator[tuple[str, PodRow, bool]]:
-    """Yield (node, pod, whether the pod is on the node only in `before`) for each difference."""
+    after: Sequence[NodeRow], before: Sequence[NodeRow], pods: _PodColumns
+) -> Iterator[tuple[str, _PodKey, bool]]:
+    """Yield (node, key of a pod, whether the pod is on the node only in `before`).
+
+    Each item is a difference between the two runs.
+    """
     shared = {id(node) for node in after} & {id(node) for node in before}
     sides = [
         {
-            node["name"]: Counter(map(_pod_key, node.get("pods", ())))
+            node["name"]: Counter(map(pods.key_of, node.get("pods", ())))
             for node in nodes
             if id(node) not in shared  # a row object that both sides use has no difference
         }
@@ -217,7 +214,5 @@ def _differing_pods(
     nothing: Counter[_PodKey] = Counter()
     for node in dict.fromkeys([*sides[0], *sides[1]]):
         here, there = (side.get(node, nothing) for side in sides)
-        for key in (there - here).elements():
-            yield node, (key[0], key[1], dict(key[2])), True
-        for key in (here - there).elements():
-            yield node, (key[0], key[1], dict(key[2])), False
+        yield from ((node, key, True) for key in (there - here).elements())
+        yield from ((node, key, False) for key in (here - there).elements())
