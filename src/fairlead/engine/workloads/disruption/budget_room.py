@@ -199,10 +199,7 @@ class BudgetRoom:
         it is 0. Raises BudgetError for a controller without a scale.
         """
         view, owners = state.budget.view, state.budget.owners
-        namespace, stated = view.metadata.namespace, view.status.expected_pods
-        total = self._scales.total(namespace, owners)
-        is_known = any(self._scales.is_known(namespace, owner) for owner in owners)
-        return total if is_known or not stated else stated
+        return self._scales.total(view.metadata.namespace, owners, view.status.expected_pods)
 
 
 def _owner(view: PodDisruptionBudget) -> str:

@@ -273,10 +273,7 @@ class Disruption:
         budget = state.budget
         if not budget.needs_scale:
             return 0
-        namespace = budget.view.metadata.namespace
-        total = self._scales.total(namespace, budget.owners)
-        is_known = any(self._scales.is_known(namespace, owner) for owner in budget.owners)
-        return total if is_known or not state.expected else state.expected
+        return self._scales.total(budget.view.metadata.namespace, budget.owners, state.expected)
 
     def _plan_recheck(self, state: BudgetState, now: Instant) -> None:
         meta = state.budget.view.metadata

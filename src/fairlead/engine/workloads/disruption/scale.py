@@ -131,13 +131,15 @@ class Scales(Struct):
         if pods is not None:
             pods.active.pop(pod.metadata.name, None)
 
-    def total(self, namespace: str, owners: Iterable[OwnerReference]) -> int:
+    def total(self, namespace: str, owners: Iterable[OwnerReference], stated: int) -> int:
         """Return the sum of the scales of the controllers that `owners` refer to.
 
-        A Deployment that several ReplicaSets in `owners` belong to is counted once. Raises
-        BudgetError for a controller without a scale.
+        A Deployment that several ReplicaSets in `owners` belong to is counted once. If no scale
+        comes from an object, return `stated` instead, unless it is 0. Raises BudgetError for a
+        controller without a scale.
         """
         scales: dict[object, int] = {}
+        is_known = False
         for owner in owners:
             scaled = self._scaled_object(namespace, owner)
             custom = self._custom(namespace, owner) if scaled is None else None
@@ -146,9 +148,11 @@ class Scales(Struct):
             elif scaled is None:
                 self._check_kind(owner.kind)
                 scales[owner.uid or owner] = self._pods[namespace, owner].peak
+                continue
             else:
                 scales[_path(scaled)] = scaled.spec.replicas
-        return sum(scales.values())
+            is_known = True
+        return sum(scales.values()) if is_known or not stated else stated
 
     def _check_kind(self, kind: str) -> None:
         """Raise BudgetError if the controllers of `kind` have no scale."""
@@ -157,13 +161,6 @@ class Scales(Struct):
         resource = UNSCALABLE.get(kind) or next(named, None)
         if resource is not None:
             raise BudgetError(_NO_SCALE.format(resource))
-
-    def is_known(self, namespace: str, owner: OwnerReference) -> bool:
-        """Return whether the scale of `owner` comes from an object, not from counted pods."""
-        return (
-            self._scaled_object(namespace, owner) is not None
-            or self._custom(namespace, owner) is not None
-        )
 
     def has_scale(self, namespace: str, owner: OwnerReference) -> bool:
         """Return whether `owner` is a controller with a scale, even if the object is missing.
