@@ -19,6 +19,7 @@ from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller, PodHandler
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import EVERYTHING, Interest, Topic, topic_of
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import (
     CommandSucceeded,
     ObjectChanged,
@@ -80,9 +81,9 @@ class Engine:
         # The members that need a stimulus, by its topic. There are few topics, because a topic
         # consists only of classes and a kind.
         self._concerned: dict[Topic, _Group] = {}
-        # The members that need the success of a command, by the class of the command; None if the
-        # members also depend on the kind of the object that the command wrote.
-        self._concerned_by_success: dict[type, _Group | None] = {}
+        # The members that need the success of a command, by the class and the issuer of the
+        # command; None if the members also depend on the kind of the object that it wrote.
+        self._concerned_by_success: dict[tuple[type, Issuer | None], _Group | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
 
@@ -126,23 +127,25 @@ class Engine:
 
     def _selected(self, stimulus: Stimulus) -> _Group:
         if type(stimulus) is CommandSucceeded:
-            command = type(stimulus.command)
-            if command not in self._concerned_by_success:
-                self._concerned_by_success[command] = self._after_success(stimulus)
-            found = self._concerned_by_success[command]
+            key = type(stimulus.command), stimulus.issuer
+            if key not in self._concerned_by_success:
+                self._concerned_by_success[key] = self._after_success(stimulus)
+            found = self._concerned_by_success[key]
             if found is not None:
                 return found
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the members that need the success of every command of this class.
+        """Return the members that need the success of every command of this class and issuer.
 
         Returns None if they also depend on the kind of object that the command wrote.
         """
-        command = type(stimulus.command)
-        if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members):
+        command, issuer = type(stimulus.command), stimulus.issuer
+        members = [one for one in self._members if issuer is None or one.issuer == issuer]
+        if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in members):
             return None
-        return self._concerned_by(topic_of(stimulus))
+        topic = topic_of(stimulus)
+        return _Group(tuple(one for one in members if one.interest.includes(topic)))
 
     def _concerned_by(self, topic: Topic) -> _Group:
         concerned = self._concerned.get(topic)

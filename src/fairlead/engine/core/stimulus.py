@@ -21,6 +21,7 @@ from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_rep
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
     from fairlead.engine.core.command import CallExtender, Command, DeleteCollection, LookUpOwners
+    from fairlead.engine.core.issuer import Issuer
 
 
 class ObjectChanged(Struct, frozen=True):
@@ -130,9 +131,14 @@ class FailureReason(StrEnum):
 
 
 class CommandSucceeded(Struct, frozen=True):
-    """The world performed `command`."""
+    """The world performed `command`.
+
+    `issuer` is the issuer of the command if the world states it. Then only controllers with this
+    issuer receive the stimulus.
+    """
 
     command: Command
+    issuer: Issuer | None = None
 
 
 class CommandFailed(Struct, frozen=True):

@@ -50,6 +50,7 @@ from fairlead.engine.core.stimulus import (
     CommandSucceeded,
     FailureReason,
     ObjectsLoaded,
+    ReadinessChanged,
     Stimulus,
 )
 from fairlead.engine.engine import Engine
@@ -143,9 +144,10 @@ class _RecordedEngine(Struct):
         if isinstance(stimulus, CommandSucceeded):  # a fast path: there is nothing to record
             self.recorder.begin(now)
             return self._recorded(self.engine.handle(stimulus, now))
-        self.endless.observe(stimulus, now)
         self.recorder.observe(stimulus, now)
-        self.jobs.observe(stimulus, now)
+        if type(stimulus) is not ReadinessChanged:  # such a pod neither ends nor leaves its gang
+            self.endless.observe(stimulus, now)
+            self.jobs.observe(stimulus, now)
         issued = self.engine.handle(stimulus, now)
         if isinstance(stimulus, ObjectsLoaded):
             self.requested_before = requested_in(self.engine.cluster)

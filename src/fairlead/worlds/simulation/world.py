@@ -236,7 +236,7 @@ class SimulatedWorld:
             if pod is not None:
                 self.last_change = now
                 changed = ReadinessChanged if is_of_readiness(command, pod) else ObjectChanged
-                self._pending_stimuli += (changed(pod), CommandSucceeded(command))
+                self._pending_stimuli += (changed(pod), CommandSucceeded(command, issued.issuer))
                 return
         if type(command) is CreateObject and not self._judges_users and _is_lease(command):
             outcome = self._lease_copies.perform(command, now)
@@ -245,6 +245,8 @@ class SimulatedWorld:
             write = PLAIN if user is None else Write(user=user)
             outcome = perform(self.store, command, now, lambda *_: write, self._quotas)
         self._queue_changes(now)
+        if isinstance(outcome, CommandSucceeded):
+            outcome = CommandSucceeded(command, issued.issuer)
         self._pending_stimuli.append(outcome)
 
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
