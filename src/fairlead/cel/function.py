@@ -44,7 +44,7 @@ def free(
 ) -> Function:
     """Return an overload that is called as a function, `name(taken…)`.
 
-    The arguments are the fields `name`, `taken`, `does`, `cost` and `is_metered` of Function.
+    The parameters are the fields of Function with the same names.
     """
     return Function(name, taken, does, cost, is_metered=is_metered)
 
@@ -59,8 +59,8 @@ def member(
 ) -> Function:
     """Return an overload that is called as a method, `receiver.name(arguments…)`.
 
-    `taken` contains the type of the receiver, then the types of the arguments. The other arguments
-    are those of `free`.
+    `taken` contains the type of the receiver, then the types of the arguments. `name`, `does`,
+    `cost` and `is_metered` are as in `free`.
     """
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 

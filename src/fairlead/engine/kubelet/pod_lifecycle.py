@@ -234,7 +234,7 @@ def is_killed(pod: Pod, config: KubeletConfig) -> bool:
 def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
     """Return the exit code of the containers of the terminating `pod`: 128 plus the last signal.
 
-    Containers that have not started yet are killed.
+    If the pod does not run yet, the signal is SIGKILL.
     """
     is_stopped = pod.status.phase == "Running" and not is_killed(pod, config)
     return TERMINATED_EXIT_CODE if is_stopped else KILLED_EXIT_CODE

@@ -55,7 +55,7 @@ class OwnerOutput(Protocol):
 
 
 class NoOwnerStatus(Struct, frozen=True):
-    """Writes nothing, because no client reads it."""
+    """Writes no status, because no client reads the status of owners."""
 
     pod_sets: PodSets
     histories: Histories

@@ -316,10 +316,10 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 def _choose(
     planner: DrainPlanner, names: Sequence[str], jobs: JobRoom, progress: Progress
 ) -> tuple[list[str], dict[str, Blocker]]:
-    """Return (nodes that can be emptied together, blockers of the other nodes).
+    """Return (nodes that can be emptied together, blockers of the nodes that cannot be emptied).
 
-    `jobs` counts the evictions of Jobs' pods. A blocker names a pod that did not fit and its
-    workload, or neither if the other nodes together have too few free resources.
+    `jobs` counts the evictions of Jobs' pods. A blocker names the first pod that fits no node, and
+    its workload. If all remaining nodes together have too few free resources, it names no pod.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}

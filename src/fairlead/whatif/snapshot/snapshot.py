@@ -1,8 +1,9 @@
 """Snapshots: the output of `kubectl get nodes,pods,... -A -o yaml|json` as one or several files.
 
 Virtual time starts at the newest timestamp in the metadata and status of the objects, which is the
-best estimate of the time of the dump. Snapshots written by Fairlead have the exact time in an
-annotation of their List, because a simulation can end long after the last change.
+best estimate of the time of the dump. A snapshot that Fairlead wrote states the exact time in an
+annotation of its List. Fairlead can write a snapshot at the end of a simulation, which may be long
+after the last change.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Actions:
     """Changes a local cluster through requests to its API server."""
 
     def __init__(self, api: Api, store: Store) -> None:
-        """Send requests to `api`; find the pods of a node in `store`."""
+        """The actions send their requests to `api`, and look up pods in `store`."""
         self._api = api
         self._store = store
 

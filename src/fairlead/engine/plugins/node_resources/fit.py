@@ -241,9 +241,9 @@ class NodeResourcesFit:
     ) -> tuple[Ints, list[Status]]:
         """Return (codes, statuses) for the nodes at `rows`; code 0 means that the pod fits.
 
-        A code is an index into the statuses. `wanted` is the result of `counted_requests`. `spare`
-        has, for each of these resources, the amount left on each node after the pod was added.
-        `crowded` marks the nodes that would have too many pods.
+        A code is an index into the statuses. `wanted` contains the requested resources, as
+        `counted_requests` returns them. For each of them, `spare` contains the amount that each
+        node would have left with the pod. `crowded` marks the nodes that would have too many pods.
         """
         bits = crowded.astype(np.int64)
         for i, ((column, amount), left) in enumerate(zip(wanted, spare, strict=True)):

@@ -359,7 +359,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 
 def reserved_for_patch(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
-    """Return the patch that reserves `claim` for the consumers `left` only.
+    """Return the patch after which only the consumers in `left` reserve `claim`.
 
     If `left` is empty, the patch also deallocates the claim.
     """

@@ -55,7 +55,7 @@ class KeptEnds:
         changed: Iterable[str],
         end_of: Callable[[str], PodEnd],
     ) -> dict[str, PodEnd]:
-        """Return the existing `pods`, keyed by original (see `KeptEnds`).
+        """Return the ends of `pods`, the existing pods, keyed by original (see `KeptEnds`).
 
         `changed` contains the keys of all pods that were created, changed or deleted since this
         object was made. The result must not be changed: it is `listed` itself if nothing changed.

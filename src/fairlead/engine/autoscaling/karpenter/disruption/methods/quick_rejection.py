@@ -254,7 +254,7 @@ class QuickRejection:
         return not any(table.fitting(total).any() for table in self._memory.tables)
 
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        """Place the pods of a pass in which `candidates` are removed on existing nodes.
+        """Simulate a pass without `candidates`, and place its pods on existing nodes.
 
         Returns None if one of these pods is not plain, no NodePool is usable, or a candidate is
         already being removed.
