@@ -318,8 +318,8 @@ def _choose(
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return (nodes that can be emptied together, blockers of the nodes that cannot be emptied).
 
-    `jobs` counts the evictions of Jobs' pods. A blocker names the first pod that fits no node, and
-    its workload. If all remaining nodes together have too few free resources, it names no pod.
+    `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
+    workload. If all remaining nodes together have too few free resources, it names no pod.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}
