@@ -39,8 +39,7 @@ def conformance(
 
     For each file, the command prints the number of cases in which Fairlead agrees with the
     recording, and the number of cases in which it differs. For each case that differs, it prints
-    the first difference: the path of the field, the recorded value and Fairlead's value. The exit
-    status is 1 if a case differs, and 2 if a file is missing or contains cases of another kind.
+    the first difference: the path of the field, the recorded value and Fairlead's value.
 
     Try:
 
@@ -60,10 +59,10 @@ def conformance(
     files
         One or more files with recorded cases, as JSON lines, plain or gzipped.
     defects
-        With kind `kubebatch` or `nodelifecycle`: what Fairlead does about known defects of the
-        recorded programs. With 'upstream', Fairlead has the same defects, so its decisions equal
-        the recorded ones. With 'fixed', Fairlead has none of these defects (the default of all
-        other commands), and the cases that depend on a defect are listed.
+        With kind `kubebatch` or `nodelifecycle`: whether Fairlead has the known defects of the
+        recorded programs. With 'upstream', it has them, so its decisions equal the recorded ones.
+        With 'fixed', as in all other commands, it does not have them, and the cases that depend on
+        a defect are listed.
     only
         Replay only the cases whose names match this shell pattern, such as `crud.*`. With kind
         `api`, a pattern without wildcards selects one case; all differences of this case are

@@ -31,8 +31,8 @@ def consolidate(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore a rule that makes autoscalers keep a node: annotations (such as "
-            "cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
+            "Ignore one of the rules by which autoscalers keep a node. RULE is annotations (such "
+            "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
             "emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
             "controller is a custom resource) or system-pods (pods in kube-system that no "
             "disruption budget covers).",
@@ -52,15 +52,16 @@ def consolidate(
 ) -> int:
     """Find nodes that can be removed, where their pods would go, and why other nodes must stay.
 
-    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
-    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
-    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
-    decides by the rules of node autoscalers: a node stays because of annotations, local storage,
-    pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes of the
-    control plane always stay. For each node that must stay, the answer lists the causes, the object
-    that is responsible for each cause, and changes that remove the cause. Then the command
-    simulates drains of the nodes that can be removed, and reports the fastest drain that is safe.
-    `fairlead drain-plan --help` states when a drain is safe.
+    The command decides by the rules of node autoscalers: a node stays because of annotations, local
+    storage, pods without a controller, disruption budgets, or a lack of room on other nodes. Nodes
+    of the control plane always stay. For each node that must stay, the answer lists the causes, the
+    responsible objects, and changes that remove the causes. Then the command simulates drains of
+    the nodes that can be removed, and reports the fastest drain that is safe. `fairlead drain-plan
+    --help` states when a drain is safe.
+
+    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
+    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
+    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

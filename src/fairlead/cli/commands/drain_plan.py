@@ -39,13 +39,22 @@ def drain_plan(
 ) -> int:
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
-    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
-    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
-    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
-    simulates the drain with 1 node at a time, then with 2 nodes at a time, 4 and so on. The answer
-    is the fastest of these drains that is safe. A drain is safe if every node becomes empty, every
-    evicted pod of a workload runs again, no Job fails, no disruption budget is breached, and every
-    workload with several replicas always has a ready pod.
+    The command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is the fastest
+    of these drains that is safe. A drain is safe if all these conditions hold:
+
+    - Every node becomes empty.
+
+    - Every evicted pod of a workload runs again.
+
+    - No Job fails.
+
+    - No disruption budget is breached.
+
+    - Every workload with several replicas always has a ready pod.
+
+    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
+    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
+    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

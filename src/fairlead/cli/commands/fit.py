@@ -47,9 +47,9 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace in which to look for the object of --like, if it is named without a "
-            "namespace (default: all namespaces are searched). If the object of --pod has no "
-            "metadata.namespace, it gets this namespace, or 'default' without this option.",
+            help="Namespace of the object of --like, if it is named without a namespace (default: "
+            "all namespaces are searched). An object of --pod without metadata.namespace "
+            "also gets this namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),
@@ -68,8 +68,8 @@ def fit(
     autoscale: Annotated[
         Literal["off", "auto", "cluster-autoscaler", "karpenter"],
         Parameter(
-            help="Node autoscaler that adds nodes for the new pods, until its own limits or a "
-            "ResourceQuota is reached; 'auto' means the autoscaler that runs in the dump's cluster."
+            help="Node autoscaler that adds nodes for the new pods, up to its own limits; 'auto' "
+            "means the autoscaler that runs in the dump's cluster."
         ),
     ] = "off",
     node_groups: Annotated[
@@ -103,12 +103,13 @@ def fit(
 ) -> int:
     """Count how many more pods of a workload fit, on which nodes, and why no further pod fits.
 
-    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
-    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
-    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command
-    adds new pods until a pod is refused (by admission or a ResourceQuota) or fits on no node. The
-    scheduler places the new pods with all its plugins. Pods that are already pending are placed
-    before the new pods, by preemption if necessary.
+    The command adds new pods until a pod is refused (by admission or a ResourceQuota) or fits on no
+    node. The scheduler places the new pods with all its plugins. Pods that are already pending are
+    placed before the new pods, by preemption if necessary.
+
+    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
+    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
+    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

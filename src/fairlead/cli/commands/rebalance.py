@@ -29,11 +29,11 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Ignore a rule that protects pods from eviction by node autoscalers: annotations (such "
-            "as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods with "
-            "emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
+            "Move pods even if this rule protects them from node autoscalers. RULE is annotations "
+            "(such as cluster-autoscaler.kubernetes.io/safe-to-evict=false), local-storage (pods "
+            "with emptyDir or hostPath volumes), unmanaged (pods without a controller, or whose "
             "controller is a custom resource) or system-pods (pods in kube-system that no "
-            "disruption budget covers). By default, protected pods are not moved.",
+            "disruption budget covers).",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,
@@ -43,11 +43,12 @@ def rebalance(
 ) -> int:
     """Propose pod moves that make room for pending pods, then moves that even out node loads.
 
-    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
-    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
-    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. A move is an
-    eviction, which the pod's disruption budget must allow. The workload controller then creates a
-    replacement pod, and the scheduler chooses its node.
+    A move is an eviction, which the pod's disruption budget must allow. The workload controller
+    then creates a replacement pod, and the scheduler chooses its node.
+
+    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
+    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
+    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

@@ -27,7 +27,8 @@ def replay(
             "SNAPSHOT",
             "A dump of the cluster at the start of the history: a file, a directory, - for "
             "standard input, or openb's table of nodes. Required for a SimKube trace and for "
-            "openb's pod table. Without this option, only the objects in an audit log are known.",
+            "openb's pod table. Without this option, Fairlead knows only the objects in the audit "
+            "log.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -49,8 +50,8 @@ def replay(
     cluster before the binding, and computes on which nodes the pod fits and the scores of these
     nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules if it
     has the highest score of all these nodes. In large clusters, the scheduler scores only a sample
-    of the nodes; there the node must have the highest score in a possible sample. The answer counts
-    the pods whose node agrees, and lists the pods whose node does not, with the reason.
+    of the nodes; there, the node must have the highest score in some possible sample. The answer
+    counts the pods whose node agrees, and lists the other pods with the reasons.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the

@@ -53,10 +53,9 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="Limit of the last step of the search, which replaces nodes by cheaper ones. This "
-            "step simulates at most N × P scheduling cycles in all. P is the number of pods, or "
-            "100 if there are fewer pods. A larger N takes more time, and never gives a more "
-            "expensive answer.",
+            help="Limit of the last step of the search, which replaces nodes by cheaper ones: N "
+            "scheduling cycles for each pod, but at least 100 × N. A larger N takes more "
+            "time, and never gives a more expensive answer.",
             metavar="N",
             converter=integer,
         ),
@@ -68,12 +67,12 @@ def size(
 ) -> int:
     """Find the cheapest set of nodes that runs all pods (with --survive, even after failures).
 
-    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
-    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
-    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search
-    places every pod by the scheduler's rules. The answer also contains a lower bound: provably, no
-    set of nodes costs less. The answer names the resources that determine this bound, such as
-    memory.
+    The search places every pod by the scheduler's rules. The answer also contains a proven lower
+    bound of the cost, and the resources that determine this bound, such as memory.
+
+    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
+    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
+    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

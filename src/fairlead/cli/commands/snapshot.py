@@ -72,9 +72,9 @@ def snapshot(
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Admission
-    policies, webhooks and ConfigMaps are removed too. If an answer does not depend on them, the
-    answer for the anonymised file is the same, with pseudonyms instead of names. To see the
-    original names in an answer, use --reveal.
+    policies, webhooks and ConfigMaps are removed too. Answers that do not depend on these objects
+    stay the same, except that they contain pseudonyms. To see the original names in an answer, use
+    --reveal.
 
     Try:
 

@@ -27,10 +27,10 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of surge nodes: extra nodes that take the pods of drained nodes. The node "
-            "pools are upgraded one after another, and the zones of a pool one after another: N "
-            "nodes are added to the zone, the nodes of the zone are upgraded, and the N nodes are "
-            "removed. With 0, no node is added, and all pools and zones are upgraded together.",
+            help="Number of surge nodes: extra nodes that take the pods of drained nodes. The "
+            "node pools are upgraded one after another, and so are the zones of a pool. Each "
+            "zone has N surge nodes while its nodes are upgraded. With 0, there are no surge "
+            "nodes, and all pools and zones are upgraded together.",
             metavar="N",
             converter=integer,
         ),
@@ -66,11 +66,12 @@ def upgrade_check(
 ) -> int:
     """Check whether all nodes can be drained for an upgrade, and how long the upgrade takes.
 
-    SNAPSHOT is a dump of a cluster, the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o
-    json`): a file, a directory of such files, or `-` for standard input. To read a running cluster
-    instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The answer
-    lists disruption budgets that never allow an eviction, pods that fit on no other node, and
-    workloads that are without a ready pod for some time during the upgrade.
+    The answer lists disruption budgets that never allow an eviction, pods that fit on no other
+    node, and workloads that are without a ready pod for some time during the upgrade.
+
+    SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
+    json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
+    cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
 

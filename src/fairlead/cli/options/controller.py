@@ -70,9 +70,9 @@ class NodeFlags:
         str,
         named(
             "RATE",
-            "Rate that replaces --node-eviction-rate in a zone that is partially unhealthy "
-            "(see --unhealthy-zone-threshold) and large (see --large-cluster-size-threshold), in "
-            "nodes per second (default: 0.01).",
+            "Like --node-eviction-rate, for zones that are large (see "
+            "--large-cluster-size-threshold) and partially unhealthy (see "
+            "--unhealthy-zone-threshold) (default: 0.01).",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[

@@ -31,8 +31,8 @@ def size(_: type, tokens: Sequence[Token]) -> int:
 MaxInput = Annotated[
     int | None,
     Parameter(
-        help="Refuse a dump, or a cluster, with more than SIZE bytes of objects. SIZE is a "
-        "number of bytes such as 4Gi (default: 2Gi).",
+        help="Refuse a dump or a cluster whose objects take more than SIZE bytes, such as 4Gi "
+        "(default: 2Gi).",
         metavar="SIZE",
         converter=size,
         show_default=False,

@@ -47,8 +47,8 @@ Commands = Annotated[
     Path | None,
     named(
         "FILE",
-        "Write to FILE, as one JSON object per line, every command (Bind, EvictPod, ...) that the "
-        "simulated scheduler and controllers issue.",
+        "Write every command (Bind, EvictPod, ...) of the simulated scheduler and controllers to "
+        "FILE, as one JSON object per line.",
     ),
 ]
 
@@ -95,7 +95,7 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE.xml",
-            "Write to FILE.xml a JUnit test case for each condition of --fail-on. A condition that "
+            "Write the conditions of --fail-on to FILE.xml as JUnit test cases. A condition that "
             "is true becomes a failed test.",
         ),
     ] = None
@@ -103,8 +103,8 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE",
-            "Write to FILE, as one JSON object per line, every command (Bind, EvictPod, ...) that "
-            "the scheduler and the controllers issue in the simulation with the change.",
+            "Write every command (Bind, EvictPod, ...) of the scheduler and controllers in the "
+            "simulation with the change to FILE, as one JSON object per line.",
         ),
     ] = None
 

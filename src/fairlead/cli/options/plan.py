@@ -15,8 +15,8 @@ SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
 
 _PACE_HELP: Final = (
-    "Number of nodes to drain at a time. By default, the command simulates the drain with 1, 2, 4, "
-    "... nodes at a time, and the answer is the fastest of these drains that is safe."
+    "Number of nodes to drain at a time. By default, the command simulates 1, 2, 4, ... nodes at "
+    "a time, and answers with the fastest drain that is safe."
 )
 DrainPace = Annotated[int | None, Parameter(help=_PACE_HELP, metavar="N", converter=integer)]
 """How many nodes are drained at a time; None tries several numbers."""

@@ -29,24 +29,22 @@ BatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
-        "Volcano configuration file, configmap/NAMESPACE/NAME for the configuration in a ConfigMap "
-        "of the dump, or the name of a built-in configuration (fairlead, kube-batch, "
-        "kube-batch-upstream or volcano). With the value 'single-pods', no batch scheduler runs, "
-        "and every pod is scheduled on its own. Default: 'fairlead' if pods need a batch "
-        "scheduler, else 'single-pods'. Pods with the schedulerName kube-batch or volcano need a "
-        "batch scheduler. Pods with the schedulerName fairlead need one if a PodGroup or a Queue "
-        "exists, or if any of these pods names its pod group (in an annotation, a label or a "
-        "field).",
+        "Configuration of the batch scheduler, which schedules groups of pods. FILE is a "
+        "kube-batch or Volcano configuration file, a ConfigMap of the dump "
+        "(configmap/NAMESPACE/NAME), or the name of a built-in configuration: fairlead, "
+        "kube-batch, kube-batch-upstream or volcano. With 'single-pods', no batch scheduler runs, "
+        "and every pod is scheduled on its own. Default: 'fairlead' if there are pods for a batch "
+        "scheduler (docs/batch.md), else 'single-pods'.",
     ),
 ]
 RunningBatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "Configuration of the batch scheduler, which schedules groups of pods: a kube-batch or "
-        "Volcano configuration file, or the name of a built-in configuration: fairlead (default), "
-        "kube-batch, kube-batch-upstream or volcano. Needs --controllers scheduler,batch.",
+        "Configuration of the batch scheduler, which schedules groups of pods. FILE is a "
+        "kube-batch or Volcano configuration file, or the name of a built-in configuration: "
+        "fairlead (default), kube-batch, kube-batch-upstream or volcano. Needs --controllers "
+        "scheduler,batch.",
     ),
 ]
 NewBatchConfig = Annotated[

@@ -10,9 +10,9 @@ ProvisionTimes = Annotated[
     Names,
     repeatable(
         "[GROUP=]DURATION",
-        "With --autoscale: time from when the autoscaler requests a node until the node is Ready "
-        "(default: 90s with Cluster Autoscaler, 1m with Karpenter). For each node, the time "
-        "differs from DURATION at random by up to 25%. With GROUP=, DURATION applies only to this "
-        "node group or NodePool.",
+        "With --autoscale: time from the autoscaler's request for a node until the node is Ready "
+        "(default: 90s with Cluster Autoscaler, 1m with Karpenter). The time of each node differs "
+        "from DURATION at random by up to 25%. With GROUP=, DURATION applies only to this node "
+        "group or NodePool.",
     ),
 ]

@@ -50,18 +50,19 @@ def explain(
         Names,
         repeatable(
             "FILE",
-            "Explain the placement of a new pod. FILE contains a Pod or a workload. For a "
-            "workload, one of its pods is explained. If the batch scheduler would schedule the "
-            "pod, the pod's PodGroup is explained instead; FILE can also contain this PodGroup.",
+            "Explain where a new pod would be placed. FILE contains the Pod or its workload, and "
+            "can contain its PodGroup. If the batch scheduler would schedule the pod, the command "
+            "explains the pod's PodGroup instead.",
         ),
     ] = (),
     seeds: Annotated[
         int,
         Parameter(
-            help="Estimate when a pending pod, workload or pod group starts, in N simulations with "
-            "different seeds. In each simulation, the run times of the running pods are chosen at "
-            "random from --runtimes, or from the completed pods in the dump (docs/start-times.md). "
-            "With 1 (the default) and without --runtimes, no start is estimated.",
+            help="Estimate when a pending pod, workload or pod group starts, in N simulations "
+            "with different seeds. Each simulation chooses the run times of the running pods "
+            "at random from --runtimes, or from the completed pods in the dump "
+            "(docs/start-times.md). With 1 (the default) and without --runtimes, no start is "
+            "estimated.",
             show_default=False,
             metavar="N",
             converter=integer,
@@ -71,9 +72,9 @@ def explain(
         str | None,
         named(
             "FILE",
-            "YAML or CSV file with the run times of pods: how long a pod runs until it completes, "
-            "by workload, image or label (docs/start-times.md). With this option and without "
-            "--seeds, the start is estimated in 20 simulations.",
+            "YAML or CSV file that states, by workload, image or label, how long pods run until "
+            "they complete (docs/start-times.md). With this option and without --seeds, the start "
+            "is estimated in 20 simulations.",
         ),
     ] = None,
     output: AnswerOutput = "text",
@@ -87,14 +88,12 @@ def explain(
 
     The answer depends on the kind of OBJECT:
 
-    - Pod: whether the pod fits on each node, and if not, why. Feasible nodes are listed with the
-      score from each scheduler plugin; between nodes with equal scores, the scheduler chooses at
-      random. If the pod fits on no node, the answer lists the nodes on which preemption would make
-      room, with the victims and the number of victims whose eviction would violate a disruption
-      budget. It also names the rule by which the scheduler chooses one of these nodes. If a pending
-      pod fits on no node, the answer also states whether the pod would fit on a new node that is
-      like an existing node. A pod that already has a node is evaluated as if it were pending. In
-      large clusters, nodes with the same reason share a row.
+    - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
+      does not fit. If the pod fits on no node, the answer lists the nodes on which preemption would
+      make room, with the victims, and names the rule by which the scheduler chooses one of these
+      nodes. For a pending pod, it also states whether the pod would fit on a new node like an
+      existing one. A pod that already has a node is explained as if it were pending. In large
+      clusters, nodes with the same reason share a row.
 
     - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
       more pod would be placed.
@@ -106,14 +105,14 @@ def explain(
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
 
-    - PodGroup, or a pod that is scheduled together with its group: how much of the cluster the
-      group's queue uses and may use, the first pod that does not fit, the ten nodes that come
-      closest to fitting this pod (each with the resources that it lacks), an estimate of the
-      group's start, and a change with which the group could start now.
+    - PodGroup, or a pod of a group: the share of the group's queue, the first pod that does not
+      fit, and the nodes that come closest to fitting this pod, with the resources that they lack.
+      The answer also estimates when the group starts, and names a change with which the group could
+      start now.
 
-    With --process, a scheduler (a process of `fairlead run`) answers, and OBJECT must be a pod. For
-    a pending pod, the answer contains the queue in which the pod waits, its attempts and backoff,
-    and the result for each node in the scheduler's cache.
+    With --process, a running scheduler (a process of `fairlead run`) answers. OBJECT must then be a
+    pod. For a pending pod, the answer contains the queue in which the pod waits, its attempts and
+    backoff, and the result for each node in the scheduler's cache.
 
     Try:
 

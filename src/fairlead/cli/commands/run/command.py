@@ -85,13 +85,11 @@ def run(
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
     The scheduler handles all pods whose schedulerName is the name of one of its profiles. Without
-    --config, there is only the profile default-scheduler. The replicas of this command elect a
-    leader, and only the leader schedules. Without --config, the election uses the Lease of
-    kube-scheduler (kube-system/kube-scheduler), so Fairlead waits while kube-scheduler holds this
-    Lease. To run both schedulers at the same time, give Fairlead other profiles and another Lease
-    in --config. If 'scheduler' is not one of --controllers, the default Lease is
-    kube-system/fairlead-node-lifecycle, or kube-system/fairlead-taint-eviction if only
-    taint-eviction runs. docs/production.md describes the deployment and the permissions.
+    --config, the only profile is default-scheduler. The replicas of this command elect a leader,
+    and only the leader schedules. Without --config, the election uses the Lease of kube-scheduler
+    (kube-system/kube-scheduler), so Fairlead waits while kube-scheduler holds this Lease. To run
+    both schedulers at the same time, give Fairlead other profiles and another Lease in --config.
+    docs/production.md describes the deployment and the permissions.
 
     With --shadow, the command writes nothing to the cluster. For each pod, the command compares
     the node that Fairlead would choose with the node that the cluster's own scheduler chooses. At

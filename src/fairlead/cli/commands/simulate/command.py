@@ -51,11 +51,10 @@ def simulate(
         Names,
         repeatable(
             "CONDITION",
-            "Exit with status 3 if CONDITION is true. CONDITION selects pods by one property, for "
-            "example priority>=1000, namespace=store, name=web-* or labels.app=web, and is true if "
-            "at least one of these pods was displaced: preempted, evicted, or on a node that was "
-            "deleted. The condition loop is true if pods are displaced again and again "
-            "(docs/results.md).",
+            "Exit with status 3 if CONDITION is true. The conditions priority>=1000, "
+            "namespace=store, name=web-* and labels.app=web are true if a pod with this property "
+            "was displaced: preempted, evicted, or on a node that was deleted. The condition loop "
+            "is true if pods are displaced again and again (docs/results.md).",
         ),
     ] = (),
     plugin: Plugins = (),

@@ -38,9 +38,8 @@ def watch(
     whatif`. The command reads the cluster at intervals, which the field 'every' in the file sets
     (default: 1m). If the cluster has changed, the command answers all questions again. It serves
     the answers as a web page (/), as JSON (/answers) and as Prometheus metrics (/metrics). Clients
-    must send a token, as a bearer token or as ?token= in the URL. The token is read from
-    --token-file; without that option, the command creates a token and prints it. Only health checks
-    (/healthz) need no token. An example of a file with two questions:
+    must send a token, as a bearer token or as ?token= in the URL. Only health checks (/healthz)
+    need no token. An example of a file with two questions:
 
         every: 1m
         questions:

@@ -18,14 +18,14 @@ from fairlead.cli.options.plugin import (
 from fairlead.cli.options.provision_time import ProvisionTimes
 
 CONDITIONS: Final = """\
-Exit with status 3 if CONDITION is true after the change. A displaced pod is a pod that was \
-preempted or evicted, or whose node was deleted. Conditions on displaced pods: priority>=1000, \
-namespace=store, name=web-* and labels.app=web (true if at least one displaced pod matches), \
-pdb-breached (pods were displaced against a PodDisruptionBudget), loop (pods are displaced again \
-and again). Other conditions: pending>0 (the change leaves pods pending), undrained (a drain did \
-not finish), data-deleted (PersistentVolumeClaims were deleted together with their volumes), \
-workload-below=80% (at some time, a workload had fewer ready pods than 80% of the pods that it \
-wants). docs/results.md lists all conditions.
+Exit with status 3 if CONDITION is true after the change. A pod is displaced if it was preempted \
+or evicted, or if its node was deleted. priority>=1000, namespace=store, name=web-* and \
+labels.app=web are true if a pod with this property is displaced. Other conditions: pdb-breached \
+(pods were displaced against a PodDisruptionBudget), loop (pods are displaced again and again), \
+pending>0 (the change leaves pods pending), undrained (a drain did not finish), data-deleted \
+(PersistentVolumeClaims were deleted together with their volumes), workload-below=80% (at some \
+time, a workload had fewer ready pods than 80% of the pods that it wants). docs/results.md lists \
+all conditions.
 """
 
 
@@ -200,10 +200,10 @@ class ChangeOptions:
     reschedule_order: Annotated[
         Literal["priority", "scheduled"],
         Parameter(
-            help="Order in which --reschedule schedules the pods: 'priority' (by priority, then by "
-            "age) or 'scheduled' (one by one, in the order in which the cluster scheduled them). "
-            "'scheduled' can be combined only with --new-config, --new-plugin and "
-            "--new-batch-config.",
+            help="Order in which --reschedule schedules the pods: 'priority' (by priority, then "
+            "by age) or 'scheduled' (one by one, in the order in which the cluster scheduled "
+            "them). With 'scheduled', the change can contain only --new-config, --new-plugin "
+            "and --new-batch-config.",
             show_choices=False,
         ),
     ] = "priority"
@@ -219,9 +219,9 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace in which to look for objects that are named without a namespace "
-            "(default: all namespaces are searched). Objects in --apply files that have no "
-            "metadata.namespace get this namespace, or 'default' without this option.",
+            help="Namespace of objects that are named without a namespace (default: all "
+            "namespaces are searched). Objects of --apply without metadata.namespace also "
+            "get this namespace (default: 'default').",
             metavar="NAME",
             show_default=False,
         ),
@@ -266,10 +266,10 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "YAML or CSV file with the run times of pods: how long a pod runs until it completes, "
-            "by workload, image or label (docs/start-times.md). With this option, the answer "
-            "estimates when pending pods start. Without this option, --seeds 20 makes the same "
-            "estimate from the completed pods in the dump.",
+            "YAML or CSV file that states, by workload, image or label, how long pods run until "
+            "they complete (docs/start-times.md). With this option, the answer estimates when "
+            "pending pods start. Without it, --seeds 20 makes the same estimate from the "
+            "completed pods in the dump.",
         ),
     ] = None
     horizon: Annotated[
