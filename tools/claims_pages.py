@@ -301,19 +301,18 @@ HEAD: Final = """\
 # From the documents
 
 Five well-known documents describe preemption, node failures and batch scheduling in older versions
-of Kubernetes. Each document has a page here, with the same sections as the document. (The page of
-the reprint only links to the page of the original, which has the same claims.) For each claim of
-the document, the page has a command that shows whether the claim holds for the document's version.
-The page also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the
-option `--behave-like`.
+of Kubernetes. Each document has a page here, with the same sections as the document. For each claim
+of the document, the page has a command that shows whether the claim holds for the document's
+version. The page also states what Kubernetes 1.36 does differently. The page of the reprint only
+links to the page of the original. [Versions](../versions.md) explains the option `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|
 """
 LEGEND: Final = """
-*Do not hold* counts claims that are wrong for the document's own version, and claims that are right
-but that Fairlead does not reproduce. *Differ in 1.36* counts claims for which 1.36 behaves
-differently from the document's version. The pages give the reasons.
+*Do not hold* counts claims that are wrong for the document's own version, and correct claims that
+Fairlead does not reproduce. *Differ in 1.36* counts claims for which 1.36 behaves differently from
+the document's version. The pages give the reasons.
 """
 
 
