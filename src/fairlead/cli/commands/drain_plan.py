@@ -26,8 +26,8 @@ def drain_plan(
         str,
         Parameter(
             name="--for",
-            help="Time from when a drained node is empty until it returns to service (is "
-            "uncordoned), such as 10m. By default, the node does not return.",
+            help="Time from when a drained node is empty until it is uncordoned, such as 10m. By "
+            "default, it stays out of service.",
             metavar="DURATION",
             show_default=False,
         ),

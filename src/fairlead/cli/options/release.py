@@ -15,8 +15,8 @@ BEHAVE_LIKE_HELP: Final = (
     "plugin follow: 1.36 (default), 1.21, 1.19 or 1.16."
 )
 GATES_HELP: Final = (
-    "Feature gates to set, such as NodeLease=false,TaintBasedEvictions=false with "
-    "--behave-like 1.16. All other gates have their defaults in the version of --behave-like."
+    "Feature gates to set, such as GenericWorkload=true,GangScheduling=true (docs/versions.md). "
+    "All other gates have the defaults of the version in --behave-like."
 )
 
 

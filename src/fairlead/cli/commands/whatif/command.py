@@ -47,10 +47,10 @@ def whatif(
     To read a running cluster instead, without changing it, use `--context`, `--kubeconfig` or
     `--in-cluster`.
 
-    Options that describe the change can be combined. The nodes of --add-nodes are added first. When they
-    are Ready, all other changes are made at the same instant, in this order: delete, apply, set
-    fields, scale, cordon, drain, fail nodes, run the descheduler. With --at, nodes fail later. With
-    text output, the command also writes the answer as an HTML report, fairlead-whatif.html.
+    Options that describe the change can be combined. The nodes of --add-nodes are added first. When
+    they are Ready, all other changes are made at the same instant, in this order: delete, apply,
+    set fields, scale, cordon, drain, fail nodes, run the descheduler. With --at, nodes fail later.
+    With text output, the command also writes the answer as an HTML report, fairlead-whatif.html.
 
     Try:
 

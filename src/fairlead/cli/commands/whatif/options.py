@@ -125,9 +125,9 @@ class ChangeOptions:
     drain_as_kubectl: Annotated[
         bool,
         Parameter(
-            help="Do not drain the nodes that kubectl drain would refuse to drain; only cordon "
-            "them. By default, nodes are drained as if --ignore-daemonsets, --delete-emptydir-data "
-            "and --force were given.",
+            help="Drain as kubectl drain does: nodes that it would refuse to drain are only "
+            "cordoned. By default, nodes are drained as if --ignore-daemonsets, "
+            "--delete-emptydir-data and --force were given.",
             negative=(),
         ),
     ] = False
@@ -154,8 +154,8 @@ class ChangeOptions:
     max_unavailable: Annotated[
         int | None,
         Parameter(
-            help="Drain at most N nodes at a time (default: all). A drained node returns to service"
-            " (is uncordoned) as soon as it is empty; with --for 5m, 5 minutes later.",
+            help="Drain at most N nodes at a time (default: all). A drained node is uncordoned "
+            "when it is empty, or later with --for.",
             metavar="N",
             converter=integer,
         ),
@@ -165,8 +165,8 @@ class ChangeOptions:
         Parameter(
             name="--for",
             help="How long failed nodes stay down, such as 20m (default: forever). With "
-            "--max-unavailable: time from when a drained node is empty until it returns to service "
-            "(default: 0s).",
+            "--max-unavailable: time from when a drained node is empty until it is "
+            "uncordoned (default: 0s).",
             metavar="DURATION",
             show_default=False,
         ),
@@ -357,8 +357,8 @@ class ComparisonOptions:
         Names,
         repeatable(
             "NAME:OPTIONS",
-            "A named change, to compare with other changes: a name, a colon and the options of the "
-            "change, such as 'b:--drain pool=old --max-unavailable 1'.",
+            "Compare this change with other changes. The value is a name, a colon and the options "
+            "of the change, such as 'b:--drain pool=old --max-unavailable 1'.",
         ),
     ] = ()
     against_snapshot: Annotated[
