@@ -15,10 +15,9 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
 WITHOUT_HELP: Final = (
     "Components to leave out, separated by commas, so that you can run your own instead: kubelet, "
-    "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. If you leave "
-    "out 'kubelet', another program must renew the nodes' Leases and post the nodes' status. "
-    "Otherwise, the nodes of --nodes or --snapshot become NotReady after 50 s, and the nodes that "
-    "--autoscale adds never become Ready."
+    "workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. If you "
+    "leave out 'kubelet', another program must renew the nodes' Leases and post the nodes' "
+    "status, because otherwise the nodes are NotReady."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
@@ -47,9 +46,9 @@ DASHBOARD_HELP: Final = (
     " that works once. Run `fairlead dashboard` to get a new link."
 )
 JOB_HELP: Final = (
-    "Time after which pods with restartPolicy Never or OnFailure, such as pods of Jobs, complete: "
-    "a duration (10m) or 'forever' (default: 5s). If a pod has the annotation "
-    "fairlead.dev/run-duration, the annotation's value is used instead."
+    "Run time of pods with restartPolicy Never or OnFailure, such as pods of Jobs: a duration "
+    "(10m) or 'forever' (default: 5s). A pod's annotation fairlead.dev/run-duration takes "
+    "precedence."
 )
 
 AUTOSCALE_HELP: Final = (
