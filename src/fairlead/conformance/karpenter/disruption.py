@@ -14,8 +14,10 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
     total_price,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionMethod
 from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import by_cost
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
 
 _PREFIXES_MAX = 12
@@ -93,7 +95,9 @@ def _shown_decision(
     if method is loop.single:
         ordered = loop.single.order(candidates)
         each = {
-            one.name: shown_outcome(loop.single.decide(one, now)) for one in ordered if one.pods
+            one.name: shown_outcome(_with_text(scene, loop.single.decide(one, now)))
+            for one in ordered
+            if one.pods
         }
         single = loop.single.first(candidates, dict(allowed), now)[0]
         return {
@@ -110,6 +114,14 @@ def _shown_decision(
     }
     if loop.context.notes:
         found["blockedEvents"] = {
-            f"NodeClaim/{name}": shown_text(text) for name, text in loop.context.notes.items()
+            f"NodeClaim/{name}": shown_text(loop.context.simulator.text_of(reason, now))
+            for name, reason in loop.context.notes.items()
         }
     return found
+
+
+def _with_text(scene: Scene, outcome: DisruptionCommand | Reason) -> DisruptionCommand | str:
+    """Return `outcome`; if it is a reason, return the whole text."""
+    if isinstance(outcome, DisruptionCommand):
+        return outcome
+    return scene.loop.context.simulator.text_of(outcome, scene.now)

@@ -114,11 +114,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         groups,
         transitions,
         dict(sorted(karpenter.pods_without_node().items())),
-        {
-            node: why
-            for node, why in sorted(karpenter.kept_nodes(until).items())
-            if node in karpenter.cluster.node_objects or node in karpenter.cluster.node_claims
-        },
+        dict(sorted(karpenter.kept_nodes(until).items())),
         dict(sorted(history.undelivered.items())),
         tuple(map(_transition, earlier)),
     )

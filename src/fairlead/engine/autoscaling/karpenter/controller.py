@@ -132,11 +132,17 @@ class Karpenter:
         return self.history.errors | ignored
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
-        """Return the nodes that Karpenter keeps, each with upstream's reason.
+        """Return the nodes and NodeClaims that Karpenter keeps, each with upstream's reason.
 
         A reason that applies now replaces a reason that an earlier search found.
         """
-        return self.history.unconsolidatable | self._disruption.undisruptable(now)
+        reasons = self.history.unconsolidatable | self._disruption.undisruptable(now)
+        existing = self.cluster.node_objects.keys() | self.cluster.node_claims.keys()
+        return {
+            name: self._disruption.text_of(reason, now)
+            for name, reason in reasons.items()
+            if name in existing
+        }
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes that a NodePool's budget protects, and when such a budget next changes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.core.instant import Instant
 
 
@@ -37,5 +38,5 @@ class KarpenterHistory(Struct):
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
-    unconsolidatable: dict[str, str] = field(default_factory=dict)
+    unconsolidatable: dict[str, Reason] = field(default_factory=dict)
     undelivered: dict[str, int] = field(default_factory=dict)

@@ -50,6 +50,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     DisruptionQueue,
     QueuedCommand,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import (
     NoNodePoolsError,
     Simulator,
@@ -251,6 +252,10 @@ class DisruptionController:
         See `DisruptionLoop.undisruptable`.
         """
         return self._loop.undisruptable(now)
+
+    def text_of(self, reason: Reason, now: Instant) -> str:
+        """Return upstream's whole text for `reason`; see `Simulator.text_of`."""
+        return self._loop.context.simulator.text_of(reason, now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and the next change of a budget.

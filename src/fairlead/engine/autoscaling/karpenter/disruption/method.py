@@ -16,6 +16,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
     DisruptionClass,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulator
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
@@ -31,8 +32,8 @@ Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 class DisruptionContext(Struct):
     """The state that all methods share: cluster, candidates, and the simulator of removals.
 
-    `rejected` collects (node, reason) for commands that failed validation. `notes` contains event
-    texts about nodes that cannot be disrupted, by the node's name; drift uses the NodeClaim's name.
+    `rejected` collects (node, reason) for commands that failed validation. `notes` contains the
+    reasons why nodes cannot be disrupted, by the node's name; drift uses the NodeClaim's name.
     """
 
     cluster: KarpenterCluster
@@ -41,7 +42,7 @@ class DisruptionContext(Struct):
     candidates: Candidates
     options: KarpenterOptions
     rejected: list[tuple[str, str]] = field(default_factory=list)
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, Reason] = field(default_factory=dict)
 
 
 class DisruptionMethod(Protocol):

@@ -16,6 +16,7 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
     InstanceTypeTable,
 )
 from fairlead.engine.autoscaling.karpenter.disruption.candidate import DisruptionCandidate
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason, SchedulingErrors
 from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import (
@@ -39,11 +40,14 @@ class Simulated(Struct, frozen=True):
 
     `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`
     maps each running pod that found no node, or only a node that is not initialized, to the reason.
+    If `stopped` is True, the pass ended at the first of these errors, and the result contains
+    nothing else.
     """
 
     requests: tuple[NodeClaimRequest, ...]
     placed: tuple[ExistingNode, ...]
     errors: dict[str, str]
+    stopped: bool = False
 
     def problem(self) -> str | None:
         """Return upstream's sentence about running pods that fit no node; None if all pods fit."""
@@ -56,6 +60,11 @@ class Simulated(Struct, frozen=True):
             if number == _SHOWN_ERRORS:
                 return f"{text} and {len(self.errors) - _SHOWN_ERRORS} other(s)"
         return text
+
+    def reason(self, candidates: Sequence[DisruptionCandidate]) -> Reason | None:
+        """Return the reason to keep the simulated `candidates`; None if all running pods fit."""
+        problem = self.problem()
+        return SchedulingErrors(tuple(candidates), problem) if problem and self.stopped else problem
 
 
 class _Inputs(Struct, frozen=True):
@@ -109,12 +118,22 @@ class Simulator:
         self._inputs = _Inputs((-1, 0), -1, (), frozenset(), (), {}, (), ())
         self._known: dict[tuple[str, ...], _Known] = {}
 
-    def simulate(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> Simulated | None:
+    def simulate(
+        self,
+        candidates: Sequence[DisruptionCandidate],
+        now: Instant,
+        *,
+        stops_early: bool = False,
+    ) -> Simulated | None:
         """Simulate a pass without `candidates`; return None if one is already being removed.
 
         The pass places the pods of the candidates, pending pods, and pods of other nodes that are
-        being removed. A pod whose reservations are used up uses other capacity. Raises
-        NoNodePoolsError if no NodePool is Ready for pods.
+        being removed. A pod whose reservations are used up uses other capacity.
+
+        If a running pod is placed on a node that is not initialized, the candidates cannot be
+        removed. With `stops_early`, the pass may end there, so the other errors stay unknown.
+
+        Raises NoNodePoolsError if no NodePool is Ready for pods.
         """
         inputs = self._current(now)
         if any(one.node.key in inputs.deleting for one in candidates):
@@ -124,9 +143,26 @@ class Simulator:
         own = [pod for one in candidates for pod in self._reschedulable(one.node, now)]
         key = tuple(one.node.key for one in candidates)
         known = self._known.get(key)
-        if known is None or not _are_same(known.own, own):
-            known = self._known[key] = _Known(own, self._simulated(inputs, own, frozenset(key)))
+        is_usable = known is not None and (stops_early or not known.result.stopped)
+        if known is None or not is_usable or not _are_same(known.own, own):
+            result = self._simulated(inputs, own, frozenset(key), stops_early=stops_early)
+            known = self._known[key] = _Known(own, result)
         return known.result
+
+    def text_of(self, reason: Reason, now: Instant) -> str:
+        """Return upstream's whole text for `reason`.
+
+        The text describes the cluster at `now`. If it has changed so that all pods would be
+        scheduled, the text names only the error that was found first.
+        """
+        if isinstance(reason, str):
+            return reason
+        try:
+            simulated = self.simulate(reason.candidates, now)
+        except NoNodePoolsError:
+            return reason.first
+        problem = None if simulated is None else simulated.problem()
+        return problem or reason.first
 
     def _reschedulable(self, node: StateNode, now: Instant) -> list[Pod]:
         return currently_reschedulable(self._cluster, node, now)
@@ -154,13 +190,24 @@ class Simulator:
         self._inputs = found
         return found
 
-    def _simulated(self, inputs: _Inputs, own: Sequence[Pod], leaving: frozenset[str]) -> Simulated:
+    def _simulated(
+        self,
+        inputs: _Inputs,
+        own: Sequence[Pod],
+        leaving: frozenset[str],
+        *,
+        stops_early: bool,
+    ) -> Simulated:
         result = self._provisioner.schedule(
             [*inputs.pending, *own, *inputs.excused.values()],
             inputs.staying,
             strict_reservations=False,
             leaving=leaving,
+            running={pod.key for pod in own} if stops_early else frozenset(),
         )
+        if result.misplaced is not None:
+            state, key = result.misplaced
+            return Simulated((), (), {key: uninitialized_error(state)}, stopped=True)
         errors = dict(result.errors)
         for node in result.existing:
             if not node.state.initialized:

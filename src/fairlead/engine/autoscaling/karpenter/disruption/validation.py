@@ -41,7 +41,7 @@ def validate(
     if problem is not None:
         return problem
     current = _current(context, command.candidates, should_disrupt, now)
-    simulated = context.simulator.simulate(current, now)
+    simulated = context.simulator.simulate(current, now, stops_early=True)
     if simulated is None or simulated.errors:
         return SCHEDULING
     if len(simulated.requests) != len(command.replacements):

@@ -97,7 +97,7 @@ class Provisioned(Struct):
     `requests` are NodeClaims to create, `existing` are existing nodes on which pods were placed.
     `errors` and `ignored` map pods to upstream's texts. Ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
-    them. `has_pools` is False if no NodePool is usable.
+    them. `has_pools` is False if no NodePool is usable. `misplaced` is as in PassResult.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -108,6 +108,7 @@ class Provisioned(Struct):
     relaxations: list[Relaxation] = field(default_factory=list)
     dropped_pools: dict[str, str] = field(default_factory=dict)
     has_pools: bool = True
+    misplaced: tuple[StateNode, str] | None = None
 
 
 class _FreeResources(Struct, frozen=True):
@@ -222,13 +223,15 @@ class Provisioner:
         strict_reservations: bool,
         leaving: Collection[str] = frozenset(),
         only_new: bool = False,
+        running: Collection[str] = frozenset(),
     ) -> Provisioned:
         """Place `pods` on `nodes` or on new nodes.
 
         Nodes whose keys are in `leaving` are ignored; passes that differ only in `leaving` and
         `pods` share work. If all reservations that a pod could use are used up, the pod gets no
         node if `strict_reservations` is set; otherwise it uses other capacity. If `only_new` is
-        set, `nodes` count only for limits and topology, and take no pods.
+        set, `nodes` count only for limits and topology, and take no pods. The pass ends early if a
+        pod whose key is in `running` is placed on a node that is not initialized.
         """
         if not pods:
             return Provisioned()
@@ -273,6 +276,7 @@ class Provisioner:
             self._options,
             self._facts,
             strict_reservations=strict_reservations,
+            running=running,
         )
         self._take_result(scheduler.solve(pending), result)
         return result
@@ -314,6 +318,9 @@ class Provisioner:
         result.existing = found.existing
         result.errors = found.errors
         result.relaxations = found.relaxations
+        result.misplaced = found.misplaced
+        if found.misplaced is not None:
+            return
         for claim in found.claims:
             request = request_of(claim, self._options)
             if isinstance(request, str):

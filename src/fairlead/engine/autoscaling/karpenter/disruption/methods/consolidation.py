@@ -46,6 +46,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.quick_rejection im
     QuickRejection,
     RejectionMemory,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import Simulated
 from fairlead.engine.autoscaling.karpenter.disruption.validation import validate
 from fairlead.engine.autoscaling.karpenter.go_sort import go_sorted
@@ -155,7 +156,7 @@ class Consolidation:
 
     def compute(
         self, candidates: Sequence[DisruptionCandidate], now: Instant
-    ) -> DisruptionCommand | str:
+    ) -> DisruptionCommand | Reason:
         """Return the command that removes exactly `candidates`, or upstream's reason to keep them.
 
         The reason is "" if a candidate is already being removed.
@@ -164,12 +165,12 @@ class Consolidation:
         if rejection is not None:
             return rejection
         context = self._context
-        simulated = context.simulator.simulate(candidates, now)
+        simulated = context.simulator.simulate(candidates, now, stops_early=True)
         if simulated is None:
             return ""
-        problem = simulated.problem()
-        if problem is not None:
-            return problem
+        reason = simulated.reason(candidates)
+        if reason is not None:
+            return reason
         if not simulated.requests:
             return self._command(candidates, (), simulated)
         if len(simulated.requests) > 1:

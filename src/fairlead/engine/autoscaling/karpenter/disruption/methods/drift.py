@@ -46,12 +46,12 @@ class Drift:
             if allowed[one.pool.name] == 0:
                 continue
             context = self._context
-            simulated = context.simulator.simulate((one,), now)
+            simulated = context.simulator.simulate((one,), now, stops_early=True)
             if simulated is None:
                 continue
-            problem = simulated.problem()
-            if problem is not None:
-                context.notes[one.claim.name] = problem
+            reason = simulated.reason((one,))
+            if reason is not None:
+                context.notes[one.claim.name] = reason
                 continue
             return [
                 DisruptionCommand(

@@ -79,7 +79,7 @@ class MultiNodeConsolidation:
         if self._consolidation.needs_several(candidates, now):
             return None
         command = self._consolidation.compute(candidates, now)
-        if isinstance(command, str):
+        if not isinstance(command, DisruptionCommand):
             return None
         if not command.replacements:
             return command

@@ -24,6 +24,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation impo
     by_cost,
     should_consolidate,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
     ConsolidationMemory,
@@ -58,7 +59,7 @@ class SingleNodeConsolidation:
         rounds = zip_longest(*(by_pool[name] for name in sorted(by_pool)))
         return [one for one_round in rounds for one in one_round if one is not None]
 
-    def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
+    def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | Reason:
         """Return the command that removes `candidate`, or upstream's reason to keep it.
 
         The reason is "" if no pass can be simulated, or the candidate is already being removed.
@@ -79,7 +80,7 @@ class SingleNodeConsolidation:
                 is_constrained = True
             elif one.pods:
                 command = self.decide(one, now)
-                if not isinstance(command, str):
+                if isinstance(command, DisruptionCommand):
                     return command, is_constrained
                 if command:
                     self._context.notes[one.name] = command

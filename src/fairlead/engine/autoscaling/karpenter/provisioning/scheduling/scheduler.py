@@ -72,7 +72,9 @@ class Relaxation(Struct, frozen=True):
 class PassResult(Struct):
     """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts.
 
-    `existing` are the existing nodes on which pods were placed.
+    `existing` are the existing nodes on which pods were placed. `misplaced` is set if the pass
+    ended early: a node that is not initialized, and the key of the running pod that was placed on
+    it. The other fields are then incomplete.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -80,6 +82,7 @@ class PassResult(Struct):
     existing: list[ExistingNode] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
     relaxations: list[Relaxation] = field(default_factory=list)
+    misplaced: tuple[StateNode, str] | None = None
 
 
 class PodFactsCache:
@@ -138,12 +141,14 @@ class ProvisioningScheduler:
         facts: PodFactsCache,
         *,
         strict_reservations: bool,
+        running: Collection[str] = frozenset(),
     ) -> None:
         """Prepare a pass; `templates` are in the order in which NodePools are tried.
 
         `existing` are the existing nodes that take pods, except the nodes with keys in `leaving`.
         `state_nodes` are the nodes that count for limits. If `strict_reservations` is set, a pod
-        stays without a node if all reservations that it could use are used up.
+        stays without a node if all reservations that it could use are used up. The pass ends early
+        if a pod whose key is in `running` is placed on a node that is not initialized.
         """
         self._templates = templates
         self._overheads = overheads
@@ -153,6 +158,8 @@ class ProvisioningScheduler:
         self._context = PassContext(topology, reservations, options, strict_reservations)
         self._existing = existing
         self._leaving = leaving
+        self._running = running
+        self._misplaced: tuple[StateNode, str] | None = None
         # The copies of the existing nodes on which this pass has placed pods.
         self._changed: dict[ExistingNode, ExistingNode] = {}
         self._with_room: dict[int, list[ExistingNode]] = {}  # by the id of a pod's facts
@@ -184,7 +191,7 @@ class ProvisioningScheduler:
     def solve(self, pods: Sequence[PendingPod]) -> PassResult:
         """Place `pods`, whose topology groups already exist."""
         queue = PendingPodQueue(pods)
-        while (pod := queue.pop()) is not None:
+        while self._misplaced is None and (pod := queue.pop()) is not None:
             refusals = self._try_schedule(pod)
             if refusals is None:
                 self._refusals.pop(pod.key, None)
@@ -203,6 +210,7 @@ class ProvisioningScheduler:
                 for key, refusals in self._refusals.items()
             },
             relaxations=self._relaxations,
+            misplaced=self._misplaced,
         )
 
     def _try_schedule(self, pod: PendingPod) -> list[AddRefusal] | None:
@@ -267,6 +275,8 @@ class ProvisioningScheduler:
                 if current is node:
                     current = self._changed[node] = node.copied()
                 current.add(pod, self._topology, requirements)
+                if not node.state.initialized and pod.key in self._running:
+                    self._misplaced = node.state, pod.key
                 self._with_room[key] = [*with_room, *known[position + 1 :]]
                 return True
         self._with_room[key] = with_room
