@@ -86,17 +86,16 @@ class PodBudgets:
     ) -> str | None:
         # upstream: pdb.go:isEvictable
         matching = self._matching(pod)
-        if not matching or not is_evictable(pod, now):
+        if not matching or (len(matching) == 1 and not blocks(matching[0])):
+            return None
+        if not is_evictable(pod, now):
             return None
         if len(matching) > 1:
             keys = " ".join(one.key for one in matching)
             return f"eviction does not support multiple PDBs (PodDisruptionBudget(s)=[{keys}])"
-        for one in matching:
-            if _always_allows_unhealthy(one) and _is_not_ready(pod):
-                return None
-            if blocks(one):
-                return f"pdb prevents pod evictions (PodDisruptionBudget=[{one.key}])"
-        return None
+        if _always_allows_unhealthy(matching[0]) and _is_not_ready(pod):
+            return None
+        return f"pdb prevents pod evictions (PodDisruptionBudget=[{matching[0].key}])"
 
 
 def _allows_none(budget: PodDisruptionBudget) -> bool:

@@ -271,6 +271,45 @@ def test_a_simulator_that_sees_changes_agrees_with_a_new_simulator(seed):
     assert len(results) > 10
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_simulation_that_stops_early_reaches_the_same_verdict(seed):
+    choices = Choices(seed)
+    cluster = cluster_of(choices)
+    lasting, stops = new_simulator(cluster), 0
+    for number in range(12):
+        every = Candidates(cluster, lambda _: TABLE, (), OPTIONS.well_known_labels)
+        found = every.all(DisruptionClass.GRACEFUL, NOW)[0]
+        for chosen in [(one,) for one in found] + [tuple(found[:3])]:
+            whole = new_simulator(cluster).simulate(chosen, NOW)
+            early = lasting.simulate(chosen, NOW, stops_early=True)
+            if whole is None or not early.stopped:
+                assert shown(early) == shown(whole)
+                continue
+            stops += 1
+            assert early.errors.items() <= whole.errors.items()
+            reason = early.reason(chosen)
+            assert lasting.text_of(reason, NOW) == whole.problem()
+        change(cluster, choices, number)
+    assert stops > 5
+
+
+def test_a_reason_that_no_longer_holds_keeps_its_first_error():
+    cluster = KarpenterCluster()
+    for one in (*POOLS, pod("p0", "plain", "3", "n0")):
+        cluster.put(one, NOW)
+    put_node(cluster, node(0))
+    put_node(cluster, node(1, is_starting=True))
+    chosen = Candidates(cluster, lambda _: TABLE, (), OPTIONS.well_known_labels).all(
+        DisruptionClass.GRACEFUL, NOW
+    )[0]
+    simulator = new_simulator(cluster)
+    reason = simulator.simulate(chosen, NOW, stops_early=True).reason(chosen)
+    put_node(cluster, node(1))
+    assert simulator.simulate(chosen, NOW).problem() is None
+    assert simulator.text_of(reason, NOW) == reason.first
+    assert "uninitialized" in reason.first
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_counts_without_moved_pods_are_those_of_a_cluster_without_these_pods(seed):
     choices = Choices(seed)
