@@ -136,13 +136,7 @@ class Karpenter:
 
         A reason that applies now replaces a reason that an earlier search found.
         """
-        reasons = self.history.unconsolidatable | self._disruption.undisruptable(now)
-        existing = self.cluster.node_objects.keys() | self.cluster.node_claims.keys()
-        return {
-            name: self._disruption.text_of(reason, now)
-            for name, reason in reasons.items()
-            if name in existing
-        }
+        return self._disruption.kept_nodes(now)
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes that a NodePool's budget protects, and when such a budget next changes.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from fairlead.engine.autoscaling.karpenter.disruption.reason import Reason
 from fairlead.engine.core.instant import Instant
 
 
@@ -31,12 +30,9 @@ class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
     `errors` maps the key of each pod for which no node can be created to upstream's text.
-    `unconsolidatable` maps the name of each node that is kept to upstream's text; for drift, the
-    keys are names of NodeClaims. `undelivered` contains the number of NodeClaims that failed for
-    lack of capacity, by NodePool.
+    `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
     """
 
     changes: list[KarpenterNodeChange] = field(default_factory=list)
     errors: dict[str, str] = field(default_factory=dict)
-    unconsolidatable: dict[str, Reason] = field(default_factory=dict)
     undelivered: dict[str, int] = field(default_factory=dict)

@@ -231,6 +231,9 @@ class DisruptionController:
         self._loop = DisruptionLoop(
             context.cluster, provisioner, context.types_of, self._queue, options
         )
+        # The last reason that a loop found to keep a node, by the name of the node. For drift, the
+        # keys are names of NodeClaims.
+        self._kept: dict[str, Reason] = {}
         self._running: Generator[DurationNs, Instant, LoopResult] | None = None
         self._resume_at: Instant | None = None
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
@@ -246,16 +249,19 @@ class DisruptionController:
         loops = (self._resume_at,) if is_running else (self._loop_at, self._revisit_at)
         return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
 
-    def undisruptable(self, now: Instant) -> dict[str, str]:
-        """Return the nodes that cannot be removed now, each with upstream's reason.
+    def kept_nodes(self, now: Instant) -> dict[str, str]:
+        """Return the nodes and NodeClaims that are kept, each with upstream's reason.
 
-        See `DisruptionLoop.undisruptable`.
+        A reason that applies now replaces a reason that an earlier loop found.
         """
-        return self._loop.undisruptable(now)
-
-    def text_of(self, reason: Reason, now: Instant) -> str:
-        """Return upstream's whole text for `reason`; see `Simulator.text_of`."""
-        return self._loop.context.simulator.text_of(reason, now)
+        cluster, simulator = self._context.cluster, self._loop.context.simulator
+        existing = cluster.node_objects.keys() | cluster.node_claims.keys()
+        reasons: dict[str, Reason] = {**self._kept, **self._loop.undisruptable(now)}
+        return {
+            name: simulator.text_of(reason, now)
+            for name, reason in reasons.items()
+            if name in existing
+        }
 
     def awaited_budgets(self, now: Instant) -> tuple[list[str], Instant] | None:
         """Return the nodes whose disruption a budget forbids, and the next change of a budget.
@@ -308,7 +314,7 @@ class DisruptionController:
             result: LoopResult = done.value
             self._running = self._resume_at = None
             self._last_loop = now
-            self._context.history.unconsolidatable |= self._loop.context.notes
+            self._kept |= self._loop.context.notes
             if result.commands:
                 self._loop_at = now + RETRY_NS
             else:
