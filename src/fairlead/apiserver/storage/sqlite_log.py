@@ -412,7 +412,8 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     # into the database when the file has 4,000 pages of 4 KiB (16 MiB) instead of 1,000 (4 MiB).
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
     # FULL syncs the -wal file at every commit: an acknowledged write survives a power failure. With
-    # NORMAL, it survives `kill -9` only. Unit tests mostly use NORMAL (`synced=False`).
+    # NORMAL, it survives `kill -9` only, and after a power failure the high-water mark may be newer
+    # than the log, which looks like a loss. Unit tests mostly use NORMAL (`synced=False`).
     connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     connection.executescript(_SCHEMA)
     connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))

@@ -22,6 +22,8 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 # Order and weights of the default profile. The Filter plugins run in this order, and only the first
 # rejection per node is reported (apis/config/v1/default_plugins.go: getDefaultPlugins).
+# (name, score weight) in order. The simulations of Cluster Autoscaler use this list too
+# (snapshot/filter_plugins.py).
 DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
     ("SchedulingGates", 0),
     ("PrioritySort", 0),

@@ -31,7 +31,7 @@ from fairlead.whatif.outcome.scheduling_message import reasons_of
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
-_LACKS_ROOM: Final = (INSUFFICIENT.partition("{")[0], TOO_MANY_PODS)
+_LACKS_ROOM: Final = (INSUFFICIENT, TOO_MANY_PODS)
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
 _RULED_OUT: Final = "node(s) didn't "

@@ -53,6 +53,8 @@ def whatif_result(
     `conditions` are those of `--fail-on`. `group_by` is the label that divides nodes into pools, ""
     for the pool label of `answer`.
     """
+    # docs/result-schema.json lists all fields, and docs/results.md explains them. The values of one
+    # run are in RunOutcome, which `ExperimentRun` fills from its recorders.
     without, changed, found = answer.without, answer.changed, answer.difference
     start, recovered = changed.started_at, found.recovered_after
     return {

@@ -163,6 +163,6 @@ class RoomFit:
         status = self._statuses.get(columns)
         if status is None:
             names = self._room.table.resources.names
-            status = unschedulable(*(INSUFFICIENT.format(names[column]) for column in columns))
+            status = unschedulable(*(f"{INSUFFICIENT} {names[column]}" for column in columns))
             status = self._statuses[columns] = status.by(self.name)
         return status

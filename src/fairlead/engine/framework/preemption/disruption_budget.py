@@ -1,15 +1,18 @@
-"""split_by_budget: finds the victims whose removal would violate a PodDisruptionBudget.
+"""Disruption budgets in preemption: which victims they protect, and who is reprieved first.
 
-upstream: default_preemption.go: filterPodsWithPDBViolation
+upstream: default_preemption.go: filterPodsWithPDBViolation, SelectVictimsOnNode
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.engine.state.pod_info import PodInfo
+
+Victim = TypeVar("Victim")
 
 
 def split_by_budget(
@@ -35,6 +38,15 @@ def split_by_budget(
                 violates = violates or allowed[i] < 0
         (violating if violates else others).append(pod)
     return violating, others
+
+
+def reprieve_order(violating: Sequence[Victim], others: Sequence[Victim]) -> tuple[Victim, ...]:
+    """Return the possible victims in the order in which preemption tries to reprieve them.
+
+    `violating` are the victims whose removal violates a budget. Both arguments are sorted by
+    importance. In 1.19, the victims are also deleted in this order (`PreemptionPolicy.arranged`).
+    """
+    return (*violating, *others)
 
 
 def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:

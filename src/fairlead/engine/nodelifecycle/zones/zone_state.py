@@ -71,6 +71,5 @@ def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfi
     """
     if state is not ZoneState.PARTIAL_DISRUPTION:
         return config.node_eviction_rate
-    if count.size > config.large_cluster_size_threshold:
-        return config.secondary_node_eviction_rate
-    return 0.0
+    is_large = count.size > config.large_cluster_size_threshold
+    return config.secondary_node_eviction_rate if is_large else 0.0

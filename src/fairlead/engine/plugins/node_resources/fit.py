@@ -34,7 +34,7 @@ from fairlead.engine.state.shape_columns import ShapeColumns
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = "Too many pods"
-INSUFFICIENT: Final = "Insufficient {}"
+INSUFFICIENT: Final = "Insufficient"  # followed by the name of the resource
 _NO_ROOM_FOR_PODS: Final = unschedulable(TOO_MANY_PODS).by(NAME)
 _FITS: Final = (SUCCESS,)
 _UNLIMITED: Final = 1 << 62
@@ -361,6 +361,6 @@ def rejection(
     the pod would not even fit the empty node.
     """
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
-    reasons += tuple(INSUFFICIENT.format(name) for name in (*fixed, *scalars))
+    reasons += tuple(f"{INSUFFICIENT} {name}" for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE
     return Status(code, reasons, NAME)

@@ -24,6 +24,7 @@ from fairlead.api.pods.facts import preempts_lower
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.status import Status, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.preemption.disruption_budget import reprieve_order
 from fairlead.engine.scheduling.compose import BuiltProfile
 from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.pod_group.placement import PodGroupMember, schedule_pod_group
@@ -146,5 +147,5 @@ def _select(
         return True
 
     violating, others = split_victims_by_budget(victims, built.framework.cluster.budgets())
-    lost = [victim for victim in (*violating, *others) if is_lost(victim)]
+    lost = [victim for victim in reprieve_order(violating, others) if is_lost(victim)]
     return sorted(lost, key=lambda victim: victim.importance)

@@ -14,7 +14,7 @@ from fairlead.engine.core.status import Status, error, unresolvable
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.fault import PluginFault
-from fairlead.engine.framework.preemption.disruption_budget import split_by_budget
+from fairlead.engine.framework.preemption.disruption_budget import reprieve_order, split_by_budget
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.framework.trial import Trial
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
@@ -76,11 +76,13 @@ def _select(
     if status is not None:
         return status
     violating, others = split_by_budget(lower, budgets)
-    breached = [other for other in violating if not _reprieve(trial, other, node)]
-    lost = [other for other in others if not _reprieve(trial, other, node)]
-    if not breached and not lost:
+    in_order = reprieve_order(violating, others)
+    lost = [other for other in in_order if not _reprieve(trial, other, node)]
+    if not lost:
         return _no_victim(node)
-    return Candidate(node, policy.arranged(breached + lost), len(breached))
+    protected = {other.id for other in violating}
+    breached = sum(other.id in protected for other in lost)
+    return Candidate(node, policy.arranged(lost), breached)
 
 
 def select_victims_by_resources(
@@ -119,10 +121,11 @@ def select_victims_by_resources(
             return _select_among_equals(node, lower, spare, places, sizes.pop())
     lower.sort(key=policy.order)
     violating, others = split_by_budget(lower, budgets)
+    protected = {other.id for other in violating}
     lost: list[PodInfo] = []
     breached = 0
     too_large: set[int] = set()  # these shapes cannot fit later: `spare` only shrinks
-    for number, other in enumerate((*violating, *others)):
+    for other in reprieve_order(violating, others):
         shape = other.shape
         if places and shape.id not in too_large:
             taken = shape.amounts_of(columns)
@@ -131,7 +134,7 @@ def select_victims_by_resources(
                 continue
             too_large.add(shape.id)
         lost.append(other)
-        breached += number < len(violating)
+        breached += other.id in protected
     if not lost:
         return _no_victim(node)
     return Candidate(node, policy.arranged(lost), breached)
