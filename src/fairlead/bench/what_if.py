@@ -9,7 +9,7 @@ node; required anti-affinity keeps its pods on different nodes. The benchmarks a
     Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
 The largest cluster, only for `Drain`, has 100,000 nodes and 10 pods per node, and is read from a
-snapshot file. This workload runs only if it is requested by name.
+snapshot file. `Drain` runs on it only if it is requested by name.
 
 Each command runs in its own process, so the time includes starting, parsing and printing.
 """

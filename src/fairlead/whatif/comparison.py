@@ -91,7 +91,10 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
 
 
 def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
-    """Yield the columns of `rows`, without those of nodes and cost if they are of no interest."""
+    """Yield the columns of `rows`.
+
+    The cost is included only if it is known, the nodes only then or if they differ.
+    """
     yield from _COLUMNS
     has_cost = any(row["cost_per_month"] is not None for row in rows)
     if has_cost or len({row["nodes"] for row in rows}) > 1:

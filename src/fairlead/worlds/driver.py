@@ -8,7 +8,7 @@ The consequences of one event (a script entry, the start of a pod, a scheduling 
 the next event happens. Among events of the same time, the world's events come before the engine's.
 
 The number of steps at one instant is bounded, because time would stop in a world that never
-settles.
+settles, or with an engine that always has work due.
 
 A run can be paused, so that a server can answer requests. During the pause, work of several
 controllers may become due, while a long list of commands of one controller is unfinished. So before
@@ -184,7 +184,7 @@ class Driver:
         return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Handle all stimuli and perform all commands; return False if `pause_when` ended this."""
+        """Handle all stimuli and perform all commands; return False if `pause_when` paused it."""
         commands, stimuli = self._commands, self._stimuli
         handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll
         now = self.now

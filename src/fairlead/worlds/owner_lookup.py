@@ -1,7 +1,7 @@
 """Looks up whether the owners in an object's owner references exist.
 
 An owner exists if an object has both its name and its uid. An owner also counts as existing if its
-kind is not served, or if it is namespaced but the object is cluster-scoped.
+kind is not served, or if it is namespaced but the referring object is cluster-scoped.
 
 upstream: pkg/controller/garbagecollector/garbagecollector.go:isDangling
 """

@@ -185,7 +185,10 @@ class StoredForm:
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
-        """Return whether the metadata is valid and has all fields that a server sets."""
+        """Return whether the metadata is valid and has all fields that a server sets.
+
+        This includes all rules of `check_metadata` and `check_owner_ids`.
+        """
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):

@@ -47,8 +47,8 @@ class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
-    event. `key` is the object's namespace and name. The class is not frozen, because creating a
-    frozen entry takes three times as long.
+    event. `key` is the object's namespace and name. Entries are never changed, but the class is not
+    frozen, because creating a frozen entry takes three times as long.
     """
 
     type: ChangeType

@@ -121,7 +121,7 @@ class _Rounds(Struct, frozen=True):
     def of(self, run: Run) -> Iterator[None]:
         """Yield once per round, after setting the loop's variables.
 
-        Raises CelError if the value is neither a list nor a map.
+        Raises CelError if the value of `range` is neither a list nor a map.
         """
         whole, slots = self.range(run), run.slots
         if isinstance(whole, list):

@@ -88,7 +88,10 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
 
 
 def _libraries() -> Iterator[_Finding]:
-    """Yield one finding if all libraries are installed, else one for each missing library."""
+    """Yield one finding if all libraries are installed, else one for each missing library.
+
+    If fairlead itself is not installed as a package, yield only a finding that says so.
+    """
     try:
         required = metadata.requires("fairlead") or ()
     except metadata.PackageNotFoundError:

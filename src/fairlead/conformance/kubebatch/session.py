@@ -36,7 +36,10 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """Return the first mismatch between the recording and a session with upstream's defects."""
+    """Return the first mismatch between the recording and a session with upstream's defects.
+
+    Returns None if they agree.
+    """
     return _compare(case, replay(case["scenario"], UPSTREAM))
 
 
@@ -69,8 +72,8 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch between the recording and a session with Fairlead's defaults.
 
     Only projections are compared, because a corrected defect may change other parts of any outcome.
-    If the case depends on a corrected defect, return a remark instead. A case depends on a defect
-    if the correction of the defect in kube-batch changed a projection.
+    Returns None if they agree. If the case depends on a corrected defect, return a remark instead.
+    A case depends on a defect if the correction of the defect in kube-batch changed a projection.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

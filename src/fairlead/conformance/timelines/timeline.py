@@ -137,7 +137,7 @@ def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
     """Return the first mismatch between a recorded expectation and a decision.
 
     `found` is the result of `decide_timeline`. Only the parts that `comparable` returns are
-    compared.
+    compared. Returns None if there is no mismatch.
     """
     return first_mismatch(comparable(expect), found)
 

@@ -16,7 +16,7 @@ class Candidate(Struct, frozen=True):
 
     There is at least one victim. The victims are sorted by descending importance. Under the rules
     of kube-scheduler 1.19, victims whose removal violates a disruption budget come first.
-    `pdb_violations` is the number of these victims.
+    `pdb_violations` is the number of victims whose removal violates a budget.
     """
 
     node: NodeInfo
@@ -46,8 +46,8 @@ class Candidate(Struct, frozen=True):
 class CandidateRule(Struct, frozen=True):
     """One of the rules that choose a candidate; they are applied in order.
 
-    A rule keeps only the candidates with the lowest `cost`, which is an integer of at most 64 bits.
-    Users see the `name` of the rule that decided.
+    A rule keeps only the candidates with the lowest `cost`, which is an integer of at most 64 bits
+    and depends only on the candidate. Users see the `name` of the rule that decided.
     """
 
     name: str

@@ -29,7 +29,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
     negative code means that there is no verdict. Nodes without a verdict, and nodes that are not in
     `rows`, were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
     `pre_filter` is set if the pod was rejected as a whole; it is then the verdict on every node.
-    `unnamed` are plugins that rejected nodes but appear in no status.
+    `unnamed` are plugins that rejected nodes but appear in no status. If `codes` belongs to a plan,
+    `code_counts` counts the codes of that plan.
     """
 
     table: NodeTable

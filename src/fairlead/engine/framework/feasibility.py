@@ -96,7 +96,8 @@ class Feasibility(Struct, eq=False):
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
         """Limit the feasible nodes to `positions`; set the `verdicts` on nodes that are rejected.
 
-        `verdicts` is keyed by position. A feasible node in neither of them is excluded (NO_NODE).
+        `verdicts` is keyed by position. A feasible node in neither `positions` nor `verdicts` is
+        excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE

@@ -68,7 +68,7 @@ class Handle(Protocol):
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial: move other pods hypothetically and run the Filters for `pod`."""
+        """Start a trial, which can move other pods hypothetically and run the Filters for `pod`."""
         ...
 
 

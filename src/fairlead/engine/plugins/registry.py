@@ -1,7 +1,7 @@
 """IN_TREE: maps each plugin of the default profile, except DefaultPreemption, to its factory.
 
 A factory takes the handle, which gives read access to the engine, and the plugin's arguments from
-pluginConfig. If an argument is invalid, it raises a ValueError that names the field.
+pluginConfig. The factory raises a ValueError that names the field of an invalid argument.
 `engine.scheduling.compose` builds DefaultPreemption, which needs the framework.
 """
 

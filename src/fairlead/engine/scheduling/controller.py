@@ -234,7 +234,11 @@ class Scheduler:
         return min(waiting, cycle_at)
 
     def _next_cycle_at(self) -> Instant | None:
-        """Return the time at which the current cycle ends or the next cycle may start."""
+        """Return the time at which the current cycle ends or the next cycle may start.
+
+        Returns None while the current cycle waits for extenders, or while the last cycle waits for
+        the outcomes of its commands.
+        """
         if self._cycle is not None:
             return self._cycle.ends
         if self._blocked_by is not None or self._preempting is not None:

@@ -45,7 +45,7 @@ class PendingDecision(Struct, Generic[Decided], eq=False):
         """Store an answer; after the last one, continue the cycle and return its next calls.
 
         Returns () while calls are open or if the cycle has decided, and None if `answer` belongs to
-        no open call.
+        no open call. Two cycles may send equal calls, so a call is found by its identity.
         """
         place = next((i for i, call in enumerate(self.calls) if call is answer.command), None)
         if place is None:

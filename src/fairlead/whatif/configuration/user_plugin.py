@@ -1,9 +1,9 @@
 """UserPlugins: the users' scheduler plugins of a run, keyed by name.
 
 `--plugin SOURCE[=WEIGHT]` loads a plugin and enables it at all its extension points, after the
-default plugins, in every profile. If the scheduler configuration names the plugin, it determines
-the plugin's extension points and position. A plugin that only the configuration names is loaded
-from an installed package.
+default plugins, in every profile. If the scheduler configuration names the plugin, the
+configuration determines its extension points and position. A plugin that only the configuration
+names is loaded from an installed package.
 """
 
 from __future__ import annotations

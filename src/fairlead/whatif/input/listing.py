@@ -217,7 +217,10 @@ def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:
 
 
 def _require_utf8(data: Bytes) -> None:
-    """Raise UnicodeDecodeError for bytes that are not UTF-8; msgspec skips texts unchecked."""
+    """Raise UnicodeDecodeError for bytes that are not UTF-8.
+
+    msgspec does not check the texts that it skips.
+    """
     utf8 = getincrementaldecoder("utf-8")()
     for start in range(0, len(data), _BLOCK_BYTES):
         block = data[start : start + _BLOCK_BYTES]

@@ -66,7 +66,8 @@ class NodeBalance(Struct, frozen=True):
     """The number of `waiting` pods, and figures about the loads of schedulable, ready nodes.
 
     `fullest` is the largest load, `deviation` the standard deviation of the loads, and `squares`
-    the sum of their squares. Both are weighted by the size of the nodes.
+    the sum of their squares. `deviation` and `squares` are weighted by the size of the nodes: a
+    node of average size has the weight 1.
     """
 
     waiting: int
@@ -296,7 +297,7 @@ class Rebalancer:
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
 
-        Return the move, or None if `waiting` or the replacement finds no other node.
+        Return the move. Return None if `waiting` finds no node, or the replacement no other node.
         """
         model = self._model
         model.remove(pod)

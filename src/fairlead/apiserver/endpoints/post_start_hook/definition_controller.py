@@ -1,7 +1,8 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
 The controller accepts the names of a definition, and serves or withdraws its kinds. When a
-definition is deleted, the controller deletes all its objects first.
+definition is deleted, the controller deletes all its objects first. Changes are handled between
+requests (`reconcile`), so that watches receive them in order.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes

@@ -83,7 +83,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps each owner of a changed field to its changed fields."""
+        """`conflicts` maps each other owner to those of its fields that the apply changes."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 

@@ -211,7 +211,7 @@ def with_lifetime(obj: Json) -> Json:
 
 
 def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
-    """Return `obj`; if `field` is missing in the object at `path`, set it to `default`."""
+    """Return `obj` with `default` as `field` of the object at `path`, if the field is missing."""
     if not path:
         return {field: default, **obj}
     inner = obj.get(path[0]) or {}

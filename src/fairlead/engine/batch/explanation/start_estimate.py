@@ -124,8 +124,8 @@ class _Simulation:
 
         The limits are the queue's deserved amounts, and the capabilities of the queue and of its
         ancestors. With the defect `overshoot`, which is on by default, the queue may exceed its
-        deserved amounts if, before the job starts, it holds less than its deserved amount of any
-        resource.
+        deserved amounts if, before the job starts, it holds less than its deserved amount of at
+        least one resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

@@ -33,8 +33,9 @@ _NOTHING: Final[Mapping[str, int]] = {}
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
     """Return the amount that a request consumes of each of the device's capacities, by name.
 
-    `wanted` are the capacities that the request states. Returns None if it names a capacity that
-    the device does not have, or an amount that the policy does not allow.
+    `wanted` are the capacities that the request states, None if it states none. Returns None if the
+    request names a capacity that the device does not have, or an amount that the policy does not
+    allow.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """

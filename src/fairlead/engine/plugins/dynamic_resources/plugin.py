@@ -363,7 +363,8 @@ class DynamicResources:
         """Return the resolved requests of the pending claims, or an error status if one is invalid.
 
         The result includes the requests of `special`, the claim for the extended resources that a
-        node provides as devices. It is cached by the identity of `special`.
+        node provides as devices. It is cached by the identity of `special`, so nodes that need the
+        same special claim must share one object.
         """
         found = claims.demands.get(id(special))
         if found is None:

@@ -37,7 +37,7 @@ class Constraint(Struct, frozen=True, eq=False):
     """One topology spread constraint.
 
     The number of matching pods in a domain may exceed the lowest number of all domains by at most
-    `max_skew`. If there are fewer than `min_domains` domains, the lowest number is 0. If
+    `max_skew`. If there are fewer than `min_domains` domains, the lowest number counts as 0. If
     `honors_affinity` is set, nodes that the pod's node affinity excludes do not count. If
     `honors_taints` is set, nodes with taints that the pod does not tolerate do not count.
     """

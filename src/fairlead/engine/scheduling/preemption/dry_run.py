@@ -210,7 +210,10 @@ class DryRuns:
         return DryRun(columns, potential)
 
     def _current(self, pod: PodInfo, found: Feasibility, table: NodeTable) -> CandidateColumns:
-        """Return the cached columns, with rows that may have changed marked as unknown."""
+        """Return the cached columns, with rows that may have changed marked as unknown.
+
+        Returns new columns if the results for `pod` must not be cached.
+        """
         beyond = filters_beyond_the_node(found.plan, found.state)
         if self._policy.eligibility or not all(type_of(one) in _OF_PODS for one in beyond):
             return CandidateColumns(table.capacity, self._policy.rules)

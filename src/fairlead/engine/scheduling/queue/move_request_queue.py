@@ -66,7 +66,8 @@ class MoveRequestQueue(SchedulingQueue):
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
         """Move the unschedulable pods, except the pod with ID `spare`.
 
-        Does nothing if `event` is not a move request.
+        If a pod on a node was added or changed, only pods with a required affinity term that
+        matches this pod are moved. Does nothing if `event` is not a move request.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)
@@ -104,7 +105,11 @@ class MoveRequestQueue(SchedulingQueue):
             super().put_back(queued, now, plugins)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod, and ignore `events`."""
+        """Store a new version of a waiting pod, and ignore `events`.
+
+        The pod becomes active if it is backing off or in flight, or if more than its status
+        changed.
+        """
         queued = self._pods.get(pod.key)
         if queued is None or queued.place is QueueName.IN_FLIGHT:
             self.add(pod, now)

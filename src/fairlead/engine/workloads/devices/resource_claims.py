@@ -183,7 +183,10 @@ class ResourceClaims:
     # --- pods ------------------------------------------------------------------------------
 
     def _sync_pod(self, pod: Pod) -> list[Command]:
-        """Create the pod's missing claims, and write the names of its claims to its status."""
+        """Create the pod's missing claims, and write the names of its claims to its status.
+
+        If the pod has finished, release its claims instead.
+        """
         if is_done(pod):
             return self._release(pod)
         if pod.metadata.deletion_timestamp:
@@ -206,7 +209,7 @@ class ResourceClaims:
         return commands
 
     def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
-        """Yield the creation of the claim `wanted`."""
+        """Yield the creation of the claim `wanted`, unless it is in flight or lacks a template."""
         key_of_claim = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
@@ -359,7 +362,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 
 def reserved_for_patch(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
-    """Return the patch after which only the consumers in `left` reserve `claim`.
+    """Return the patch after which `claim` is reserved only for the consumers in `left`.
 
     If `left` is empty, the patch also deallocates the claim.
     """

@@ -251,7 +251,10 @@ class Drain:
         return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
-        """Add `pod` to the drain; return its eviction, or [] if it is terminating already."""
+        """Add `pod` to the drain; return its eviction, or [] if it is terminating already.
+
+        Static pods and unfinished pods of DaemonSets are not added.
+        """
         if is_static(pod) or (is_daemon_pod(pod) and not is_terminal(pod)):
             return []
         ref = pod_ref(pod)

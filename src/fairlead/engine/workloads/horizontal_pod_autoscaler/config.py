@@ -26,7 +26,8 @@ class HorizontalPodAutoscalerConfig(Struct, frozen=True, kw_only=True):
     annotations of the workload or its pods contain the usage.
 
     If `refreshes_status` is set, each autoscaler is synced in every period and its status is always
-    current, as API clients expect. Otherwise, syncs that would change nothing are skipped.
+    current, as API clients expect. Otherwise, syncs that would change nothing are skipped, and the
+    status is written only if its `compared_fields` change.
     """
 
     sync_period: DurationNs = SYNC_PERIOD_DEFAULT

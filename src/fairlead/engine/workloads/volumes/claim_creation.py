@@ -81,7 +81,7 @@ class ClaimCreator:
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
         """Remove a deleted object; yield the deletions of claims that depend on it.
 
-        If a scale-down of a StatefulSet deleted a pod, its claims are deleted too, unless the
+        If a scale-down of a StatefulSet deleted a pod, the pod's claims are deleted too, unless the
         StatefulSet retains them. The garbage collector deletes ephemeral claims.
         """
         match gone:

@@ -31,7 +31,7 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    The last three are files; "" or None means that they come from the snapshot.
+    The last three are files; "" or None means that their contents come from the snapshot.
     """
 
     autoscale: str = OFF

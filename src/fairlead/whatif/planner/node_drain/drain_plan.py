@@ -14,9 +14,9 @@ If no run is safe, steps 2 and 3 are repeated without the nodes whose pods must 
 certain order (`DrainPlanner.reorders`).
 
 The order is that of step 2. Nodes are sorted by the number of evictions that budgets limit, then by
-the number of pods (the lowest number first), then by name. If pods of other nodes take the room of
-some nodes, orders that begin with these nodes are tried. The plan uses the order in which the most
-nodes can be drained.
+the number of pods (the lowest number first), then by name. If nodes are blocked because pods of
+other nodes took the room of their pods, orders that begin with the blocked nodes are tried. The
+plan uses the order in which the most nodes can be drained.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ class DrainPlan(Struct):
 
     @property
     def best(self) -> DrainRun | None:
-        """The fastest safe run, with the fewest nodes at once; None if no run is safe."""
+        """The fastest safe run; of equally fast runs, the run with the fewest nodes at once.
+
+        None if no run is safe.
+        """
         safe = [run for run in self.runs if run.is_safe and run.took is not None]
         return min(safe, key=lambda run: (run.took or 0, run.pace.at_once), default=None)
 
@@ -249,8 +252,9 @@ def run_plan(
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    There is one simulation for each of `paces_for`. `rounds` contain the nodes of the drains; by
-    default, all nodes are in one round. Raises InputError if `experiment` cannot be run.
+    There is one simulation for each of `paces_for`. Each node returns to service after `away`; None
+    means never. `rounds` contain the nodes of the drains; by default, all nodes are in one round.
+    Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:

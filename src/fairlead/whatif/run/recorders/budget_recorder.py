@@ -124,7 +124,8 @@ class BudgetRecorder(Struct):
     ) -> None:
         """Subtract 1 from the number in `allowed` of each of `budgets`; record the breaches.
 
-        A breach is a number below 0. Numbers that `allowed` lacks are those of the budgets' status.
+        A breach is a number below 0. A number that `allowed` lacks is read from the budget's
+        status.
         """
         for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1

@@ -39,7 +39,7 @@ class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
     The first group that must be deleted as a whole may exceed the budget, unless the budget is used
-    up.
+    up. Otherwise the deletion of other nodes could delay such a group forever.
     """
 
     all: int

@@ -112,7 +112,10 @@ class ScaleDown:
         return found
 
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
-        """Return pairs ({node group: time}, the delay in ns that starts at these times)."""
+        """Return pairs ({node group: time}, the delay in ns that starts at these times).
+
+        First takes the new outcomes from the actuator and records their times.
+        """
         options = self._context.options
         for outcome in self._actuator.outcomes:
             (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at

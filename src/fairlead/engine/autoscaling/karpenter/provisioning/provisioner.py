@@ -405,7 +405,7 @@ class Provisioner:
 
         As in upstream, each comparison changes the pod that the later comparisons use: it gets a
         toleration of PreferNoSchedule taints, and loses the terms of its node affinity that do not
-        allow the pool.
+        allow the pool. All pools are compared first for resources, then again for host ports.
         """
         # upstream: scheduler.go:NewScheduler
         known, daemons, pools = self._pool_daemons, self.daemons(), [one.pool for one in templates]
@@ -460,7 +460,10 @@ class Provisioner:
 
 
 def _as_templated(owner: DaemonSet, newest: Pod | None) -> Pod:
-    """Return `newest` with the node affinity of the template; if None, a pod from the template."""
+    """Return `newest` with the node affinity of the DaemonSet's template.
+
+    If `newest` is None, return a pod that is created from the template.
+    """
     template = without_nulls(owner.spec.template)
     from_template = decode_as(Pod, {"spec": template.get("spec", {})})
     if newest is None:

@@ -38,8 +38,8 @@ class TopologyNodeFilter:
     def __post_init__(self) -> None:
         """Compute `matches_all` and `identity`.
 
-        As in upstream's hash, the identity contains the labels of each alternative without their
-        values, and two equal elements of an unordered list cancel each other out.
+        As in upstream's hash, the identity contains the labels and minValues of each alternative,
+        but not the values, and two equal elements of an unordered list cancel each other out.
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
         matches_all = not self.honors_taints and (not self.honors_affinity or trivial)
