@@ -464,7 +464,10 @@ class Scheduler:
     def _start_preemption(
         self, pod: PodInfo, result: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
-        """Begin the preemption; return (its first commands, its Execution)."""
+        """Begin the preemption; return (its first commands, its Execution).
+
+        The Execution is None if the cycle need not wait for the end of the preemption.
+        """
         self._report_preemption(pod, result, now)
         return self._preemptions.start(pod, result)
 

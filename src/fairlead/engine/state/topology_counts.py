@@ -45,7 +45,7 @@ class KeyedCounts:
 class HypotheticalKeyedCounts:
     """Counts for each topology key and domain; hypothetical changes can be applied to them.
 
-    Without changes, the counts are those of `source`.
+    Without changes, the counts are those of `source`. The first change sets `source` to None.
     """
 
     __slots__ = ("_by_key", "_table", "source")

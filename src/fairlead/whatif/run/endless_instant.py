@@ -9,9 +9,9 @@ number of pods.
                                                                        of 101,000
 
 AttemptLimit: if a plugin rejects two pods after they got a node, the failure of one pod wakes the
-other, without a backoff, and time never advances. At one instant, a pod may fail ATTEMPTS_MAX times
-plus ATTEMPTS_PER_OBJECT times the number of nodes and pods, because each change of a node or pod
-may wake it.
+other. If no other pod is active, there is no backoff, and time never advances. At one instant, a
+pod may fail ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the number of nodes and pods, because
+each change of a node or pod may wake it.
 """
 
 from __future__ import annotations

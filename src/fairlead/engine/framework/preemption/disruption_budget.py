@@ -21,7 +21,7 @@ def split_by_budget(
     """Split `pods` into (pods whose removal violates a budget, other pods).
 
     `pods` are sorted by importance; both lists keep the order. The removal of a pod counts against
-    all budgets that match it, even if it violates one of them.
+    all budgets that match the pod, even if the removal violates one of them.
     """
     namespaces = {pod.namespace for pod in pods}
     concerned = [budget for budget in budgets if budget.metadata.namespace in namespaces]

@@ -175,7 +175,7 @@ class RolloutWriter(Struct, frozen=True):
         return rollout.cleanup_commands(self.pod_sets.sets)
 
     def overdue_at(self, rollout: Rollout) -> Instant | None:
-        """Return the time at which the rollout exceeds its progress deadline."""
+        """Return the time at which the rollout exceeds its progress deadline, or None."""
         return overdue_at(rollout.deployment)
 
     def _write(
