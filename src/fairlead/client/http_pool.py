@@ -271,7 +271,7 @@ class HttpPool:
         deadline: float | None,
         on_end: OnEnd,
     ) -> None:
-        """Send a request, which fails at `deadline`."""
+        """Send a request, which fails at `deadline` (None: if no bytes arrive for too long)."""
         self._busy.add(connection)
         connection.send(request, on_end, deadline)
         if self._timer is None or connection.deadline < self._timer_due:

@@ -213,6 +213,8 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
     `is_waiting` is True after a key without a value on its line. The next line begins that value if
     it is in a deeper column, or if it is an element in the same column. `is_first` is True if the
     next member needs no comma before it.
+
+    The function is a single loop without calls, because it processes millions of lines.
     """
     keys: set[str] | None = set()
     at, opened, pieces = 2, [(2, keys)], ["{"]

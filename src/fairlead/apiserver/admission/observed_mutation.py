@@ -15,9 +15,9 @@ nodeSelector entries. So a new pod gets only the entries that all bound pods hav
 hostnames.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
-ReplicaSets. The amounts of a pod that was resized in place are ignored, unless
-VerticalPodAutoscaler resized it: the webhook of VerticalPodAutoscaler sets the same amounts in new
-pods.
+ReplicaSets. The same applies to any other controller of ReplicaSets or StatefulSets. The amounts of
+a pod that was resized in place are ignored, unless VerticalPodAutoscaler resized it: the webhook of
+VerticalPodAutoscaler sets the same amounts in new pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -104,7 +104,10 @@ class _Mutation(Struct, frozen=True):
         return found
 
     def _with_amounts(self, container: Json) -> Json:
-        """Return `container` with the amounts that admission set."""
+        """Return `container` with the amounts that admission set.
+
+        An amount is replaced only if it is the same as in the observed template.
+        """
         changed = self.amounts.get(container["name"])
         if not changed:
             return container

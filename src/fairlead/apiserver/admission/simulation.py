@@ -13,8 +13,8 @@ looks up such a kind is skipped unless the snapshot lists the kind:
 Instead of being skipped, NamespaceLifecycle accepts missing namespaces.
 
 A real server has already admitted the objects of the snapshot. So only the plugins of
-`minimal_admission` run for them; they complete pods that were written by hand. `NOT_SIMULATED`
-names the plugins that are left out.
+`minimal_admission` run for them, to complete pods that were written by hand. `NOT_SIMULATED` names
+the plugins that are left out.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class _IfListed(Struct, frozen=True):
 
     If the snapshot does not list them, the plugin `otherwise` runs; if this is None, the object is
     admitted. `unchecked` records `plugin` if there are no objects of `kind` at all and `plugin`
-    would have looked one up for a new pod.
+    would have looked one up for a new pod. Unless `kind` is Namespace, only new pods are checked.
     """
 
     plugin: AdmissionPlugin

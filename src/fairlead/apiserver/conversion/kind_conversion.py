@@ -61,7 +61,7 @@ def stored(kind: Kind, obj: Json) -> Json:
 def pruned_for_storage(kind: Kind, obj: Json) -> Json:
     """Return `obj` without the fields that the schema of the stored version lacks.
 
-    `obj` already has the stored apiVersion. Only custom resources are pruned.
+    `obj` is valid and already has the stored apiVersion. Only custom resources are pruned.
     """
     if kind.custom is None or not is_converted(kind):
         return obj

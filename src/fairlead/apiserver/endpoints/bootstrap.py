@@ -51,8 +51,8 @@ def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
     """Create, extend and delete objects in a `store` that an earlier start has filled.
 
     `gates` are the enabled feature gates. Missing objects are created. A role whose annotation
-    autoupdate is "true" gets the rules that it lacks. APIServices of versions that are no longer
-    served are deleted.
+    autoupdate is "true" gets the rules that it lacks, and keeps the rules that users have added.
+    APIServices of versions that are no longer served are deleted.
 
     upstream: component-helpers/auth/rbac/reconciliation/reconcile_role.go,
     kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go:checkAPIService

@@ -129,8 +129,8 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
     """Check the rules of `check_stored` and the facts about fields; yield the errors.
 
-    These are the facts about the fields that decisions read. Even stored objects are checked
-    against them, because a dump may have been edited.
+    Only the facts about the fields that decisions read are checked. They are checked even for
+    stored objects, because a dump may have been edited.
     """
     is_valid = True
     for cause in check_stored(obj, view):

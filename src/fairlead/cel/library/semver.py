@@ -65,7 +65,8 @@ def _no_version(text: str) -> str:
 def loose_version(text: str) -> str:
     """Return the semantic version for a text that is nearly one: `1.2.0` for `v01.2`.
 
-    Raises ValueError if a text with fewer than three parts has a suffix.
+    Raises ValueError if a text with fewer than three parts has a suffix. Other invalid texts are
+    not detected here.
 
     upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
     """

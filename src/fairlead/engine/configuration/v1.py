@@ -103,8 +103,8 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     """A KubeSchedulerConfiguration file.
 
-    kube-scheduler has no field `featureGates`; it reads feature gates from its flag
-    --feature-gates.
+    Only Fairlead reads the field `featureGates`; kube-scheduler has the flag --feature-gates
+    instead.
     """
 
     api_version: str = ""

@@ -11,7 +11,7 @@ The pods to evict are ordered by three criteria:
     2 pods with a lower priority come first
     3 pods whose usage exceeds their request by a larger amount come first
 
-Process ids cannot be requested, so their order depends only on priority and usage.
+Process ids cannot be requested, so for them, the order depends only on priority and usage.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize, helpers.go:rankMemoryPressure,
 rankDiskPressureFunc, rankPIDPressure, evictionMessage;

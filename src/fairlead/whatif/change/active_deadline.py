@@ -52,10 +52,10 @@ def without_deadlines(
 ) -> tuple[ChangeScript, IgnoredDeadlines | None]:
     """Return `script` without the deadlines of the Jobs that it creates or resumes.
 
-    The second result contains the pods whose deadline the kubelets ignore: pods of these Jobs, and
-    pods that `script` creates. It is None if there are no such pods. A note in the script names the
-    Jobs and pods. A Job or pod keeps its deadline if it has the annotation
-    `fairlead.dev/run-duration`, or if `run_durations` returns its run time.
+    The second result is a function that tells whether the kubelets ignore the deadline of a pod:
+    they do for pods of these Jobs, and for pods that `script` creates. It is None if there are no
+    such pods. A note in the script names the Jobs and pods. A Job or pod keeps its deadline if it
+    has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns its run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []

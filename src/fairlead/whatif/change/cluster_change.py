@@ -177,7 +177,8 @@ class ClusterChange(Struct, frozen=True, kw_only=True):
     def node_label(self) -> str:
         """The label key by which the change selects nodes to drain, cordon or delete; "" for none.
 
-        If the change has several selectors, the key is the first key of the first selector.
+        If the change has several selectors, the key is the first key of the first selector. A
+        selector that begins with the label kubernetes.io/hostname does not count.
         """
         for text in (*self.drain, *self.cordon, *_selected_nodes(self.delete)):
             with suppress(SelectorError):

@@ -442,7 +442,7 @@ def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
 
 
 def _has_amount(resources: ResourceRequirements, name: str) -> bool:
-    """Return whether `resources` has a request of `name`, or a limit, which is also its default."""
+    """Return whether `resources` has a request of `name`, or a limit, the default of a request."""
     return name in resources.requests or name in resources.limits
 
 

@@ -159,7 +159,10 @@ def _workloads_of(pods: Iterable[PodEnd]) -> dict[str, str]:
 
 
 def _recovered_after_s(difference: Difference) -> float | None:
-    """Return `Difference.recovered_after` in seconds; None if no pod is affected."""
+    """Return `Difference.recovered_after` in seconds.
+
+    Return None if no pod is affected, or if an affected pod neither runs nor has completed.
+    """
     after = difference.recovered_after
     return to_seconds(after) if after else None
 

@@ -81,7 +81,7 @@ def new_nodes_for(
 
 
 def lacks_room(pod: PodEnd) -> bool:
-    """Return whether a node rejected the pending `pod` because of its requests."""
+    """Return whether a node rejected `pod` because of its requests, and a new node may take it."""
     return _accepts_new_node(pod) and any(one in pod.reason for one in _LACKS_ROOM)
 
 

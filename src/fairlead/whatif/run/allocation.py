@@ -146,7 +146,8 @@ def object_error(store: Store, pods: Iterable[Pod], subject: str, message: str) 
     """Return the error `message` about `subject`, with the number of pods that `subject` lacks.
 
     `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
-    not in `store`, and for kinds that create no pods.
+    not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and
+    Job.
     """
     kind_name, _, key = subject.partition(" ")
     namespace, _, name = key.partition("/")

@@ -113,8 +113,8 @@ def with_batch(
 ) -> Experiment:
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
-    Pods that `steps` create can also need it. The scheduler gets profiles for `other_schedulers`.
-    Raises InputError.
+    Pods that `steps` create can also need it. With the option SINGLE_PODS, there is no batch
+    scheduler. The scheduler gets profiles for `other_schedulers`. Raises InputError.
     """
     found = _with_batch(experiment, options, steps)
     owned = () if found.batch is None else found.batch.ownership.scheduler_names

@@ -77,7 +77,10 @@ def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
 
 
 def _pods_of_rollouts(store: Store, namespace: str | None) -> dict[WorkloadRef, int]:
-    """Return how many pods the ReplicaSets of each Rollout should have (None: all namespaces)."""
+    """Return how many pods the ReplicaSets of each Rollout should have.
+
+    If `namespace` is None, the Rollouts of all namespaces are included.
+    """
     wanted: Counter[WorkloadRef] = Counter()
     for one in store.list(REPLICA_SET, namespace):
         meta = one["metadata"]

@@ -296,7 +296,8 @@ def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) 
 
     The request is not repeated after a status in `final`. After status 500, there are at most
     ERROR_TRIES_MAX tries. A successful response without a JSON object counts as a transient
-    failure. It does not come from an API server, but from a proxy that did not forward the request.
+    failure, because an API server does not send such a response, but a proxy that performed nothing
+    may.
     """
     tries = errors = 0
     while True:

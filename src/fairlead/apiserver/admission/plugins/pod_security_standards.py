@@ -129,7 +129,7 @@ def _setters(containers: Sequence[Json], *, is_pod: bool) -> str:
     """Return the parts of a pod that set a field, such as `pod and container "a"`.
 
     `containers` are the containers that set the field. `is_pod` is True if the pod's spec sets it
-    too.
+    too. The text is "" if neither sets it.
     """
     return " and ".join(filter(None, ("pod" if is_pod else "", _names(containers))))
 

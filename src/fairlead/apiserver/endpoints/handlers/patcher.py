@@ -257,7 +257,7 @@ class Patcher(Struct, frozen=True):
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
         """Return (`made` decoded as upstream decodes values in memory, notes of unknown fields).
 
-        TypeMismatchError.
+        Raises TypeMismatchError.
         """
         try:
             return read_by_type(self.kind, made)
@@ -282,7 +282,7 @@ class Patcher(Struct, frozen=True):
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
         """Return (`made` decoded as upstream decodes JSON text, notes of unknown fields).
 
-        ApiError 422 for the first error in the text.
+        Raises ApiError 422 for the first error in the text.
         """
         try:
             shaped, notes = read_by_type(self.kind, made)

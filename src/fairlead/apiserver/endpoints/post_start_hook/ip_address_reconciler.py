@@ -1,7 +1,8 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
-An IPAddress that a client deletes is created again while its Service has the address. Upstream
-writes the IPAddress before the Service; here, it is created after the Service.
+An IPAddress that a client deletes is created again while its Service has the address. An existing
+IPAddress is never updated, even if it has another parent. Upstream writes the IPAddress before the
+Service; here, it is created after the Service.
 
 upstream: pkg/registry/core/service/ipallocator/ipallocator.go:createIPAddress, release,
 ipallocator/controller/repairip.go:syncService

@@ -145,7 +145,9 @@ def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
     The time to handle a request, during which other requests wait, grows with the number of its
-    values rather than its bytes. A malformed body with too many values may be accepted here.
+    values rather than its bytes. Commas and closing brackets outside strings are counted, because
+    every value is followed by one of them. A malformed body with too many values may be accepted
+    here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)

@@ -144,7 +144,8 @@ def _apply_or_conflict(
 ) -> tuple[Json, ManagedFields]:
     """Return (object, entries) after an apply. Raises ApiError 409 for conflicts.
 
-    Raises ApiError 500 if a list item has no usable key.
+    Raises ApiError 500 if a list item has no usable key. If kubectl is the manager, a field that
+    still has kubectl's last-applied value causes no conflict.
     """
     try:
         return _apply(resource, live, managed, request, timestamp)

@@ -45,7 +45,8 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
 
     For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template. A
     struct such as `spec` is itself in the set only if it is empty or null. Map keys and list items
-    are in the set themselves, in addition to the fields inside them.
+    are in the set themselves, in addition to the fields inside them. A list item without a usable
+    key is left out.
     """
     # upstream: typed/tofieldset.go:toFieldSetWalker
     if is_leaf(schema, value):

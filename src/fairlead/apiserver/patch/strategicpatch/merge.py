@@ -5,7 +5,8 @@ list of objects by the merge key. Other lists are replaced. A new list item is p
 unless `$setElementOrder/<list>` gives another order. The module `directive` lists the directives.
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
-is used without the nulls and directives in it.
+is used without the nulls and directives in it. But a new list item, and a list or an object that is
+replaced as a whole, keep their directives, which decoding reports as unknown fields.
 
 Example, with the merge key `name` of `containers`:
 

@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield an error for each driver in which an update changes more than `allocatable`."""
+    """Yield an error for each driver of which an update changes a field besides `allocatable`."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

@@ -232,7 +232,8 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
-    Otherwise the controller would not find the pods that it creates, and create more and more.
+    Without a match, the controller would not find the pods that it creates, and would create more
+    and more.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):

@@ -77,7 +77,7 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """Return the end of a watch, in ms after the start: _LATE_MS after its last recorded event."""
+    """Return when to end a watch, in ms since the case began: _LATE_MS after its last event."""
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 

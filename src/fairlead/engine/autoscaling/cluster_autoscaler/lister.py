@@ -168,9 +168,9 @@ class Listers:
 
 
 def _reason(pod: Pod) -> str:
-    """Return the reason of the pod's PodScheduled condition; "Scheduled" if it is not False.
+    """Return the reason of the pod's PodScheduled condition if its status is False.
 
-    Returns "" if the pod has no such condition.
+    Returns "Scheduled" for any other status, and "" if the pod has no such condition.
     """
     scheduled = condition(pod, "PodScheduled")
     if scheduled is None:

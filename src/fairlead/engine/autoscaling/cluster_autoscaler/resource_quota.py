@@ -47,7 +47,10 @@ class NodeResources:
     """
 
     def __init__(self, provider: CloudProvider) -> None:
-        """`provider` determines the group of a node. Create a new object for each loop."""
+        """`provider` determines the group of a node.
+
+        The resources of each group are cached, so each loop needs a new object.
+        """
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
 

@@ -327,7 +327,8 @@ class StaticAutoscaler:
     ) -> bool:
         """Add the new nodes of a scale-up to the snapshot, and place the `helped` pods on them.
 
-        Stops and returns False at the first pod that fits no new node.
+        `helped` must be in the order in which the estimation packed the pods. Stops and returns
+        False at the first pod that fits no new node.
         upstream: static_autoscaler.go: addLatestScaleUpResultsToClusterSnapshot
         """
         snapshot = self.context.snapshot

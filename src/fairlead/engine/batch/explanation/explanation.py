@@ -236,7 +236,10 @@ class _Trial:
 
     @property
     def missing(self) -> int:
-        """The number of members for which there is no room."""
+        """The number of members for which there is no room.
+
+        If the group has its minimum, all its members count, otherwise only as many as the minimum.
+        """
         wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
         return wanted - self.ready - self.promised - self.placeable
 

@@ -50,9 +50,10 @@ def refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """Return a check that accepts None, instances of `others`, and a Status with one of some codes.
+    """Return a check that accepts None, a Status with a usual or a given code, and other types.
 
-    These codes are _USUAL and `codes`. `wanted` describes the accepted values in the error message.
+    The codes are those in _USUAL and `codes`, and the types are `others`. `wanted` describes the
+    accepted values in the error message.
     """
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:

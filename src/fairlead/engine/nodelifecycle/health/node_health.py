@@ -155,7 +155,7 @@ def _unknown_conditions(node: Node) -> list[Condition]:
 def caught_up(
     health: NodeHealth | None, renewals: Renewals | None, last_pass: Instant, passes: Period
 ) -> NodeHealth | None:
-    """Return `health` as updated by the passes up to `last_pass`.
+    """Return `health` as updated by the passes up to `last_pass`; None if `health` is None.
 
     These passes must have observed no changes except `renewals`.
     """

@@ -184,8 +184,8 @@ class NodeResourcesFit:
 
         `gone` maps each shape to its number of pods.
 
-        Returns (columns of the requested resources to check, amount left of each); `pod` fits if
-        none is negative.
+        Returns (columns of the requested resources to check, amount left of each); `pod` does not
+        fit if one is negative. The number of pods is not checked.
         """
         wanted: Sequence[tuple[int, int]] = pod.shape.wanted
         if self._extended or self._args.ignores_anything:

@@ -103,7 +103,10 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the next commands after `outcome`; [] if another preemption sent the command."""
+        """Return the next commands after `outcome`; [] if another preemption sent the command.
+
+        Two preemptions may send equal commands for one pod, so the identity of the command counts.
+        """
         command = outcome.command
         if not isinstance(command, AWAITED):
             return []

@@ -225,7 +225,8 @@ class SchedulingQueue:
     ) -> bool:
         """Return whether an event in `missed` may make the pod schedulable.
 
-        `missed` are the events during the pod's attempt, in which `plugins` rejected it.
+        `missed` are the events during the pod's attempt, in which `plugins` rejected it. After an
+        error (`plugins` is empty), the result is always True.
         """
         if not plugins:
             return True

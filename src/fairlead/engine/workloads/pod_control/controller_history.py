@@ -109,7 +109,8 @@ class History(Struct):
 
         They create the update revision, or give it the highest number if an earlier revision is
         restored. They also delete old revisions that exceed the history limit, except those in
-        `live`, the names of the revisions that existing pods have.
+        `live`, the names of the revisions that existing pods have. Returns [] if the update
+        revision does not exist, and its creation is in flight or the owner is being deleted.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)

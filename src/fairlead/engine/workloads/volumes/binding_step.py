@@ -51,7 +51,8 @@ class StepKind(Enum):
 class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
-    `volume` is the volume to bind, and `storage_class` the class to set or to provision from.
+    `volume` is the volume to bind, and `storage_class` the class to set or to provision from;
+    either is None if the step does not need it.
     """
 
     kind: StepKind

@@ -95,9 +95,10 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
-    The first command releases the volume. With the reclaim policy Delete, the next command deletes
-    it, or sets it to Failed if nothing can delete it. Provisioned volumes are deleted only if
-    `deletes` is set; otherwise their provisioner deletes them.
+    The first command releases the volume, because a finalizer protects a bound volume. With the
+    reclaim policy Delete, the next command deletes the volume, or sets it to Failed if nothing can
+    delete it. Provisioned volumes are deleted only if `deletes` is set; otherwise their provisioner
+    deletes them.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
     findDeletablePlugin

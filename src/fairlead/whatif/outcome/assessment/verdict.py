@@ -548,8 +548,8 @@ def _by_failed_jobs(effect: Effect, deleted: Sequence[PodEnd]) -> str:
 def _moved(effect: Effect) -> str | None:
     """Return a sentence about pods that were not displaced but are on another node.
 
-    Such pods were deleted and created again, or got their first node after the change. With
-    --reschedule, return None (`_repacked`).
+    Such pods were deleted and created again, or got their first node after the change. Return None
+    if there are no such pods, and with --reschedule, because `_repacked` counts them then.
     """
     if effect.packing:
         return None

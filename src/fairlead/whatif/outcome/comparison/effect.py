@@ -29,9 +29,10 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
     `errors` are failures of controllers; each list contains only entries that the change causes.
-    `packing` compares the placements of pods that both runs schedule again. `waited` are the pods
-    that waited long for a node and have one at the end, or completed. `deleted_claims` are the
-    PersistentVolumeClaims that are deleted only with the change.
+    `drain` is the result of kubectl's checks of the drained nodes. `packing` compares the
+    placements of pods that both runs schedule again. `waited` are the pods that waited long for a
+    node and have one at the end, or completed. `deleted_claims` are the PersistentVolumeClaims that
+    are deleted only with the change.
     """
 
     without: RunOutcome
@@ -111,7 +112,10 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors that only `changed` has, or that cost more pods there."""
+    """Yield the errors that only `changed` has, or that cost more pods there.
+
+    The messages are not compared, because they contain the names of the pods of each attempt.
+    """
     known = {(one.subject, one.is_failed_job): one.missing for one in without.errors}
     for one in changed.errors:
         before = known.get((one.subject, one.is_failed_job))

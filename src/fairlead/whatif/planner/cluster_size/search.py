@@ -502,7 +502,7 @@ class SizeSearch:
         """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
 
         Return None if no number of nodes is enough. If `is_all` is set, the cluster has no other
-        nodes.
+        nodes, so these nodes must also survive the failures.
         """
         rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
         pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]

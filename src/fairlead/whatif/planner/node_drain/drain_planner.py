@@ -567,8 +567,8 @@ def _with_min_available(limit: BudgetLimit, count: int) -> str:
 def _patched(limit: BudgetLimit, patch: str, rule: str) -> str:
     """Return the command that changes the budget of `limit` to `rule` with the merge patch `patch`.
 
-    If the budget has an owner, which would revert the change, return a text that tells to change
-    the owner.
+    If the budget has an owner, which would revert the change, return a text that says to change the
+    owner.
     """
     if limit.owner:
         return f"set {rule} for pdb/{limit.key} in {limit.owner}, which owns the budget"

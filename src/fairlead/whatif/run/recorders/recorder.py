@@ -536,7 +536,8 @@ class Recorder(Struct):
     def changed_nodes(self) -> set[str]:
         """Return the names of the nodes on which a pod has changed since `keep_ends`.
 
-        A pod that moved has changed on both nodes; "" stands for no node.
+        A pod that moved has changed on both nodes; "" stands for no node. The result is empty if
+        `keep_ends` was not called.
         """
         if self._kept is None:
             return set()

@@ -124,7 +124,8 @@ class PodTemplate:
         """Return whether the pods are replicas, and none is pinned to a node other than its own.
 
         `strings` are the strings of one pod in the placeholders, or columns of strings.
-        `StoredForm` does not check the nodes to which pods are pinned.
+        The nodes to which pods are pinned must be checked here, because `StoredForm` does not check
+        them.
         """
         if not self.makes_replicas or not self._pins:
             return self.makes_replicas

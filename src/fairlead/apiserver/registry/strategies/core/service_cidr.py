@@ -83,7 +83,7 @@ def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
 
 
 def _range_offset(network: IPv4Network) -> int:
-    """Return how many addresses at the start of `network` are reserved."""
+    """Return how many addresses at the start of `network` are reserved for explicit requests."""
     # upstream: ipallocator.go:calculateRangeOffset
     if network.num_addresses <= _OFFSET_MIN:
         return 0

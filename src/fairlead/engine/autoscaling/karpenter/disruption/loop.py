@@ -352,7 +352,10 @@ class DisruptionController:
         self._queue_at = now
 
     def process_queue(self, now: Instant) -> None:
-        """If a check is due, complete the commands whose replacements are ready or have failed."""
+        """If a check is due, end the commands whose replacements are ready or have failed.
+
+        The candidates of a command are deleted if its replacements are ready.
+        """
         if self._queue_at is None or self._queue_at > now:
             return
         self._queue_at = None

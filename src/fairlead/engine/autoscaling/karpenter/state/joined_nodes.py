@@ -6,7 +6,8 @@ Most changes replace one NodeClaim or Node by a newer version. Then only its ent
     an object was replaced; a node was nominated or marked       -> its entries are joined again
     a nomination has ended                                       -> its entry is joined again
 
-Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`.
+Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`. An
+entry is the same object as before unless a part of it has changed.
 
 upstream: pkg/controllers/state/cluster.go
 """

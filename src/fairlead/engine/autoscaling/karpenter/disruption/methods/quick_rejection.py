@@ -298,7 +298,8 @@ class QuickRejection:
     ) -> tuple[NodeClaimRequest, ...] | None:
         """Return the NodeClaims for the pods that are left; None if one of them cannot be placed.
 
-        Results are cached, unless a NodePool has limits.
+        Results are not cached if a NodePool has limits, because limits depend on the nodes that
+        stay.
         """
         key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:
