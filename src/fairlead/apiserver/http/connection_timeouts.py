@@ -174,7 +174,8 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
 
         The rest of the head is discarded until the client closes the connection, or until
         LINGER_SECONDS_MAX have passed. If the connection were closed while data arrives, the client
-        would get a reset instead of the refusal.
+        would get a reset instead of the refusal. If the response to an earlier request is not
+        complete, the connection is aborted.
         """
         # upstream: Go's net/http/server.go:closeWriteAndWait
         is_idle = self.cycle is None or self.cycle.response_complete

@@ -198,7 +198,7 @@ class Batch:
 
 
 def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
-    """Return the event for a bound pod.
+    """Return the event for a bound pod: an event of the core group, unlike the pod scheduler's.
 
     upstream: kube-batch and Volcano, cache.go: Bind
     """

@@ -665,7 +665,10 @@ def _was_ready(worker: _PodWorker) -> bool:
 
 
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
-    """Return whether the pod already waits for the act `due`, or for an earlier removal."""
+    """Return whether the pod already waits for the act `due`.
+
+    A removal is never postponed: if `due` is a later removal than `pending`, the result is True.
+    """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:
         return False

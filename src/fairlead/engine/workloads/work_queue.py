@@ -36,7 +36,7 @@ class _InFlight(Struct):
     """The objects (`targets`) that have a write in flight for one key.
 
     `is_stale` is set if the key became due again while the writes were in flight. `refused_at` is
-    the time of the last refusal.
+    the time of the last refusal, or None.
     """
 
     targets: set[ObjectRef] = field(default_factory=set)

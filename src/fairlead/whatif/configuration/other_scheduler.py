@@ -46,7 +46,8 @@ def with_other_schedulers(
     """Return `scheduler` with a profile for each of `names`, and a note about the new profiles.
 
     A new profile is a copy of the default profile, or else of the first profile. Names in `owned`
-    get no profile, because they belong to the batch scheduler.
+    get no profile, because they belong to the batch scheduler. The note is "" if no profile is
+    missing.
     """
     profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
     missing = [name for name in names if name not in profiles and name not in owned]

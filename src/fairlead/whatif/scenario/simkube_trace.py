@@ -90,7 +90,7 @@ class SimKubeTrace(Struct, frozen=True):
 class RecordedDurations(Struct):
     """Returns the n-th recorded runtime for the n-th pod of a workload; the kubelets call it.
 
-    `others` returns the runtime of pods without a recorded runtime.
+    `others` returns the runtime of pods without a recorded runtime; None if none is known.
     """
 
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
@@ -295,7 +295,10 @@ def _lifecycles(
 
 
 def _owners(trace: _Trace) -> Iterator[tuple[str, WorkloadRef | None, Any]]:
-    """Yield (place in the trace, workload, recorded pods) for each entry of recorded pods."""
+    """Yield (place in the trace, workload, recorded pods) for each entry of recorded pods.
+
+    The workload is None if the entry's key is malformed.
+    """
     if trace.version == VERSIONS[0]:
         # {[apps/v1.Deployment, shop/web]: {hash of the pod's spec: [lifecycle, …]}}
         for key, recorded in _items(trace.pod_lifecycles):

@@ -55,7 +55,7 @@ class RuleCostTotal:
     __slots__ = ("_most_expensive", "_total", "length_budget")
 
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
-        """`length_budget` is shared by all schemas of a definition."""
+        """`length_budget` is shared by all schemas of a definition; None creates a new one."""
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []

@@ -86,7 +86,10 @@ def with_type_dependents(
 
 
 def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
-    """Return (dependents by node, the nodes; those in service come first)."""
+    """Return (dependents by node, the nodes; those in service come first).
+
+    Raises InputError for a dependent with a field of the wrong type.
+    """
     initial = list(initial)
     dependents = [one for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
     for one in dependents:

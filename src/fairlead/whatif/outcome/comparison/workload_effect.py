@@ -92,7 +92,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_unavailable(self) -> bool:
-        """Whether no pod was ready for UNAVAILABLE_MIN or until the end; False for Jobs."""
+        """Whether a permanent workload had no ready pod for UNAVAILABLE_MIN, or until the end."""
         lasted = self.readiness.lowest_for
         is_long = lasted is None or lasted >= UNAVAILABLE_MIN
         return self.had_no_ready_pod and is_long and self.workload.is_permanent
@@ -354,7 +354,7 @@ def _effect(
 
 
 def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
-    """Return the pod that is its own workload `ref`: that in `changed`, else in `without`."""
+    """Return the pod that is its own workload `ref`, from `changed`, else `without`, else None."""
     key = f"{ref.namespace}/{ref.name}"
     return changed.pods.get(key) or without.pods.get(key)
 
