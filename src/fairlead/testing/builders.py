@@ -68,7 +68,8 @@ def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
 
     `uid` defaults to `uid-` and the name. `requests` are those of its only container, by resource
     name, and `host_ports` are host ports of that container. `nominated` is the pod's nominated
-    node. If `terminating` is set, the pod has a deletionTimestamp.
+    node. If `terminating` is set, the pod has a deletionTimestamp. `spec` and `status` add fields
+    by JSON names, and override other arguments.
     """
     metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
     metadata["uid"] = f"uid-{name}" if uid is None else uid

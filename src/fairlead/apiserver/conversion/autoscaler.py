@@ -96,7 +96,7 @@ def _set(obj: Json, name: str, value: Any) -> None:
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
     """Return `autoscaler` with `notes` (annotation name -> JSON value) as annotations.
 
-    They replace all annotations that this conversion uses.
+    The notes replace all annotations that this conversion uses. Empty values are left out.
     """
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}

@@ -256,10 +256,10 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     """Return the pods of `run` as one DumpedReplicas; None if this is not possible.
 
-    This is possible if the pods are replicas of each other and have unique names and uids, and if
-    all or none of them have a node and all or none a start time. `run` may contain single pods,
-    which were decoded before there was a template. They are joined too if their texts match the
-    template.
+    This is possible if `run` contains DumpedReplicas, if the pods are replicas of each other and
+    have unique names and uids, and if all or none of them have a node and all or none a start time.
+    `run` may also contain single pods, which were decoded before there was a template. They are
+    joined too if their texts match the template.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:

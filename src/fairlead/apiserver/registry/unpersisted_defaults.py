@@ -22,7 +22,10 @@ _Key = tuple[str, str, str]
 
 
 class UnpersistedDefaults:
-    """Records the versions of objects whose defaults are not persisted."""
+    """Records the versions of objects whose defaults are not persisted.
+
+    Only the store adds and removes records.
+    """
 
     def __init__(self) -> None:
         self._versions: dict[_Key, str] = {}

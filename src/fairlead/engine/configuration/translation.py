@@ -197,5 +197,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return `given_s`, but at most the number of seconds in ten years."""
+    """Return `given_s`, but at most the seconds of ten years, which is as good as no limit."""
     return min(given_s, SECONDS_MAX)

@@ -1,9 +1,9 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
 If a plugin rejects a pod, an event that is relevant to the plugin makes the scheduler try the pod
-again. `events` are the kinds of the relevant events, and `is_woken_by(pod, event)` decides about a
-single event. Without `events`, all kinds are relevant; without `is_woken_by`, all events of the
-relevant kinds.
+again. The plugin's attribute `events` contains the kinds of the relevant events, and its method
+`is_woken_by(pod, event)` decides about a single event. Without `events`, all kinds are relevant;
+without `is_woken_by`, all events of the relevant kinds.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 

@@ -140,7 +140,7 @@ class ShapeRelevance(Plugin, Protocol):
     """A plugin that can tell from the `Shape` of a pod whether it skips the pod."""
 
     def concerns(self, shape: Shape) -> bool:
-        """Return False to skip PreFilter and PreScore for pods of `shape`."""
+        """Return False if PreFilter and PreScore would return SKIP; they are not called then."""
         ...
 
 

@@ -281,7 +281,7 @@ class Monitor:
     def _note_forgotten(self, now: Instant) -> None:
         """Schedule the not-ready nodes of untracked zones for examination by the next pass.
 
-        It then opens these zones again.
+        That pass opens these zones again.
         """
         for zone in self._zones.untracked():
             for name in self._zones.members(zone):

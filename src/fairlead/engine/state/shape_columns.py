@@ -40,7 +40,10 @@ class ShapeColumns:
         self._nonzero: Ints = np.zeros((2, capacity), np.int64)
 
     def _view(self) -> None:
-        """Set the public columns, which have one entry per shape in use."""
+        """Set the public columns, which have one entry per shape in use.
+
+        cpu is in millicores, and memory is in bytes.
+        """
         used = len(self.shapes)
         self.wanted: Ints = self._wanted[:, :used]
         self.requested: Ints = self._requested[:, :used]

@@ -201,7 +201,7 @@ def _writes(
 ) -> Iterator[AuditedWrite]:
     """Yield the write that `event` records, if it changes an object that scheduling depends on.
 
-    Raises InputError if the event was recorded without bodies.
+    Raises InputError if the event was recorded without bodies, or is malformed.
     """
     ref, status = event.object_ref, event.response_status
     if ref is None or event.stage != _COMPLETE or event.verb not in _WRITES:
@@ -282,7 +282,10 @@ def _require_same_object(
 
 
 def _listed(source: str, where: str, response: Any, kind: Kind) -> Iterator[Json]:
-    """Yield the objects in the list `response`; add missing kinds and versions."""
+    """Yield the objects in the list `response`; add missing kinds and versions.
+
+    Raises InputError for an object without a valid name.
+    """
     if isinstance(response, dict) and response.get("kind") == kind.list_kind:
         items = response.get("items")
         for number, item in enumerate(items if isinstance(items, list) else ()):

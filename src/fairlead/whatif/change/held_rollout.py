@@ -71,7 +71,7 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
 
 
 def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
-    """Return the first pod of `owner`, by ordinal, that is not ready and stays so; "" if none.
+    """Return the name of the first pod of `owner` that is not ready and stays so; "" if none.
 
     Only pods with one of `ordinals` count.
     """

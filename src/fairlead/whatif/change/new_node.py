@@ -79,7 +79,10 @@ def new_nodes(
 
 
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
-    """Return the CSINode of the node `model` and the ResourceSlices with its devices."""
+    """Return the CSINode of the node `model` and the ResourceSlices with its devices.
+
+    Raises InputError for a malformed ResourceSlice.
+    """
     csi = inventory.get(CSI_NODE, "", model)
     slices = []
     for one in inventory.of_kind(RESOURCE_SLICE):

@@ -110,7 +110,10 @@ class _Form(msgspec.Struct):
         return policy is not None and policy.update_mode == "Off"
 
     def target(self, namespace: str) -> _Target:
-        """Return the workload that this VPA refers to; `namespace` is the namespace of the VPA."""
+        """Return the workload that this VPA refers to; `namespace` is the namespace of the VPA.
+
+        Kind and name are "" if the VPA refers to no workload.
+        """
         reference = self.spec.target_ref
         return (namespace, reference.kind, reference.name) if reference else (namespace, "", "")
 
@@ -214,7 +217,8 @@ def _changes(
 ) -> Iterator[str]:
     """Set the recommended amounts in `content`; yield a description of each change.
 
-    The paths of the changed amounts are added to `places`.
+    The paths of the changed amounts are added to `places`. Raises InputError for a malformed
+    amount.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})

@@ -50,7 +50,7 @@ def read_scheduler_config(
     """Return the configuration in `file` (None for the default) plus users' `plugins`.
 
     Unset fields have the defaults of `release`. A file with extenders is refused unless
-    `allow_extenders` is set. Raises InputError.
+    `allow_extenders` is set, because extenders receive the cluster's pods. Raises InputError.
     """
     plugins = plugins or UserPlugins()
     if file is None:

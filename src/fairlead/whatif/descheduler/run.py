@@ -215,7 +215,8 @@ def _rules(
 def _protections(source: str, args: EvictorArgs) -> frozenset[str]:
     """Return the names of the pod protections that the fields of `args` enable.
 
-    `pod_protections` replaces older fields that each enable or disable one protection.
+    `pod_protections` is the newer field; each of the older fields enables or disables one
+    protection.
 
     Raises InputError for an unknown protection.
 

@@ -62,7 +62,10 @@ _LIMITS: Final = (
 
 
 def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer:
-    """Return the explanation of the node `name`; `source` is the snapshot."""
+    """Return the explanation of the node `name`; `source` is the snapshot.
+
+    The planner's cluster model is unchanged afterwards.
+    """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
     refused = planner.refusals(name)

@@ -143,9 +143,9 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     eviction of a pod, or of the first failure if no pod was evicted.
 
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
-    True, and at `tainted_at` the node got a NoExecute taint. `back_at` is the time at which the
-    node last returned to service; None if it is out of service at the end. `evicted` of its `pods`
-    were deleted.
+    True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
+    `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
+    None if it is out of service at the end. `evicted` of its `pods` were deleted.
     """
 
     node: str

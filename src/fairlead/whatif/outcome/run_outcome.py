@@ -235,8 +235,8 @@ class NodeStatusChange(Struct, frozen=True):
 class ClusterHistory(Struct, frozen=True, kw_only=True):
     """The changes of the nodes of a run and of the pods on them, ordered by time.
 
-    To get the state at an instant, revert all later changes from the nodes at the end, latest
-    first.
+    To get the state at an instant, start with the nodes at the end, and revert all later changes,
+    latest first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
@@ -382,8 +382,9 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     None if no node autoscaler acted. `waits` are the pods' waits for a node, oldest first.
     `cluster_history` is None if it was too large to keep. `deleted_claims` omits claims that belong
     to a pod. `completed_and_deleted` are pods that completed and were then deleted. `notes` are
-    sentences about the assumptions. If the run settled, `ended_at` is the instant of the last
-    change. At `next_end`, if it is known, a pod or a Job would have ended by itself.
+    sentences about rules that did not apply and defaults that were filled in. If the run settled,
+    `ended_at` is the instant of the last change. At `next_end`, if it is known, a pod or a Job
+    would have ended by itself.
     """
 
     started_at: Instant

@@ -220,7 +220,10 @@ class OwnerTemplates:
         return replace(pod, metadata=meta, spec=replace(made.spec, node_name=pod.spec.node_name))
 
     def _admitted(self, manifest: Json) -> Pod | None:
-        """Return the pod with its defaults and as admission without quotas changes it, or None."""
+        """Return the pod with its defaults and as admission changes it; None if it is refused.
+
+        Quotas are not checked, because they still count the pod that is replaced.
+        """
         admission = self._store.admission
         try:
             complete = self._store.completed(POD, manifest)

@@ -582,8 +582,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload may be displaced once for each of its wanted pods, because a rolling update of
-        another workload can cause this.
+        A workload is left out if it was displaced at most as often as it has wanted pods, because a
+        rolling update of another workload can displace each of its pods once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))

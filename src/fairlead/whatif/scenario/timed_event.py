@@ -225,7 +225,10 @@ class _NumberedEvent:
         )
 
     def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return `end`, the step that ends this event's outage, for later affected nodes, too."""
+        """Return `end`, the step that ends this event's outage, extended to nodes that came later.
+
+        These are the nodes that came after the start of the run and that the outage affects.
+        """
         return replace(end, commands_for=partial(self._end_for, end.commands))
 
     def _end_for(self, stated: Sequence[Command], nodes: Sequence[Json]) -> tuple[Command, ...]:

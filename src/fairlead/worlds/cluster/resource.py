@@ -64,7 +64,8 @@ _READ: Final = {
 def gated_resources(version: SchedulerVersion) -> tuple[str, ...]:
     """Return the resources that the scheduler reads only because feature gates are on.
 
-    `version` contains the feature gates. An example of a result is `podgroups.scheduling.k8s.io`.
+    `version` contains the feature gates. The result contains names such as
+    `podgroups.scheduling.k8s.io`.
     """
     return (
         *((DEVICE_TAINT_RULE.resource,) if version.device_taint_rules else ()),

@@ -276,7 +276,7 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """Return the error for a denial, with the code (400 to 599) of the Status `status`."""
+    """Return the error for a denial; its code is that of `status`, but from 400 to 599."""
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")

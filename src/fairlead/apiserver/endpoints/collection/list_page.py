@@ -354,7 +354,10 @@ def _checked(content: dict[str, Any]) -> Token:
 
 
 def _cleaned(key: str) -> str:
-    """Return `key` as Go's path.Clean would clean it."""
+    """Return `key` as Go's path.Clean would clean it.
+
+    Python's normpath would keep a leading `//`.
+    """
     return normpath(key.replace("//", "/", 1)) if key.startswith("//") else normpath(key)
 
 

@@ -116,7 +116,8 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    A custom resource may lack the field with its number of replicas; see `scale_parts`.
+    A custom resource may lack the field with its number of replicas. For this case, `scale_parts`
+    explains `is_partial` and raises ApiError 500.
     """
     paths = _scale_paths(kind)
     if paths is None:

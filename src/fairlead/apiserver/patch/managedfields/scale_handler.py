@@ -62,8 +62,8 @@ def parent_managed_fields(
     """Return the managedFields of an object after its Scale was written.
 
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
-    written Scale. New managers get `api_version`. `replicas` is the field of the object that the
-    Scale shows.
+    written Scale. New managers get `api_version`, the version of the object in the request.
+    `replicas` is the field of the object that the Scale shows.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

@@ -114,7 +114,7 @@ def _merge_sorted(
     """Return both lists as one list.
 
     An item of `rest` stays in front of a patch item if it preceded the patch item in the original
-    list, which has the positions `before_positions`.
+    list. `before_positions` are the positions in that list.
     """
     # upstream: patch.go:mergeSortedSlice
     result = []

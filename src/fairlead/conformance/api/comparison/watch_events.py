@@ -41,7 +41,7 @@ def _event(shown: Json) -> Json:
 def _of_events(
     recorded: Sequence[Json], found: Sequence[Json], agreement: Agreement
 ) -> Mismatch | None:
-    """Return the first mismatch between the events of one object; None if there is none."""
+    """Compare the events object by object; return the first mismatch, None if there is none."""
     expected, shown = _by_object(recorded), _by_object(found)
     for key, events in expected.items():
         same = (name for name in shown if agreement.bindings.matches(key, name))

@@ -103,8 +103,8 @@ def _place_tasks(
     """Place `tasks` in order until `job` is ready or no task is left.
 
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
-    no node is skipped. Under kube-batch's rules, the task ends the turn of the job, and the result
-    is (False, []).
+    no node is skipped. Under kube-batch's rules, such a task ends the turn of the job, and the
+    result is (False, []), even if earlier tasks were placed.
     """
     placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:

@@ -247,7 +247,7 @@ class EvictionSearch:
         """Evict the least important gang without which `task` fits on a node in `ranked`.
 
         Gangs with allocated or bound members that do not run yet are skipped. Returns whether a
-        gang was evicted.
+        gang was evicted and `task` was pipelined.
         """
         if self._whole is None:
             return False

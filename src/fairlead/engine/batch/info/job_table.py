@@ -158,7 +158,10 @@ class JobTable:
         return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
-        """Set the group of the job `key` to the group with this key that `PREFERENCE` prefers."""
+        """Set the group of the job `key` to the group with this key that `PREFERENCE` prefers.
+
+        If no API has a group with this key, the job loses its group.
+        """
         known = self._groups.get(key, {})
         if known:
             self._put_group(max(known.values(), key=_preference))

@@ -57,8 +57,8 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the resources of all nodes.
 
-        If `leave_out` is set, exclude the nodes whose pods request, of any resource, at least the
-        node's allocatable amount plus the tolerance in `leave_out`.
+        If `leave_out` is set, exclude each node whose pods request more of any resource than the
+        node has allocatable, by at least the tolerance in `leave_out`.
         """
         table = self.table
         table.widen()

@@ -34,7 +34,8 @@ class Claim(Struct, frozen=True):
     """The weight, requests and limits of one queue.
 
     `request` is the sum of the requests of the queue's own jobs, by resource column. `bound` is the
-    queue's capability, and `entitled` is its spec.deserved.
+    queue's capability, and `entitled` is its spec.deserved. These two and `guarantee` have entries
+    only for the resources that the queue limits or claims.
     """
 
     weight: int

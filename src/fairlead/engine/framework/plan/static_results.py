@@ -1,10 +1,9 @@
 """StaticResults: the results of NODE plugins on every node, shared by many plans.
 
-Of a pod, NODE plugins read only the tolerations, node affinity and images. Shapes that differ only
-in their requests get the same results, so their plans share one StaticResults. Each NODE plugin
-names what it reads (`ShapeKeyed`). A plan does not share its StaticResults if a NODE plugin does
-not name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore
-fails.
+Most NODE plugins read little of a pod: its tolerations, node affinity or images. They name what
+they read (`ShapeKeyed`). Shapes that differ only in their requests get the same results, so their
+plans share one StaticResults. A plan does not share its StaticResults if a NODE plugin does not
+name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore fails.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node
@@ -149,7 +148,7 @@ class StaticResults:
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Recompute scores that depend on the set of all nodes, such as those of ImageLocality."""
+        """Recompute scores that depend on the set of all nodes, if that set has changed."""
         epochs = self._current_epochs()
         if epochs != self._epochs:
             self._epochs = epochs

@@ -166,7 +166,8 @@ class TaintEviction:
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         """Evaluate the pods of a node if its taints have changed.
 
-        The pods of a new node may have timers from an earlier node of the same name.
+        A new node is evaluated even without taints, because its pods may have timers from an
+        earlier node of the same name.
         """
         name = node.metadata.name
         taints = tuple(taint for taint in node.spec.taints if taint.effect == NO_EXECUTE)

@@ -66,7 +66,10 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 
 class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The plugin arguments of NodeResourcesFit (NodeResourcesFitArgs)."""
+    """The plugin arguments of NodeResourcesFit (NodeResourcesFitArgs).
+
+    The constructor raises ValueError, which names the first invalid field.
+    """
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
     ignored_resources: tuple[str, ...] = ()
@@ -101,7 +104,10 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
 
 class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The arguments of NodeResourcesBalancedAllocation; by default cpu and memory are balanced."""
+    """The arguments of NodeResourcesBalancedAllocation; by default cpu and memory are balanced.
+
+    The constructor raises ValueError, which names the first invalid field.
+    """
 
     resources: tuple[ResourceSpec, ...] = ()
 

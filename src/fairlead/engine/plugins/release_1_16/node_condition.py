@@ -67,7 +67,7 @@ class CheckNodePressure:
         self._rejection = unresolvable(_PRESSURE_REASONS[condition]).by(self.name)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node whose condition is True."""
+        """Reject a node on which the plugin's condition is True."""
         if self._only_best_effort and not _is_best_effort(pod.shape.spec):
             return None
         found = node.node.status.conditions

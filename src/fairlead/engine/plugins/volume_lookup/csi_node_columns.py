@@ -34,7 +34,10 @@ class CSINodeColumns:
         return self._limits.get(driver)
 
     def migrated(self, plugin: str) -> Bools | None:
-        """Return, for each row, whether `plugin` is migrated to CSI; None if it is on no row."""
+        """Return, for each row, whether the in-tree `plugin` is migrated to CSI.
+
+        Returns None if it is migrated on no row.
+        """
         return self._migrated.get(plugin)
 
     def refresh(self) -> None:

@@ -124,7 +124,8 @@ class VolumeIndex:
     def best_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """Return the best free volume that satisfies `claim`, or None if there is none.
 
-        The best volume is the smallest of the volumes with the fewest access modes.
+        The best volume is the smallest of the volumes with the fewest access modes. Whether a node
+        can access the volume is not checked.
         """
         # upstream: persistentvolume/index.go:findByClaim, allPossibleMatchingAccessModes
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]

@@ -47,7 +47,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     """Raise InputError if the cluster has no zone that can fail, or fewer nodes than are to fail.
 
     `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are
-    accepted.
+    accepted, because a file may contain only one node of each pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):

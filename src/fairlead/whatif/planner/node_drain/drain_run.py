@@ -120,12 +120,12 @@ class DrainRun(Struct, frozen=True):
     None if there are `unfinished` nodes, which never became empty or never returned. Of these
     nodes, the drains of the `unbegun` nodes never began. The budgets `held_up_by` refused evictions
     until the end. `stopped` workloads had no ready pod for a time. `pending` pods have no node at
-    the end because of the drain, for the given reasons. `lost` pods had no controller and were
-    displaced from other nodes because of the drain. A budget refused the eviction of `waited` pods
-    at least once. `uncreated` pods were evicted because of the drain and cannot be created again.
-    `failed_jobs` failed because of the drain. `breaches` is the number of evictions in violation of
-    a budget; a run with breaches is not safe. `refused` are the `waited` pods by budget. `kept` are
-    the pods that finalizers keep on nodes, with the reasons.
+    the end because of the drain; the values are the scheduler's reasons. `lost` pods had no
+    controller and were displaced from other nodes because of the drain. A budget refused the
+    eviction of `waited` pods at least once. `uncreated` pods were evicted because of the drain and
+    cannot be created again. `failed_jobs` failed because of the drain. `breaches` is the number of
+    evictions in violation of a budget; a run with breaches is not safe. `refused` are the `waited`
+    pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
     """
 
     pace: DrainPace
@@ -282,7 +282,10 @@ def _run_apart(
 
 
 def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]:
-    """Return the steps of a round; nodes that stay away are cordoned first."""
+    """Return the steps of a round.
+
+    Nodes that stay away are cordoned first, so that no pod moves twice.
+    """
     steps = [
         ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in drain_round.added
     ]

@@ -93,8 +93,9 @@ def _share(
 ) -> float:
     """Return the requested amount of `resource` divided by its allocatable amount.
 
-    The requests of ignored pods are subtracted from allocatable. Pods that have been terminating
-    for too long do not count. Raises UtilizationError if there is no allocatable amount.
+    Ignored pods do not count; their requests are subtracted from allocatable. Pods that have been
+    terminating for too long do not count either. Raises UtilizationError if there is no allocatable
+    amount.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:
