@@ -194,7 +194,7 @@ def _new_rules(rules: Json) -> Json:
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
     """Return the fields of `found` whose names are in `types` and whose values have these types.
 
-    Field names match regardless of case.
+    Field names match regardless of case. Returns {} if `found` is not an object.
     """
     if not isinstance(found, dict):
         return {}

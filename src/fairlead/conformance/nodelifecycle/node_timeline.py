@@ -94,7 +94,7 @@ def replay(
     """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
     `config` configures the other controllers. `begin` creates the objects and schedules the script.
-    `reporter` receives the reports of the other controllers.
+    `reporter` receives the reports of the other controllers (None: they are dropped).
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]

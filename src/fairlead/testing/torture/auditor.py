@@ -433,7 +433,10 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Check that the engine's sums match its pods, and that its pods match the stimuli."""
+        """Check that the engine's sums match its pods, and that its pods match the stimuli.
+
+        Raises LawBrokenError if they differ.
+        """
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table
         try:

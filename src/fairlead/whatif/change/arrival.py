@@ -26,8 +26,8 @@ def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
     """Return the indices in `steps` of steps that can add pods, grouped by instant and by object.
 
     Such a step creates or changes a pod, a workload or a PodGroup. The result has a list for each
-    instant, which contains a list of indices for each object. Instants with a single object are
-    left out.
+    instant, which contains a list of ascending indices for each object. Instants with a single
+    object are left out.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
     for at, step in enumerate(steps):

@@ -490,8 +490,8 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster is at rest.
 
-        It is at least the longest pause between two events of the cluster that is shorter than the
-        horizon.
+        It is at least the longest pause between two events of the cluster. This pause is ignored if
+        it is as long as the horizon, because otherwise no run would settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

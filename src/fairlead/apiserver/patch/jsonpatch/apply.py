@@ -10,6 +10,9 @@ As in evanphx/json-patch, some operations differ from the RFC:
 If any other operation is impossible, the whole patch fails. The size of copied values is limited,
 because a document that is copied into itself doubles with each operation.
 
+A value in the patch stays JSON text until a path refers to a part of it, because `test` compares
+JSON texts.
+
 upstream: gopkg.in/evanphx/json-patch.v4 at 4.13.0,
 apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
 """

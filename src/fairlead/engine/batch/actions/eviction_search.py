@@ -233,7 +233,10 @@ class EvictionSearch:
     def _fewest_victims(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
     ) -> list[TaskInfo]:
-        """Return the shortest prefix of `victims` after whose removal `task` fits on `node`."""
+        """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
+
+        With kube-batch's defect `evict-ignores-idle`, the prefix contains at least one task.
+        """
         leaving: list[TaskInfo] = []
         for victim in victims:
             if (leaving or not self._ignores_idle) and self._covers(task, node, leaving):

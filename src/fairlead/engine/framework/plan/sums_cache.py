@@ -2,8 +2,8 @@
 
 Some plugins read only a node's capacity, the sums of its pods' requests, and the number of its pods
 (`reads_only_sums`). Many nodes have the same capacity, and the pods of a workload have the same
-requests. So after most placements, a node gets the sums that another node had before, whose cached
-results are used again.
+requests. So after most placements, a node gets sums that another node had before, and the results
+cached for that node are used again.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
 node with 3 free cores. The next 999 pods go to the other nodes, whose score is then found in the

@@ -8,8 +8,8 @@
 
 If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
 of all nodes are removed, and when a heartbeat arrives again, every node gets a new grace period. At
-the end of each pass, zones without counted nodes are dropped. (Upstream stops at the first zone
-that is not fully disrupted, in the random order of a Go map.)
+the end of each pass, zones without counted nodes are dropped. (Upstream drops no further zones
+after the first zone that is not fully disrupted, in the random order of a Go map.)
 
 `DefectPolicy.UPSTREAM` reproduces an upstream defect: a dropped zone is ignored when the previous
 state is computed. If the only zone with a ready node is dropped, all zones seem to have been fully

@@ -302,7 +302,10 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _group_of(node: Json) -> tuple[str, str, dict[str, str], dict[str, str]] | None:
-    """Return (provider, name, identifying labels, identifying annotations) of the node's group."""
+    """Return (provider, name, identifying labels, identifying annotations) of the node's group.
+
+    Returns None if the node has no group.
+    """
     labels = node["metadata"].get("labels") or {}
     for owner, key, divider in _GROUP_LABELS:
         if key in labels:
