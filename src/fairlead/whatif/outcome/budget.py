@@ -68,7 +68,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The state with its number of pods (`blocks 3 pods`), and `new_rule` for a new rule.
 
-        If no pod was displaced or blocked, only `new_rule`.
+        If the rule is new and no pod was displaced or blocked, only `new_rule`.
         """
         if not self.has_new_rule:
             return self._state_words

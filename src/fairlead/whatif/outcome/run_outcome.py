@@ -139,7 +139,7 @@ class Preempted(Displaced):
 class Evicted(Displaced):
     """An evicted pod, the controller's reason, and the toleration time that led to the eviction.
 
-    `tolerated_s` is in seconds, None if the eviction was not delayed by a toleration.
+    `tolerated_s` is in seconds, None if no toleration time led to the eviction.
     """
 
     why: str
@@ -175,8 +175,8 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once. `shortage` is the highest number of healthy pods that the budget lacked after pods
-    had become unhealthy. `selector` selects the pods of the budget, None if the budget was deleted.
+    least once. `shortage` is the highest number of healthy pods that the budget lacked after their
+    number had fallen. `selector` selects the pods of the budget, None if the budget was deleted.
     """
 
     pdb: str

@@ -63,7 +63,7 @@ class FitResult(Struct):
     in a plugin) or "limit". `waiting` counts the pending pods of the snapshot, which were placed
     first. `victims` are the pods that the new pods preempted. `breached` contains (budget, number
     of its victims) for each budget that allows fewer evictions than it has victims. `disks` are the
-    claims that all new pods share and whose volumes can only be attached to one node.
+    claims that all new pods share and whose volumes can be attached to only one node at a time.
     """
 
     count: int = 0

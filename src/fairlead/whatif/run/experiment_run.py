@@ -322,7 +322,8 @@ class ExperimentRun:
     def _renew_steps(self) -> None:
         """Replace the steps if nodes have come or gone, so that they select the present nodes.
 
-        If an object that the steps name is gone, they are kept.
+        The steps are kept if an object that they name is gone; the step for this object is then
+        skipped.
         """
         steps_for, store = self._experiment.steps_for, self._world.store
         if steps_for is None:

@@ -180,12 +180,12 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        The removal of a pod that a constraint selects can make a node feasible, but never
-        infeasible.
+        Only the removal of a pod that a constraint selects can change a verdict, and it can only
+        make the node feasible.
 
-        It lowers the count of the node's own domain at least as much as the lowest count of all
-        domains. A node whose own domain has the lowest count accepts a pod, because maxSkew is at
-        least 1.
+        A removal lowers the count of the node's own domain at least as much as it lowers the lowest
+        count of all domains. A node whose own domain has the lowest count accepts a pod, because
+        maxSkew is at least 1.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index.classes())]

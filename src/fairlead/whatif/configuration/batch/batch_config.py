@@ -217,7 +217,10 @@ def _names_group(value: Mapping[str, Any], scheduler: SchedulerConfig) -> bool:
 
 
 def with_job_schedulers(scheduler: SchedulerConfig) -> SchedulerConfig:
-    """Return `scheduler` with a profile for each of SCHEDULER_NAMES, copied from the first."""
+    """Return `scheduler` with a profile for each of SCHEDULER_NAMES.
+
+    A missing profile is added as a copy of the first profile.
+    """
     known = {profile.scheduler_name for profile in scheduler.profiles}
     first = scheduler.profiles[0]
     more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]

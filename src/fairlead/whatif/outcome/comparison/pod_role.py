@@ -45,8 +45,8 @@ class PodRole(Struct, frozen=True):
     def is_missing(self, displaced: Collection[str]) -> bool:
         """Return whether the pod was deleted.
 
-        A pod that completed without the change was not deleted, and neither was a displaced pod
-        that still terminates.
+        A pod that completed without the change does not count as deleted, and neither does a
+        displaced pod that still terminates.
         """
         if self.after is ABSENT:
             return not self.before.is_completed
