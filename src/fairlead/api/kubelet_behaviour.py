@@ -10,7 +10,7 @@
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
 
-The value may combine one mode with several conditions, separated by commas: `slow
+The value may list several conditions and one of the other modes, separated by commas: `slow
 45s,disk-pressure`.
 """
 

@@ -1,7 +1,8 @@
 """DefaultTolerationSeconds: limits how long pods tolerate not-ready and unreachable nodes.
 
-Pods of a snapshot get the default tolerations too: a real server would have added them, so a pod
-without them was written by hand.
+A pod that already tolerates one of these taints keeps its own toleration. Pods of a snapshot get
+the default tolerations too: a real server would have added them, so a pod without them was written
+by hand.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """

@@ -339,7 +339,7 @@ def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) 
     """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
     `taints` must not be empty. If the pod does not tolerate all of them, it is evicted immediately.
-    For each taint, the first matching toleration applies.
+    For each taint, the first matching toleration applies, even if a later one lasts longer.
     """
     shortest: int | None = ENDLESS
     for taint in taints:

@@ -317,7 +317,10 @@ class Actuator:
             self.at(now + interval, lambda then: self._delete(self._batches.pop(group), then))
 
     def _delete(self, nodes: Sequence[_Deletion], now: Instant) -> None:
-        """Delete nodes of one group in a single call of the provider."""
+        """Delete nodes of one group in a single call of the provider.
+
+        Success ends the deletion, even while the Node object still exists.
+        """
         context, name = self._context, nodes[0].group
         try:
             group = context.groups_by_id()[name]
