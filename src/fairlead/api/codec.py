@@ -81,8 +81,8 @@ class DecodeError(ValueError):
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
         """Store the parts of the message.
 
-        `kind` and `name` identify the object, and `problem` is the reason. `field` is a path such
-        as `spec.priority`, or "" for the whole object.
+        `kind` and `name` identify the object, and `problem` says what is wrong. `field` is a path
+        such as `spec.priority`, or "" for the whole object.
         """
         super().__init__(
             f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}"
@@ -150,9 +150,10 @@ def decode_as(view: type[View], obj: Any) -> View:
 
 
 def _with_key(field: str, obj: Any, problem: str) -> str:
-    """Return `field` with a map key in place of `[...]`, which msgspec writes for every map key.
+    """Return `field` with the key of the wrong value in place of `[...]`.
 
-    It is the key of the first value in the map that has the wrong type.
+    msgspec writes `[...]` for any map key. If several values of the map have the wrong type, the
+    key of the first one is used.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """
@@ -211,9 +212,9 @@ def as_json(view: msgspec.Struct) -> Any:
 
 
 def display_name(obj: Any) -> str:
-    """Return `namespace/name`, or only the name, of a JSON object for messages.
+    """Return how messages name the JSON object `obj`: as `namespace/name`, or only by its name.
 
-    If the object has no name, return its generateName, or "(unnamed)" if it has neither.
+    An object without a name is named by its generateName. Without both, it is "(unnamed)".
     """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):

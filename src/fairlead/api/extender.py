@@ -150,9 +150,9 @@ def _malformed(body: bytes, cause: Exception) -> str:
 
 
 def _renamed(value: Any, form: Any) -> Any:
-    """Return `value` without nulls and with the spelling of `form` for its field names.
+    """Return `value` with its field names spelled as in `form`, and without nulls.
 
-    A field of `value` matches a field of `form` regardless of case.
+    Field names match regardless of case. Fields that `form` does not have are left out.
     """
     form = _without_none(form)
     origin = typing.get_origin(form)

@@ -19,8 +19,9 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
     +default, default    the value of an absent field, as JSON; with `unfilled` it is published in
                          OpenAPI, but absent fields stay absent
     required             must not be empty; ="..." is the detail of the error
-    listed               an empty string is refused as a value that is not in `enum`
-    empty                an empty string counts as a value
+    listed               an absent field or empty string gets the error of a value outside the enum
+    empty                an empty string is checked like other strings; otherwise it counts as
+                         absent
     minimum, maximum     bounds of a number; words="..." replaces the standard error detail
     zero                 an absent number counts as 0; with `required` it must not be 0
     format               the format of a string, see `validation.meta.format`
@@ -30,8 +31,8 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
                          internal Go type with which the error prints the value, `called` is
                          upstream's name of the field
 
-The row of an immutable field is in the block of the kind, so it can begin with a path, such as
-`spec.selector`.
+The row of an immutable field is in the block of the field's kind, and begins with the path of the
+field, such as `spec.selector`.
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go

@@ -2,7 +2,8 @@
 
     running            normal; the same as no annotation
     stopped            the machine is off: no lease, no status, and its pods do not change
-    paused             the kubelet sends nothing; its containers keep running; it catches up later
+    paused             the containers run, but the kubelet sends nothing until the mode ends; then
+                       it catches up
     slow 45s           renews its lease and posts its status at this interval
     flap 60s/120s      off for 60 s, on for 120 s, repeatedly, starting when the annotation is set;
                        both at least one second

@@ -1,9 +1,9 @@
-"""Computes when a Lease was last renewed; simulated kubelets need no write for each renewal.
+"""Computes when a Lease was last renewed.
 
-A real kubelet rewrites its Lease every ten seconds. A Lease with the annotation
-`fairlead.dev/renewed-every` counts as renewed at spec.renewTime and at the given interval after
-that. To end the renewals, the simulated kubelet removes the annotation and sets spec.renewTime to
-the time of the last renewal.
+A real kubelet rewrites its Lease every ten seconds. A simulated kubelet instead writes the interval
+into the annotation `fairlead.dev/renewed-every`. The Lease then counts as renewed at
+spec.renewTime and after each further interval. To end the renewals, the simulated kubelet removes
+the annotation and sets spec.renewTime to the time of the last renewal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Renewals(Struct, frozen=True):
     every: int = 0
 
     def last(self, now: int) -> int:
-        """Return the time of the last renewal at or before `now`; `first` if `now` is earlier."""
+        """Return the time of the last renewal at or before `now`, or `first` if there is none."""
         if not self.every or now <= self.first:
             return self.first
         return now - (now - self.first) % self.every

@@ -78,7 +78,7 @@ class LabelSelectorRequirement(_View, frozen=True):
 
 
 class LabelSelector(_View, frozen=True):
-    """metav1.LabelSelector; an empty selector matches everything, no selector (None) nothing."""
+    """metav1.LabelSelector; an empty selector matches everything, and None matches nothing."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
@@ -122,7 +122,8 @@ class NodeAffinity(_View, frozen=True):
 class PodAffinityTerm(_View, frozen=True):
     """A pod affinity or anti-affinity term.
 
-    matchLabelKeys and mismatchLabelKeys are already merged into the selector.
+    In a stored pod, `label_selector` already contains the requirements that follow from
+    `match_label_keys` and `mismatch_label_keys`. The API server adds them when the pod is created.
     """
 
     topology_key: str = ""
@@ -448,7 +449,7 @@ class PodExtendedResourceClaimStatus(_View, frozen=True):
 
 
 class PodStatus(_View, frozen=True):
-    """The status of a pod; it describes the spec of the generation `observed_generation`."""
+    """The status of a pod, based on its spec at metadata.generation `observed_generation`."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -532,7 +533,7 @@ class LeaseSpec(_View, frozen=True):
 
 
 class Lease(_Object, frozen=True):
-    """coordination.k8s.io/v1 Lease; a node has a Lease with its name in kube-node-lease."""
+    """coordination.k8s.io/v1 Lease; the Lease of the node `a` is `kube-node-lease/a`."""
 
     spec: LeaseSpec = LeaseSpec()
 
@@ -644,7 +645,10 @@ class ReplicationController(_Object, frozen=True):
 
 
 class RollingUpdate(_View, frozen=True):
-    """The field rollingUpdate of a Deployment, StatefulSet or DaemonSet; None means the default."""
+    """The field rollingUpdate of a Deployment, StatefulSet or DaemonSet.
+
+    If `max_surge` or `max_unavailable` is None, the default of the kind applies.
+    """
 
     max_surge: IntOrString | None = None
     max_unavailable: IntOrString | None = None
@@ -675,7 +679,8 @@ class WorkloadSpec(_View, frozen=True):
     """The spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates are kept as JSON.
 
     Only Deployments have `strategy`, `progress_deadline_seconds` and `paused`. Only StatefulSets
-    and DaemonSets have `update_strategy`. Only StatefulSets have the fields below it.
+    and DaemonSets have `update_strategy`. Only StatefulSets have the fields below
+    `update_strategy`.
     """
 
     replicas: int = 1
@@ -730,7 +735,7 @@ class ControllerRevision(_Object, frozen=True):
 
 
 class OnExitCodes(_View, frozen=True):
-    """The field onExitCodes of a rule, for the container `container_name` (None: any)."""
+    """The field onExitCodes of a rule; if `container_name` is None, all containers count."""
 
     container_name: str | None = None
     operator: str = "In"
