@@ -988,7 +988,11 @@ class PersistentVolume(_Object, frozen=True):
 
 
 class PersistentVolumeClaimSpec(_View, frozen=True):
-    """The spec of a PersistentVolumeClaim; the storage class "" differs from no class (None)."""
+    """The spec of a PersistentVolumeClaim.
+
+    If `storage_class_name` is "", the claim needs a volume without a storage class. If it is None,
+    the default StorageClass may be set later.
+    """
 
     access_modes: tuple[str, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
@@ -1083,7 +1087,7 @@ class CSIDriver(_Object, frozen=True):
 
 
 class CSIStorageCapacity(_Object, frozen=True):
-    """storage.k8s.io/v1 CSIStorageCapacity: the free capacity of a class in one topology."""
+    """storage.k8s.io/v1 CSIStorageCapacity: a storage class's free capacity in one topology."""
 
     storage_class_name: str = ""
     node_topology: LabelSelector | None = None
@@ -1137,13 +1141,16 @@ class DeviceToleration(_View, frozen=True):
 
 
 class CapacityRequirements(_View, frozen=True):
-    """The field capacity of a request: the amount of each device capacity that it needs."""
+    """The field `capacity` of a device request: the amount it needs, by capacity name."""
 
     requests: dict[str, QuantityText] = {}
 
 
 class ExactDeviceRequest(_View, frozen=True):
-    """The field requests[].exactly: devices of one class; `capacity` requests part of a device."""
+    """The field requests[].exactly: a request for devices of one class.
+
+    The field `capacity` states how much of its capacities each device must provide.
+    """
 
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
@@ -1155,7 +1162,7 @@ class ExactDeviceRequest(_View, frozen=True):
 
 
 class DeviceSubRequest(ExactDeviceRequest, frozen=True):
-    """An entry of requests[].firstAvailable; alternatives are tried in order."""
+    """An entry of requests[].firstAvailable; the scheduler tries the entries in order."""
 
     name: str = ""
 
@@ -1217,7 +1224,10 @@ class AllocatedDevices(_View, frozen=True):
 
 
 class ClaimAllocation(_View, frozen=True):
-    """The field status.allocation: the devices, and the nodes (None: all) that can access them."""
+    """The field status.allocation: the allocated devices.
+
+    `node_selector` selects the nodes that can access the devices; None means all nodes.
+    """
 
     devices: AllocatedDevices = AllocatedDevices()
     node_selector: NodeSelector | None = None
@@ -1249,13 +1259,20 @@ class ResourceClaim(_Object, frozen=True):
 
 
 class ResourceClaimTemplate(_Object, frozen=True):
-    """resource.k8s.io/v1 ResourceClaimTemplate; `spec` has the metadata and spec of its claims."""
+    """resource.k8s.io/v1 ResourceClaimTemplate.
+
+    `spec` contains the metadata and the spec of the claims that are made from the template.
+    """
 
     spec: Json = {}
 
 
 class DeviceClassSpec(_View, frozen=True):
-    """The spec of a DeviceClass; pods can also request its devices as `extended_resource_name`."""
+    """The spec of a DeviceClass.
+
+    Without a claim, a pod can request devices of the class as the resource
+    `extended_resource_name`.
+    """
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[Json, ...] = ()
@@ -1377,7 +1394,7 @@ class ResourceSlice(_Object, frozen=True):
 
 
 class DeviceTaintSelector(_View, frozen=True):
-    """The field deviceSelector of a DeviceTaintRule; a field that is None matches everything."""
+    """The field deviceSelector of a DeviceTaintRule; None in a field matches any value."""
 
     driver: str | None = None
     pool: str | None = None
@@ -1409,7 +1426,7 @@ class DeviceTaintRuleStatus(_View, frozen=True):
 
 
 class DeviceTaintRule(_Object, frozen=True):
-    """resource.k8s.io/v1beta2 DeviceTaintRule: a taint for all devices that it selects."""
+    """resource.k8s.io/v1beta2 DeviceTaintRule: it taints the devices that its selector matches."""
 
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
     status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()

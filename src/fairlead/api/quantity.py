@@ -172,9 +172,10 @@ def round_up(nano: int, unit: int) -> int:
 
 
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
-    """Return the text of `quantity` in the suffix family `family` (None: that of `quantity`).
+    """Return the text of `quantity` with a suffix of `family`.
 
-    A text that upstream considers canonical is returned as it was written. Otherwise the result is
+    If `family` is None, the family of `quantity` is used. If `quantity` already has this family, a
+    text that upstream considers canonical is returned as it was written. Otherwise the result is
     the shortest form that has no fraction. If the binary form cannot represent the value (below 1
     Ki, fractions, beyond int64), the decimal form is used.
     """
@@ -205,7 +206,7 @@ def amount_text(name: str, amount: int) -> str:
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
     """Return (factor, power of ten, family) of `suffix`.
 
-    Raises QuantityError for the text `written` if there is no such suffix.
+    Raises QuantityError if `suffix` is invalid; the error names `written`, the whole quantity.
     """
     # upstream: suffix.go:interpret; the tables come first, which makes `E` exa
     if suffix in _DECIMAL_EXPONENTS:

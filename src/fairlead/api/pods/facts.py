@@ -112,9 +112,9 @@ def is_static(pod: Pod) -> bool:
 def is_guard(pod: Pod) -> bool:
     """Return True if the pod is a guard pod of OpenShift.
 
-    For disruption budgets, a guard pod stands for a static pod of the control plane on its node. It
-    has no controller. When its node is schedulable, an operator of OpenShift creates a deleted
-    guard pod again.
+    A guard pod represents a static pod of the control plane on the same node, so that a disruption
+    budget can protect it. A guard pod has no controller. If it is deleted, an operator of OpenShift
+    creates it again once its node is schedulable.
     """
     # upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go
     meta, node = pod.metadata, pod.spec.node_name
@@ -127,7 +127,10 @@ def is_guard(pod: Pod) -> bool:
 
 
 def belongs_to_node(pod: Pod) -> bool:
-    """Return True if the pod runs on no other node: a DaemonSet's pod, a static or a guard pod."""
+    """Return True if the pod cannot move to another node.
+
+    That is the case for pods of DaemonSets, static pods, mirror pods and guard pods.
+    """
     return is_daemon_pod(pod) or is_static(pod) or is_guard(pod)
 
 

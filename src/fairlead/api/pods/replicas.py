@@ -1,6 +1,7 @@
 """Replicas: pods that are equal in everything but the parts that identify or locate a pod.
 
-In a dump, the pods of a workload usually follow each other, so their equal parts are examined once.
+In a dump, the pods of a workload are usually adjacent. They are grouped, so that the parts that
+they have in common are examined only once.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Replicas:
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """The row of each pod for a LateDict: this object and the index of the pod."""
+        """For each pod, the tuple (`self`, index of the pod), which is its row in a LateDict."""
         return list(zip(repeat(self, len(self)), count()))
 
     @cached_property
@@ -184,9 +185,9 @@ class LoadedObjects(Sequence[ApiObject]):
 def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
-    `templates` is empty or has an entry for each pod. Neighbouring pods whose entries are the same
-    object (not None) are replicas if all or none of them have a node, and all or none of them have
-    a start time. Other pods are compared part by part.
+    `templates` is empty or has one template, or None, for each pod. Two neighbouring pods with the
+    same template object are replicas if both or neither have a node, and both or neither have a
+    start time. Other neighbouring pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

@@ -1,13 +1,14 @@
 """The effective resource requests of a pod, as the scheduler counts them.
 
-    containers and sidecars run together            -> their sum
-    init containers run one by one before them      -> each plus the sidecars started earlier
-    the pod needs the larger of the two, per resource;
+    containers run together with all sidecars       -> the sum of their requests
+    before that, init containers run one by one     -> each plus the sidecars started earlier
+    per resource, the pod needs the largest of these amounts;
     pod-level requests replace the amounts of cpu, memory and hugepages; overhead is added.
 
-In stored objects, requests are already defaulted from limits. A pod that is being resized in place
-counts with the largest of its desired, allocated and actual resources. Sums are exact, in whole
-nanos, and are rounded up once at the end: cpu to millicores, other resources to whole units.
+In stored objects, a missing request has already been replaced by the limit. A pod that is being
+resized in place counts with the largest of its desired, allocated and actual resources. Sums are
+exact, in whole nanos, and are rounded up once at the end: cpu to millicores, other resources to
+whole units.
 
 upstream: component-helpers/resource/helpers.go:PodRequests
 """
@@ -52,9 +53,9 @@ def pod_requests(pod: Pod, *, existing: bool = False) -> dict[str, int]:
 def pod_nonzero_requests(pod: Pod, *, existing: bool) -> tuple[int, int]:
     """Return (millicores, memory in bytes) of the pod with the default requests used for scoring.
 
-    A container without a cpu request counts as 100m, without a memory request as 200 MiB. An
-    explicit request of 0 stays 0. `existing` is True for a bound pod: then the status of an
-    in-place resize counts, and pod-level requests are used.
+    If a container has no cpu request, 100m is used; if it has no memory request, 200 MiB. An
+    explicit request of 0 stays 0. `existing` is True for a bound pod. Pod-level requests and the
+    status of an in-place resize are used only if `existing` is True.
     """
     # For an existing pod with pod-level requests, defaults only apply to resources that the pod
     # level omits (framework/types.go:getNonMissingContainerRequests). For the pod being scheduled,

@@ -57,7 +57,10 @@ _NO_SOURCES: Final = _placing_sources(Volume())
 
 
 def is_placed(volume: Volume) -> bool:
-    """Return True if the volume may restrict nodes: it is claimed, exclusive or migratable."""
+    """Return True if the volume is claimed, exclusive or migratable.
+
+    Only such a volume can restrict the nodes on which its pod can run.
+    """
     return _placing_sources(volume) != _NO_SOURCES
 
 
