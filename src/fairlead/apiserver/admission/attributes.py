@@ -19,7 +19,10 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """The operation of a request. `LOAD` stores an object of a snapshot."""
+    """The operation of a request.
+
+    `LOAD` does not exist upstream: it stores an object of a snapshot.
+    """
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -131,8 +134,8 @@ class AdmissionPlugin(Protocol):
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:
         """Return the object for the next plugin. Raises ApiError if the plugin refuses the request.
 
-        For DELETE, the returned object is ignored. For LOAD, it is used only if it is a pod, and
-        `storage` has all objects of the snapshot except its pods. A plugin that calls webhooks
-        returns a generator, and the generator returns the object.
+        For DELETE, the returned object is ignored. For LOAD, the returned object is ignored unless
+        it is a pod. During LOAD, `storage` contains all objects of the snapshot except the pods. A
+        plugin that calls webhooks returns a generator, and the generator returns the object.
         """
         ...

@@ -10,7 +10,7 @@ from fairlead.apiserver.admission.plugins.priority import Priority
 def minimal_admission(
     *, preemption_policies: bool = True, group_priorities: bool = False
 ) -> tuple[AdmissionPlugin, ...]:
-    """Return the plugins that every store runs, in this order.
+    """Return the plugins that every store runs, in the order in which it runs them.
 
     `preemption_policies` and `group_priorities` are options of the plugin Priority.
     """

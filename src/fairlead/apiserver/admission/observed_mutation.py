@@ -6,18 +6,19 @@ fields that the template of the pod's workload lacks. A new pod of the workload 
 too, except for fields that its own template sets.
 
     template       containers: app                 (requests cpu 300m)
-    dumped pod     containers: app, istio-proxy    (requests cpu 300m and 100m)
+    snapshot pod   containers: app, istio-proxy    (requests cpu 300m and 100m)
     new pod        containers: app, istio-proxy
 
 If the template has scheduling gates but its pods are bound, a program such as Kueue has removed the
-gates. New pods are created without them. The program may also have assigned each pod to a node with
-nodeSelector entries. So a new pod gets only the entries that all bound pods have, without
-hostnames.
+gates. New pods are created without these gates. The program may also have added nodeSelector
+entries that tie each pod to one node. So a new pod of such a template gets only the added entries
+that all bound pods share, and never an added entry for the hostname.
 
 The pods of a new ReplicaSet get the same additions as the pods of the Deployment's other
-ReplicaSets. The same applies to any other controller of ReplicaSets or StatefulSets. The amounts of
-a pod that was resized in place are ignored, unless VerticalPodAutoscaler resized it: the webhook of
-VerticalPodAutoscaler sets the same amounts in new pods.
+ReplicaSets. A custom resource that controls ReplicaSets or StatefulSets, such as an Argo Rollout,
+is treated like a Deployment. The amounts of a pod that was resized in place are ignored, unless
+VerticalPodAutoscaler resized it: the webhook of VerticalPodAutoscaler sets the same amounts in new
+pods.
 
 upstream: apiserver/pkg/admission/plugin/webhook/mutating, plugin/pkg/admission/podnodeselector,
 plugin/pkg/admission/extendedresourcetoleration; sigs.k8s.io/kueue
@@ -106,7 +107,7 @@ class _Mutation(Struct, frozen=True):
     def _with_amounts(self, container: Json) -> Json:
         """Return `container` with the amounts that admission set.
 
-        An amount is replaced only if it is the same as in the observed template.
+        An amount of `container` that differs from the observed template's amount is kept.
         """
         changed = self.amounts.get(container["name"])
         if not changed:
@@ -123,7 +124,7 @@ class ObservedMutations:
     """An admission plugin that gives new pods what admission added to a snapshot's pods."""
 
     def __init__(self) -> None:
-        """Start without mutations: until `observe`, new pods stay unchanged."""
+        """The plugin leaves new pods unchanged until `observe` is called."""
         self._by_owner: dict[str, _Mutation] = {}
 
     def observe(self, loaded: LoadedObjects) -> None:
@@ -189,7 +190,10 @@ def _is_of_template(pod: Pod, owner: _Owner) -> bool:
 
 
 def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
-    """Return what admission added to `pods` of `template`; None if it added nothing."""
+    """Return what admission added to `pods`, which were created from `template`.
+
+    Return None if admission added nothing.
+    """
     stated = template.get("spec") or {}
     gates = [one.get("name", "") for one in stated.get("schedulingGates") or ()]
     bound = [one for one in pods if one.spec.node_name] if gates else []  # a bound pod has no gates

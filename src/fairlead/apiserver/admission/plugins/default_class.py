@@ -13,7 +13,8 @@ from fairlead.apiserver.storage.storage import Storage
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:
     """Return the name of the class on which one of `annotations` is "true"; "" if there is none.
 
-    The newest of several default classes is used; of equally old ones, the first by name.
+    If there are several default classes, the newest is returned. If several are equally new, the
+    one whose name sorts first is returned.
     """
     defaults = []
     for candidate in storage.items(kind):

@@ -26,7 +26,7 @@ _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init
 
 
 class _Resources(Struct, frozen=True):
-    """Requests and limits. `has_limits` is False for claims."""
+    """Requests and limits. `has_limits` is False for PersistentVolumeClaims."""
 
     requests: Amounts
     limits: Amounts
@@ -39,8 +39,9 @@ class LimitRanger:
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a new pod gets the default resources of its namespace's LimitRanges.
 
-        Raises ApiError 403 if the resources of a new pod, a resized pod or a claim are out of
-        range. An object with a malformed amount is returned unchanged; validation refuses it later.
+        Raises ApiError 403 if the resources of a new pod, a resized pod or a PersistentVolumeClaim
+        are out of range. An object with a malformed amount is returned unchanged; validation
+        refuses it later.
         """
         if not _is_limited(attributes):
             return attributes.obj
