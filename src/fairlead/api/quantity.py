@@ -237,7 +237,7 @@ def _is_kept_as_written(digits: str, fraction: str, suffix: str, exponent: int) 
 
 
 def _takes_slow_path(suffix: str, exponent: int) -> bool:
-    """Return True if upstream's slow path parses the number; that path rejects missing digits."""
+    """Return True if upstream parses the number in its slow path, which requires a digit."""
     if suffix in _BINARY_EXPONENTS:
         return _binary_digits(_BINARY_EXPONENTS[suffix]) < 1
     return exponent < NANO_EXPONENT

@@ -53,7 +53,7 @@ def _first_wrong(kind: _Type, parse: _Parse, value: ApiObject) -> WrongQuantity 
 
 
 def _is_quantity(kind: _Type) -> bool:
-    """Return whether `kind` is QuantityText: no other type in the views has str and float."""
+    """Return whether `kind` is QuantityText, the only union with str and float in the views."""
     types = [type(one) for one in kind.types] if isinstance(kind, inspect.UnionType) else ()
     return inspect.FloatType in types and inspect.StrType in types
 
@@ -83,7 +83,7 @@ def _parse_of(kind: _Type) -> _Parse | None:
 
 
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
-    """Yield (name, function that parses its quantities) of each member with quantities.
+    """Yield (name of a member with quantities, function that parses the member's quantities).
 
     Members of inner structs have dotted names (`spec.capacity`), so that one attrgetter reads all
     members.
@@ -131,7 +131,10 @@ def _wrong_fields(kind: _Type, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _parts(kind: _Type, value: Any) -> Iterator[tuple[str, _Type, Any]]:
-    """Yield (step of the path, type, value) of each part of `value`: field, item or entry."""
+    """Yield (path in `value`, type, content) of each field, list item or map entry in `value`.
+
+    For a union, the content is `value` itself, and the path is "".
+    """
     match kind:
         case inspect.UnionType(types=types):
             yield from (("", one, value) for one in types if _parse_of(one) is not None)

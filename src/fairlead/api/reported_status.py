@@ -1,8 +1,8 @@
 """The statuses of workloads and namespaces, as JSON objects with checked types.
 
-These statuses stay JSON, because controllers extend the status that an object has and write it
-again. The types in this module list all fields of upstream's types, because decoding drops a field
-that is not listed. Each field may be absent.
+These statuses stay JSON, because a controller reads the status of an object, changes it and writes
+it back. The types in this module list all fields of upstream's types, because decoding drops a
+field that is not listed. Each field may be absent.
 """
 
 from __future__ import annotations

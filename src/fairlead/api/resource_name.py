@@ -21,7 +21,8 @@ def is_native_resource(name: str) -> bool:
 def is_extended_resource(name: str) -> bool:
     """Return True if `name` is that of an extended resource, such as `nvidia.com/gpu`.
 
-    As in upstream, the name must also be valid as a quota resource (`requests.nvidia.com/gpu`).
+    As in upstream, the name must also be valid with the prefix that quotas use, as in
+    `requests.nvidia.com/gpu`.
     """
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False

@@ -18,7 +18,7 @@ def invalid(value: Any, why: str = "") -> str:
 
 
 def required(why: str = "") -> str:
-    """Return the message for a missing value; `why` is the detail."""
+    """Return the message for a missing value; it ends with `why`, if given."""
     return f"Required value: {why}" if why else "Required value"
 
 

@@ -1,4 +1,4 @@
-"""go_selector: a label selector in the form in which Go prints the struct.
+"""go_selector: a label selector as Go prints a LabelSelector struct.
 
 Events, error texts and tables contain this form.
 

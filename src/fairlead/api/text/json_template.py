@@ -12,8 +12,8 @@ The parts between the placeholders are compared as bytes, which takes a tenth of
 decoding. To find the places of the strings in the decoded value, the template is decoded once with
 a marker in each placeholder.
 
-The method `strings` does not accept a string with a backslash or an unprintable character, because
-its text in JSON differs from its value.
+`JsonTemplate.strings` returns None if a placeholder contains a backslash or an unprintable
+character, because the JSON text of such a string may differ from the string's value.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class JsonTemplate:
     def __init__(
         self, pieces: list[bytes], variable: frozenset[int], opaque: frozenset[int] = frozenset()
     ) -> None:
-        """Create a template of the sample `pieces` (see `pieces_of`).
+        """Create a template from `pieces`, the pieces of a sample (see `pieces_of`).
 
-        `variable` contains the indices in `pieces` of the strings that may differ; strings have odd
-        indices. The number of a string is the position of its index in the sorted `variable`.
+        `variable` contains the indices in `pieces` of the strings that may differ. All of them are
+        odd. These strings are numbered from 0 in the order of their indices.
         """
         self._pieces = pieces
         self._variable = variable
@@ -152,7 +152,10 @@ class TemplateRows:
 
     @classmethod
     def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
-        """Return the texts with the strings in `rows`: at least one row, and one row per text."""
+        """Return the texts with the strings in `rows`; each row has the strings of one text.
+
+        There must be at least one row.
+        """
         return cls(template, tuple(zip(*rows, strict=True)), len(rows))
 
     def __len__(self) -> int:
@@ -169,7 +172,10 @@ class TemplateRows:
 
     @classmethod
     def joined(cls, parts: Sequence[TemplateRows]) -> TemplateRows:
-        """Return the texts of `parts`, at least one part; all have the same template."""
+        """Return the texts of all `parts`.
+
+        There must be at least one part, and all parts must have the same template.
+        """
         columns = zip(*(one.columns for one in parts), strict=True)
         together = [list(chain.from_iterable(some)) for some in columns]
         return cls(parts[0].template, together, sum(map(len, parts)))
@@ -180,7 +186,10 @@ class TemplateRows:
         return TemplateRows(self.template, columns, end - begin)
 
     def sorted_by(self, number: int) -> TemplateRows:
-        """Return the texts sorted by the string `number`; returns `self` if they are in order."""
+        """Return the texts sorted by their string with the number `number`.
+
+        Returns `self` if the texts are already in order.
+        """
         key = self.columns[number]
         order = sorted(range(self._count), key=key.__getitem__)
         if order == list(range(self._count)):
@@ -196,7 +205,10 @@ def pieces_of(text: bytes) -> list[bytes]:
 
 
 def has_marks(text: bytes) -> bool:
-    """Return whether `text` contains the first character of markers; then it gets no template."""
+    """Return whether `text` contains the first character of markers.
+
+    Such a text must not become a template, because its strings could be mistaken for markers.
+    """
     if _MARK.encode() in text:
         return True
     return _ESCAPE in text and _ESCAPED_MARK.search(text) is not None
@@ -228,8 +240,8 @@ def places_in(value: object) -> Places | None:
 def substitution(value: Value, places: Places | None) -> Callable[[Sequence[str]], Value]:
     """Return a function that receives strings, and returns a copy of `value` with them at `places`.
 
-    If `places` is None, the function returns `value` itself. The copy shares all other parts with
-    `value`.
+    The copy and `value` share all parts in which no string is replaced. If `places` is None, the
+    function returns `value` itself.
     """
     return (lambda _: value) if places is None else _substitution(value, places)
 

@@ -1,4 +1,4 @@
-"""listed: the first names of a list as text."""
+"""listed: formats a list of names as a short text."""
 
 from __future__ import annotations
 

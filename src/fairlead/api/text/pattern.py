@@ -19,8 +19,9 @@ _QUIET.log_errors = False
 def compiled_pattern(expression: str) -> Any:
     """Compile `expression`; raises ValueError if it is invalid.
 
-    The result has the methods `search` and `finditer` of `re`, and `programsize`, its number of
-    states. RE2 may try each state at each letter, so a pattern with thousands of states is slow.
+    The result has the methods `search` and `finditer`, as in `re`. Its property `programsize` is
+    the number of states. RE2 may try each state at each letter, so a pattern with thousands of
+    states is slow.
     """
     try:
         return re2.compile(expression, _QUIET)

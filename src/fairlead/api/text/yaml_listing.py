@@ -17,10 +17,11 @@
 kubectl writes one key or element per line, so each line is one token. Most lines of a dump occur
 many times and are tokenized once. The tokens of an item are converted directly to JSON text.
 
-`yaml_documents`, the general parser, reads everything else: texts over several lines, flow
-collections, anchors, tags, comments, escapes. It reads the whole item that contains such a line, or
-the whole text if the List has another layout. A property test checks that the results are the same
-as those of the general parser.
+`yaml_documents`, the general parser, reads everything else: flow collections other than {} and [],
+anchors, tags, comments, escapes, and texts over several lines, except most literal blocks. If an
+item contains one of these, the general parser reads the whole item. If the List has another layout,
+the general parser reads the whole text. A property test checks that this module's results are the
+same as those of the general parser.
 """
 
 from __future__ import annotations
@@ -178,8 +179,8 @@ def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:
     """Return (text of the literal block, index of the line after it).
 
     `first` is the index of the block's first line, and `column` is the column of its key. Raises
-    _OtherLayoutError if the block does not begin with a line of text, or if its indentation
-    changes.
+    _OtherLayoutError if the block does not begin with a line of text. Also raises it if the line
+    after the block is indented more than the key.
     """
     indentation = len(lines[first]) - len(lines[first].lstrip(" ")) if first < len(lines) else 0
     if indentation <= column or lines[first].isspace():
@@ -205,10 +206,11 @@ def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one 
 
     Raises _OtherLayoutError if the general parser must read the item.
 
-    `opened` holds (column, keys) of each open collection, innermost last; keys is None for a
-    sequence. `at` and `keys` are those of the innermost collection. Invariant: a line belongs to
-    the innermost collection that begins in the line's column; collections in deeper columns end
-    before the line.
+    `opened` holds (column, keys read so far) of each open collection, innermost last; a sequence
+    has None instead of keys. `at` is the column of the innermost collection, and `keys` are its
+    keys. Invariant: a line with a dash belongs to the sequence that begins in the line's column; a
+    line without a dash belongs to the mapping that begins there. All collections inside that one
+    end before the line.
 
     `is_waiting` is True after a key without a value on its line. The next line begins that value if
     it is in a deeper column, or if it is an element in the same column. `is_first` is True if the

@@ -43,10 +43,10 @@ _KINDS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None
 
 
 class ScalarError(ValueError):
-    """Raised for a scalar that JSON cannot represent; `upstream` is the Go library's error."""
+    """Raised for a scalar that JSON cannot represent, or that does not have the type of its tag."""
 
     def __init__(self, problem: str, upstream: str = "") -> None:
-        """Store the problem; `upstream` is "" if the Go library accepts the scalar as text."""
+        """Store the problem; `upstream` is the error message of the Go library."""
         super().__init__(problem)
         self.upstream = upstream
 
@@ -120,7 +120,10 @@ def _integer(digits: str, base: int, text: str) -> Any:
 
 
 def _float(plain: str, text: str) -> float | str:
-    """Return `plain` as a float, or `text` if it is too large (strconv.ParseFloat: ErrRange)."""
+    """Return `plain` as a float; return `text` if the number is too large for a float.
+
+    upstream: strconv.ParseFloat returns ErrRange
+    """
     value = float(plain)
     return text if math.isinf(value) else value
 
