@@ -52,10 +52,11 @@ class PodSecurity:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a pod that violates the enforced level; warn about other violations.
+        """Refuse pods that violate the `enforce` level; warn about objects that violate `warn`.
 
-        Raises ApiError 403 if the pod is refused, and 422 if a Namespace has an invalid level
-        label.
+        When a namespace gets a new `enforce` level, also warn about existing pods that violate it.
+        Raises ApiError 403 if the pod is refused, and 422 if a Namespace has an invalid level or
+        version label.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.operation not in (Operation.CREATE, Operation.UPDATE):

@@ -3,7 +3,8 @@
 The standards have the version numbers of Kubernetes. Each check, allowed value and exemption
 applies from some minor version on.
 
-Differs from upstream: AppArmor profiles, and seccomp profiles in annotations, are not checked.
+Differs from upstream: Fairlead does not check AppArmor profiles. It checks seccomp profiles in
+fields, but not in annotations.
 
 upstream: pod-security-admission/policy/check_*.go
 """
@@ -81,11 +82,11 @@ Violation = Callable[[Json, int], str]
 
 
 class Check(Struct, frozen=True):
-    """A check that applies from minor version `since` of the standards on.
+    """A check that applies to the minor version `since` of the standards and to later versions.
 
-    `reason` is the name of the violated rule in messages. `violation` returns how a pod spec
-    violates the standard of a minor version, or "" if it does not. At the level `restricted`, this
-    check replaces the check of `baseline` whose reason is `overrides`.
+    `reason` is the name of the violated rule in messages. `violation` takes a pod spec and a minor
+    version, and returns a description of the violation, or "" if there is none. At the level
+    `restricted`, this check replaces the check of `baseline` whose reason is `overrides`.
     """
 
     reason: str
@@ -128,8 +129,8 @@ def _names(containers: Sequence[Json]) -> str:
 def _setters(containers: Sequence[Json], *, is_pod: bool) -> str:
     """Return the parts of a pod that set a field, such as `pod and container "a"`.
 
-    `containers` are the containers that set the field. `is_pod` is True if the pod's spec sets it
-    too. The text is "" if neither sets it.
+    `containers` are the containers that set the field. `is_pod` is True if the pod's own
+    securityContext sets the field. The text is "" if nothing sets the field.
     """
     return " and ".join(filter(None, ("pod" if is_pod else "", _names(containers))))
 

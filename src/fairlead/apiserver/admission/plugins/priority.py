@@ -1,10 +1,11 @@
 """Priority: resolves the priority of new pods, and validates PriorityClasses.
 
-A pod that names no PriorityClass gets the value and policy of the default class, or priority 0 if
-there is no default class.
+A pod that names no PriorityClass gets the priority and preemption policy of the default class. If
+there is no default class, the pod gets priority 0.
 
-A pod of a snapshot that names a class but has no priority was written by hand, so its priority is
-resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.
+A pod in a snapshot may name a class but have no priority. Such a pod was written by hand, so its
+priority is resolved like that of a new pod. With the gate WorkloadAwarePreemption, the priority of
+a PodGroup of scheduling.k8s.io is resolved by the same rules.
 
 upstream: plugin/pkg/admission/priority/admission.go,
 pkg/registry/scheduling/priorityclass/storage/storage.go
@@ -31,10 +32,10 @@ class Priority:
     """The admission plugin `Priority`."""
 
     def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
-        """If `preemption_policies` is True, new pods get a preemptionPolicy.
+        """With `preemption_policies`, new pods get a preemptionPolicy (gate NonPreemptingPriority).
 
-        This is the gate NonPreemptingPriority. If `group_priorities` is True (gate
-        WorkloadAwarePreemption), PodGroups of scheduling.k8s.io get the priority of their class.
+        With `group_priorities`, PodGroups of scheduling.k8s.io get the priority of their class
+        (gate WorkloadAwarePreemption).
         """
         self._preemption_policies = preemption_policies
         self._group_priorities = group_priorities

@@ -1,4 +1,4 @@
-"""TaintNodesByCondition: taints new nodes as not ready until their conditions are reported.
+"""TaintNodesByCondition: adds the not-ready taint to new nodes.
 
 upstream: plugin/pkg/admission/nodetaint/admission.go
 """

@@ -93,10 +93,10 @@ def _spec(obj: Json | None) -> Json:
 
 
 def _resource(reference: Json | None, storage: Storage) -> dict[str, str]:
-    """Return the resource of the paramKind `reference`, for an access check.
+    """Return group, version and resource of the paramKind `reference`, for an access check.
 
-    The resource of an unknown kind is `*`. Without a paramKind, the group and the version are `*`
-    too.
+    If the server does not know the kind, the resource is `*`. If there is no paramKind, all three
+    are `*`.
     """
     if not reference:
         return {"group": _ALL, "version": _ALL, "resource": _ALL}

@@ -57,10 +57,10 @@ class PolicyMatch(Struct, frozen=True):
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yield a match for each binding that applies to the request together with its policy.
+    """Yield a match for each binding that applies to the request and whose policy applies too.
 
-    The matches are sorted by the name of the policy. A policy with an unknown paramKind has one
-    match, without a binding.
+    The matches are sorted by the name of the policy. If the server does not know the paramKind of
+    a policy that has bindings, the policy has one match, whose `binding` is None.
     """
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):

@@ -54,7 +54,7 @@ class MutatingAdmissionPolicy:
     """The admission plugin `MutatingAdmissionPolicy`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object after all policies, applied in the order of their names.
+        """Return the object as changed by all matching policies, in the order of their names.
 
         Policies do not apply to deletions, to subresources, or to writes that the server itself
         makes. Raises ApiError 403 if a policy fails and its failurePolicy is Fail.
@@ -74,7 +74,8 @@ class MutatingAdmissionPolicy:
 def _is_invoked(match: PolicyMatch, reinvocation: ReinvocationContext | None) -> bool:
     """Return whether the policy runs in this round of mutation.
 
-    In the first round, this records the policies that may run again in the second round.
+    In the first round, also record the policy in `reinvocation` if its reinvocationPolicy lets it
+    run again in the second round.
     """
     if reinvocation is None:
         return True

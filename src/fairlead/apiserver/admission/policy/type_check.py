@@ -2,8 +2,9 @@
 
 A policy is stored even if its expressions refer to fields that some of the matched kinds lack. Its
 status contains a warning about each expression that does not compile for one of these kinds. In
-this check, `object`, `oldObject` and `params` get their types from the schemas of the kinds; all
-other variables have the type `dyn`.
+this check, `object`, `oldObject` and `params` get their types from the schemas of the kinds. Each
+field of `variables` has the type of its expression, or `dyn` if that type is a structure or the
+expression does not compile. All other variables have the type `dyn`.
 
 Differs from upstream: quantities and values of CEL's library types also have the type `dyn`.
 
@@ -44,7 +45,8 @@ _Structures = dict[str, Mapping[str, CelType]]
 def expression_warnings(policy: Json, kinds: Iterable[Kind], param: Kind | None) -> list[Json]:
     """Return the warnings about the expressions of `policy` for objects of `kinds`.
 
-    `param` is the kind of the policy's parameters; None if it has none or the kind is not served.
+    `param` is the kind of the policy's parameters. It is None if the policy has no parameters or
+    the server does not serve their kind.
     """
     checks = [_TypeCheck(kind, param, policy["spec"]) for kind in kinds if _has_schema(kind)]
     warnings: list[Json] = []
@@ -109,7 +111,10 @@ class _TypeCheck:
         return found.type_
 
     def _type_of(self, schema: Schema) -> CelType:
-        """Return the CEL type of values with `schema`; add its structures to `self._structures`."""
+        """Return the CEL type of values with `schema`.
+
+        Also add all structures in that type to `self._structures`.
+        """
         if schema.type is Type.LIST and schema.items is not None:
             return list_of(self._type_of(schema.items))
         if schema.type is Type.MAP and schema.items is not None:

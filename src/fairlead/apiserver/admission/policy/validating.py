@@ -39,7 +39,10 @@ _FAILURE_ANNOTATION: Final = "validation.policy.admission.k8s.io/validation_fail
 
 
 class _Decision(Struct, frozen=True):
-    """A violated rule of a policy, or an error. `index` is the rule's index in the policy."""
+    """A violated rule of a policy, or an error.
+
+    `index` is the index of the rule in the policy's validations; 0 if the error concerns no rule.
+    """
 
     message: str
     reason: str = ""
