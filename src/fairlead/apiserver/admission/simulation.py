@@ -1,8 +1,8 @@
 """SimulatedAdmission: the admission plugins of a simulation, and a record of the skipped checks.
 
-A simulation runs only some of a server's plugins. Webhooks are not called; the calls that a server
-would make are counted, and `ObservedMutations` repeats changes that the snapshot shows. A
-simulation starts from a snapshot, which may lack kinds that a server always has. A plugin that
+A simulation runs only some of a server's plugins. Webhooks are not called; `Unchecked` counts the
+calls that a server would make. `ObservedMutations` gives new pods what the real server's admission
+added to the pods of the snapshot. A snapshot may lack kinds that a server always has. A plugin that
 looks up such a kind is skipped unless the snapshot lists the kind:
 
     Namespace      listed if there is a Namespace `kube-system`; then the other namespaces that
@@ -10,7 +10,8 @@ looks up such a kind is skipped unless the snapshot lists the kind:
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
-Instead of being skipped, NamespaceLifecycle accepts missing namespaces.
+NamespaceLifecycle is never skipped. If Namespace is not listed, the plugin accepts missing
+namespaces.
 
 A real server has already admitted the objects of the snapshot. So only the plugins of
 `minimal_admission` run for them, to complete pods that were written by hand. `NOT_SIMULATED` names
@@ -156,9 +157,10 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If the snapshot does not list them, the plugin `otherwise` runs; if this is None, the object is
-    admitted. `unchecked` records `plugin` if there are no objects of `kind` at all and `plugin`
-    would have looked one up for a new pod. Unless `kind` is Namespace, only new pods are checked.
+    If the snapshot does not list them, the plugin `otherwise` runs; if `otherwise` is None, the
+    object is admitted. If `kind` is not Namespace, the plugins run only for new pods. `unchecked`
+    records `plugin` if it would have looked up an object for a new pod, but the store contains no
+    object of `kind`.
     """
 
     plugin: AdmissionPlugin
@@ -205,7 +207,8 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 class _Policies(Struct):
     """Applies admission policies to requests of users, after all defaults of the object are set.
 
-    `load` returns the plugin. It imports CEL, which a simulation without policies does not need.
+    `load` imports CEL and returns the plugin. It is called at the first request of a user, so a
+    simulation without such requests does not import CEL here.
     """
 
     load: Callable[[], AdmissionPlugin]

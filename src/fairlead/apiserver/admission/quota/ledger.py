@@ -28,8 +28,8 @@ Name = tuple[str, str]  # (plural resource, object name)
 class _Ledger(Struct):
     """The usage of one quota: the amounts of each object (`used_by`), and their `total`.
 
-    `ends` maps each terminating pod to the time (ns since 1970) after which the quota no longer
-    counts the pod's resources, but only the pod itself (`count/pods`).
+    `ends` maps each terminating pod to a time (ns since 1970). After this time, the quota counts
+    only the pod itself (`count/pods`), not the pod's resources.
     """
 
     spec: Json

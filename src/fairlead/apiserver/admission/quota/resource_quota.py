@@ -39,10 +39,11 @@ _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
-    `resource` is a resource such as `pods`. An object of this resource uses quota resources such as
-    `requests.cpu`. A quota must limit each used quota resource whose name contains one of the texts
-    in `contains`. `scopes` are requirements as in a scopeSelector. If the object matches all of
-    them, each scope must be a scope of a quota that applies to the object.
+    `resource` names a kind, such as `pods` or `deployments.apps`. Each object of the kind uses
+    amounts that quotas can limit, such as `requests.cpu`. If the name of a used amount contains one
+    of the texts in `contains`, a quota must limit that amount. `scopes` are requirements as in a
+    scopeSelector. If the object matches all of `scopes`, the quotas that apply to the object must
+    together have all these scopes.
     """
 
     resource: str

@@ -276,7 +276,10 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """Return the error for a denial; its code is that of `status`, but from 400 to 599."""
+    """Return the error for a denial.
+
+    Its code is the code in `status`. A missing or lower code becomes 400, a higher code 599.
+    """
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")

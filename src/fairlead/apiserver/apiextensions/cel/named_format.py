@@ -104,7 +104,7 @@ def _named(name: str) -> OptionalValue:
 
 
 def _validated(value: NamedFormat, text: str) -> OptionalValue:
-    """Implement `validate`: return an optional list of problems; it is empty if `text` is valid."""
+    """Implement `validate`: return the problems of `text`; an empty optional if it is valid."""
     problems = list(_FORMATS[value.name](text))
     return OptionalValue(problems) if problems else NONE
 

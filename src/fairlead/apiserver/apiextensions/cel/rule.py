@@ -209,7 +209,7 @@ def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:
 
 
 def _quoted_value(value: Any) -> str:
-    """Return a scalar as it begins a message, such as `"a": `; "" for an object or a list."""
+    """Return the start of a message about `value`, such as `"a": `; "" for an object or a list."""
     if isinstance(value, dict | list):
         return ""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower()
