@@ -134,8 +134,8 @@ _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTim
 def printer_of(columns: Sequence[Json]) -> Printer:
     """Return the printer for the additionalPrinterColumns `columns`.
 
-    Without `columns`, it prints the age. The first column with an invalid path and all columns
-    after it are left out.
+    If `columns` is empty, the printer prints the age. The first column with an invalid path and
+    all columns after it are left out.
     """
     printable = list(takewhile(_is_read, columns or (_AGE,)))
     return Printer((_NAME, *map(_column, printable)), _cells(printable))
@@ -174,7 +174,10 @@ def _cells(columns: Sequence[Json]) -> Cells:
 
 
 def _cell(values: list[Any], type_name: str, now: int) -> Cell:
-    """Return the first of `values` as a cell; None if it is missing or is not of `type_name`."""
+    """Return the first of `values` as a cell of the type `type_name`.
+
+    Return None if `values` is empty or its first value cannot be shown as this type.
+    """
     if not values:
         return None
     value = values[0]

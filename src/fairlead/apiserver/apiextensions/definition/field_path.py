@@ -23,7 +23,8 @@ def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str
     """Return (field names of `path`, schema of the last field).
 
     `raw` is the schema in which the path begins. Raises FieldPathError if the path is malformed or
-    `raw` does not declare a field. If `is_plain` is True, the path must not contain brackets.
+    contains a field that `raw` does not declare. If `is_plain` is True, the path must not contain
+    brackets.
     """
     tokens, names = iter(_TOKEN.findall(path)), []
     for piece in tokens:

@@ -34,8 +34,9 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
     """Return `definition` with the condition NamesAccepted=False if a name is already in use.
 
     A name is in use if one of `others` in the same group has accepted it, and `definition` has not.
-    The other names are recorded as accepted. Return None if no name is in use, and `definition`
-    itself if its status does not change. `now` is in ns since 1970.
+    The names of `definition` that are not in use are recorded as accepted in its status. Return
+    None if no name is in use, and `definition` itself if its status does not change. `now` is in ns
+    since 1970.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}
@@ -64,7 +65,8 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 def holder_of_own_plural(definition: Json) -> Json:
     """Return a placeholder definition that has accepted the plural name of `definition`.
 
-    With it, `with_name_conflict` refuses the plural name.
+    If the placeholder is one of `others`, `with_name_conflict` refuses the plural name unless
+    `definition` has already accepted it.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

@@ -39,9 +39,9 @@ class ExpressionLengthBudget:
         self._budget = CostBudget(CHARACTERS_MAX)
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
-        """Add the length of `expression`; yield an error if the total exceeds the limit.
+        """Add the length of `expression` and a fixed overhead to the total length.
 
-        Upstream has no such limit.
+        Yield an error if the total length exceeds the limit. Upstream does not limit it.
         """
         try:
             self._budget.spend(len(expression) + _CHARACTERS_EACH)
@@ -55,7 +55,7 @@ class RuleCostTotal:
     __slots__ = ("_most_expensive", "_total", "length_budget")
 
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
-        """`length_budget` is shared by all schemas of a definition; None creates a new one."""
+        """`length_budget` is shared by all schemas of a definition. None creates a new budget."""
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []
@@ -63,8 +63,8 @@ class RuleCostTotal:
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
         """Add `cost`, the cost of the expression at `field`, to the total.
 
-        Yield an error if `cost` alone exceeds the limit for one rule. `name` is the kind of
-        expression in this error, such as `rule`.
+        Yield an error if `cost` alone exceeds the limit for one rule. The error text calls the
+        expression `name`, for example `rule`.
         """
         if cost > RULE_COST_MAX:
             yield forbidden(

@@ -45,7 +45,8 @@ def rule_field_causes(raw: Json, field: str) -> Iterator[Cause]:
 class RuleContext(Struct, frozen=True):
     """The context of the rules of one schema node.
 
-    `cardinality` is the maximum number of values of the node in an object; None if it is unbounded.
+    `cardinality` is the largest number of values that the node can have in one object; None if the
+    number is unbounded.
     `uncorrelatable_from` is the path of an enclosing schema in which new values cannot be matched
     with old values, so rules cannot use oldSelf; "" if there is no such schema. `is_object` is True
     if the values are API objects.

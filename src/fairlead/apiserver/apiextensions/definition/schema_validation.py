@@ -1,6 +1,6 @@
 """Validates the schema in a CustomResourceDefinition.
 
-The rules in the schema are compiled only if there are no other errors.
+The rules in a schema are compiled only if the schema is structural and its defaults are valid.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema,
@@ -73,8 +73,7 @@ class _NodeContext(Struct, frozen=True):
     """The context of a schema node.
 
     `default_forbidden` is the reason why the node must not have a default; None if it may have one.
-    `cardinality` is the maximum number of values of the node in an object. `uncorrelatable_from` is
-    described at RuleContext.
+    `cardinality` and `uncorrelatable_from` are described at RuleContext.
     """
 
     cost_total: RuleCostTotal
@@ -266,7 +265,8 @@ def _identity_context(
 ) -> _NodeContext:
     """Return the context of the property `name`.
 
-    `inner` is the context of properties other than apiVersion, kind and metadata.
+    `context` is the context of `raw`, which declares the property. `inner` is the context of all
+    properties except the apiVersion, kind and metadata of an API object.
     """
     if name not in _IDENTITY or not (context.is_root or raw.get("x-kubernetes-embedded-resource")):
         return inner

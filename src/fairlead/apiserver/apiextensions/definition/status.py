@@ -60,7 +60,7 @@ def with_stored_versions(definition: Json) -> Json:
 def with_names_accepted(definition: Json, now: int) -> Json:
     """Return `definition` with its names accepted at `now` (ns since 1970).
 
-    If the condition Established is missing or not True, it gets the status False.
+    The condition Established becomes False unless it is already True.
     """
     changes = (
         (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)
@@ -91,7 +91,7 @@ def is_accepted(definition: Json) -> bool:
 
 
 def has_name_conflict(definition: Json) -> bool:
-    """Return whether NamesAccepted is False: another definition has one of the requested names."""
+    """Return whether the condition NamesAccepted is False: a requested name is already in use."""
     return any(
         one.get("type") == "NamesAccepted" and one.get("status") == "False"
         for one in _conditions(definition)
@@ -134,7 +134,7 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
 def mark_definition(definition: Json, now: int, _: int | None) -> Json:
     """Return `definition` marked for deletion at `now` (ns since 1970).
 
-    A finalizer keeps the definition while custom resources of its kind exist.
+    The mark includes a finalizer, which keeps the definition until its custom resources are gone.
     """
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):

@@ -124,7 +124,10 @@ def _extension_causes(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """Yield the errors of the type of a schema node. The type is required."""
+    """Yield the errors of the type of a schema node.
+
+    The type may be missing only if the node is int-or-string or preserves unknown fields.
+    """
     name, path_ = raw.get("type") or "", f"{field}.type"
     if raw.get(_EMBEDDED) and name != "object":
         problem = f"must be object if {_EMBEDDED} is true"
@@ -169,9 +172,9 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    The schemas in allOf, anyOf, oneOf and not must not declare types. There are two exceptions:
-    with `is_int_or_string`, the anyOf of `raw` is not checked; with `is_int_or_string_in_all`, the
-    anyOf of the first schema in allOf is not checked.
+    The schemas in allOf, anyOf, oneOf and not must not declare types. If `is_int_or_string` is
+    True, the anyOf of `raw` declares the types integer and string, and is not checked. If
+    `is_int_or_string_in_all` is True, the same holds for the anyOf of the first schema in allOf.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:

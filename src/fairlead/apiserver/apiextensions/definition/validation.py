@@ -1,8 +1,8 @@
 """Validates CustomResourceDefinitions.
 
-In v1beta1, the schema, columns, subresources and selectable fields could also be fields of the
-spec, such as `spec.validation`. If all versions have the same schema, for example, its errors
-contain the path of the v1beta1 field.
+In v1beta1, the spec itself could contain the schema, columns, subresources and selectable fields of
+all versions; the schema was in `spec.validation`. If all versions have the same schema, its errors
+have this path. Columns, subresources and selectable fields are treated in the same way.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """
@@ -254,9 +254,9 @@ def _version_part_causes(
 
 
 def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
-    """Yield (path of a schema, version that has the schema) for each version.
+    """Yield (path of the schema, version) for each of `versions`.
 
-    A schema that all versions share is yielded once.
+    If all versions have the same schema, yield only `spec.validation` with the first version.
     """
     missing = [(version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions]
     if versions and not any(missing) and _are_same(versions, "schema"):

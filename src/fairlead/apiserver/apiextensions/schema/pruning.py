@@ -114,7 +114,10 @@ def _number(value: Any) -> Any:
 
 
 def _of_double(number: int) -> int | float:
-    """Return an integer beyond 64 bits as Go writes it: decoded as float64, then encoded."""
+    """Return `number`, which does not fit into int64, as Go writes it in JSON.
+
+    Go decodes the number as a float64, and writes this float64.
+    """
     # upstream: encoding/json encode.go:floatEncoder.encode
     nearest = float(number)
     return int(Decimal(repr(nearest))) if abs(nearest) < _WITHOUT_EXPONENT else nearest

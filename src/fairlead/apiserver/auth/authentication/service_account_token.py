@@ -73,7 +73,7 @@ class ServiceAccountTokens:
 
     @property
     def keys(self) -> tuple[Json, ...]:
-        """One item: the public key as a JWK (RFC 7517)."""
+        """The public keys as JWKs (RFC 7517). There is exactly one."""
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
@@ -123,7 +123,10 @@ class ServiceAccountTokens:
         return _user(bound, claims.get("jti", "")) if is_valid else None
 
     def _user_of_secret(self, token: str, claims: Json) -> User | None:
-        """Return the user of a token that was issued for a Secret; None if it is not valid."""
+        """Return the user of `token`, which was issued for a Secret.
+
+        Return None if the token is not valid.
+        """
         # upstream: pkg/serviceaccount/legacy.go:Validate
         namespace = claims[_LEGACY_NAMESPACE]
         secret = self._storage.find(SECRET, namespace, claims[_LEGACY_SECRET])
@@ -152,10 +155,11 @@ class ServiceAccountTokens:
         return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
     def _is_bound_to_existing(self, bound: Json) -> bool:
-        """Return whether the service account and the bound object still exist with the same uids.
+        """Return whether the objects in the claims `bound` still exist with the claimed uids.
 
-        An object that is being deleted counts as existing until a minute after its
-        deletionTimestamp. The node of a bound pod is informational, so it need not exist.
+        These objects are the service account and, for a bound token, the object to which the token
+        is bound. An object that is being deleted counts as existing until a minute after its
+        deletionTimestamp. If the token is bound to a pod, the node of the pod need not exist.
         """
         namespace = bound.get("namespace", "")
         if "pod" in bound:
@@ -179,7 +183,7 @@ class ServiceAccountTokens:
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
     """Return the claims of the token that a TokenRequest with `spec` requests for `account`.
 
-    `now_s` is the time in seconds since 1970. `spec` must have its audiences and its
+    `now_s` is the time in seconds since 1970. `spec` must contain audiences and
     expirationSeconds.
     """
     meta = account["metadata"]
