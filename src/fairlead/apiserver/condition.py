@@ -16,8 +16,8 @@ def with_conditions(
     """Return `conditions` with `changes` merged in by type.
 
     Each change is a condition with at least its type and status. Its non-empty fields replace those
-    of the existing condition. The condition loses its reason, message or observedGeneration if this
-    field is empty or missing in the change. lastTransitionTime becomes `timestamp` if the status
+    of the existing condition. If the change has no reason, message or observedGeneration (missing
+    or empty), the existing value is removed. lastTransitionTime becomes `timestamp` if the status
     changes or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition

@@ -41,7 +41,7 @@ class CertificateKeyPair(Struct, frozen=True):
 def new_authority(now: datetime) -> CertificateKeyPair:
     """Return a new certificate authority. `now` must have a time zone.
 
-    It is valid from BACKDATING before `now` until VALIDITY after `now`.
+    The certificate becomes valid at `now - BACKDATING` and expires at `now + VALIDITY`.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)

@@ -3,8 +3,9 @@
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
 v1, all other metrics, the current values of all metrics, the conditions and the behavior are JSON
 in annotations. The fields of the behavior have Go names, because upstream encodes an internal type
-without JSON tags. Malformed annotations, and annotations with these names in a v2 object, are
-dropped. A CPU metric that was converted to v1 and back becomes the last metric.
+without JSON tags. A malformed annotation is dropped. If a v2 object already has any of these four
+annotations, they are dropped too. A CPU metric that was converted to v1 and back becomes the last
+metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -192,7 +193,7 @@ def _new_rules(rules: Json) -> Json:
 
 
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
-    """Return the fields of `found` whose names are in `types` and whose values have these types.
+    """Return the fields of `found` that are in `types` (field name -> type) and have that type.
 
     Field names match regardless of case. Returns {} if `found` is not an object.
     """
@@ -368,9 +369,10 @@ def _in_labels(name: str, value: Any) -> Any:
 
 
 def _typed(source: Json) -> Json:
-    """Return the target of the metric `source`, with a `type` that follows from its values.
+    """Return the target of `source`, with the `type` that the target's value fields imply.
 
-    An Object metric with an averageValue loses its `value`.
+    `source` is a part of a metric, such as `resource`. If it is an `object` and its target has an
+    averageValue, the target loses its `value`.
     """
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:

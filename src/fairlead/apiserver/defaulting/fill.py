@@ -24,6 +24,6 @@ def filling(**defaults: Any) -> Rule:
 def replaced(obj: Json, key: str, value: Any) -> Json:
     """Return a copy of `obj` with `key` set to `value`.
 
-    Returns `obj` itself if it already contains this Python object at `key`.
+    Returns `obj` itself if `obj[key]` is already `value` (the same Python object).
     """
     return obj if key in obj and obj[key] is value else {**obj, key: value}

@@ -69,7 +69,10 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """Return `port` of a pod with hostNetwork; its hostPort defaults to its containerPort."""
+    """Return `port` with its hostPort defaulted to its containerPort.
+
+    `port` belongs to a pod with hostNetwork.
+    """
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])

@@ -53,9 +53,9 @@ class TokenAuthenticator:
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
-        """`users` are keyed by token. `recognize` authenticates all other tokens.
+        """`users` are keyed by token. `recognize` authenticates the tokens that `users` lacks.
 
-        If `recognize` is None, all other tokens are invalid.
+        If `recognize` is None, only the tokens in `users` are valid.
         """
         self._users = {_digest(token): user for token, user in users.items()}
         self._recognize = recognize

@@ -46,7 +46,10 @@ def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -
 
 
 def compact_rules(rules: Iterable[Json]) -> list[Json]:
-    """Return `rules`; rules that differ only in their verbs become one rule with all verbs."""
+    """Return `rules` in compact form.
+
+    Rules that differ only in their verbs become one rule, which has the verbs of each of them.
+    """
     # upstream: pkg/registry/rbac/validation/policy_compact.go:CompactRules
     merged: dict[tuple[Any, ...], Json] = {}
     for rule in rules:

@@ -173,7 +173,8 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
     """Return `attributes` with the namespace in which RBAC decides on the request.
 
-    For a request for one Namespace object, this is the object's own name.
+    If the request is for one Namespace object, RBAC decides in the namespace of that name.
+    Otherwise, `attributes` are unchanged.
     """
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
