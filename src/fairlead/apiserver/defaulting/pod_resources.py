@@ -1,7 +1,8 @@
 """Defaults of pod-level resources (spec.resources).
 
-A missing pod-level limit of hugepages defaults to the sum of the containers' limits. This applies
-if the pod has any pod-level limit or request, but no pod-level request of that page size.
+If the pod has any pod-level limit or request, a missing pod-level hugepages limit defaults to the
+sum of the containers' limits for the same page size. It gets no default if the pod has a pod-level
+request for that page size.
 
 Missing pod-level requests get a default only if the pod has pod-level limits. A request of cpu or
 memory defaults to the sum of the containers' requests, or to the pod-level limit if no container
@@ -24,10 +25,10 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def with_pod_level_requests(spec: Json) -> Json:
-    """Return `spec`, which has `resources`, with defaults for its pod-level limits and requests.
+    """Return `spec` with defaults for its pod-level limits and requests.
 
-    The containers must already have their own default requests. Raises QuantityError if a container
-    has a malformed quantity.
+    `spec` must have the field `resources`, and its containers must already have their own default
+    requests. Raises QuantityError if a container has a malformed quantity.
     """
     resources = spec["resources"]
     limits = resources.get("limits", {})

@@ -1,7 +1,7 @@
 """The defaults for simulations: only the defaults that controllers or the scheduler read.
 
-A simulated cluster keeps objects as scenario authors write them, so that reports and snapshots stay
-short.
+Apart from these defaults, a simulated cluster keeps objects as scenario authors write them, so that
+reports and snapshots stay short.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 
 
 def with_defaults(kind: Kind, obj: Json) -> Json:
-    """Return `obj` with the defaults of its kind; `obj` itself if no default is missing.
+    """Return `obj` with the defaults of its kind, or `obj` itself if they change nothing.
 
     Raises QuantityError if a pod has pod-level resources and a container has a malformed quantity.
     """

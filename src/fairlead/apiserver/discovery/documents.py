@@ -3,7 +3,7 @@
     /api  /apis                    aggregated discovery or a list of groups, depending on Accept
     /api/v1  /apis/G  /apis/G/V    one group, or one version of it
     /version                       the version of the server
-    /                              all paths
+    /                              the list of all served paths
     /healthz  /livez  /readyz      health
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery,
@@ -196,9 +196,9 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Return None if a supported clause without the parameter `as` is preferred, or if no clause is
-    suitable. Raises ApiError 406 if no clause is suitable, all of them have the parameter `as`, and
-    one of them has a known media type.
+    Return None if the client prefers a supported clause without the parameter `as`. If no clause
+    is suitable, the result depends on the clauses: raises ApiError 406 if all clauses have the
+    parameter `as` and at least one has a known media type; otherwise, returns None.
     """
     wanted = clauses(accept)
     for clause in wanted:
@@ -278,10 +278,10 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return a responseKind with the kind `name`.
+    """Return a responseKind whose member `kind` is `name`.
 
-    For built-in kinds, the group and version are empty strings if they equal those of the document.
-    For custom resources, they are always set.
+    `group` and `version` are "" if they equal those of the document. For custom resources, the
+    responseKind then contains the group and version of `kind` instead of "".
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version

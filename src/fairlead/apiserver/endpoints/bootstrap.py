@@ -86,8 +86,8 @@ def _add_rules(store: Store, stored: Json, rules: Iterable[Json], now: int) -> N
 def control_plane_objects(gates: Collection[str] = ()) -> Iterator[Json]:
     """Yield the APIServices, priority levels and flow schemas that a server creates at start.
 
-    Post-start hooks write their status. `gates` are the enabled feature gates, which add
-    APIServices.
+    They have no status yet: post-start hooks write the status of APIServices and flow schemas.
+    `gates` are the enabled feature gates; some gates add APIServices.
     """
     yield from _api_services(gates)
     yield from _priority_levels()

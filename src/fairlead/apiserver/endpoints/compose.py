@@ -39,9 +39,9 @@ def complete_server(  # noqa: PLR0913 - the parts of a server
     """Return an API server that serves the objects in `store`.
 
     `address` is the host and port in discovery documents. `version` is the version of Fairlead.
-    `components` are the componentstatuses. `computed` has the ComputedObjects of the other kinds
-    that are not stored. `gates` are the enabled feature gates, which add kinds. The remaining
-    arguments are those of `ApiServer`.
+    `components` are the componentstatuses. `computed` maps every other kind that is computed
+    instead of stored to its ComputedObjects. `gates` are the enabled feature gates, which add
+    kinds. The remaining arguments are those of `ApiServer`.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))

@@ -1,4 +1,4 @@
-"""Field managers: updates managedFields when clients write objects.
+"""Updates managedFields when clients write objects.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go,
 GetResetFields of each kind's strategies
@@ -72,9 +72,9 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield (apiVersion, OwnedVersion) for each other served version of a built-in kind.
+    """Yield (apiVersion, OwnedVersion) for each served version of `kind` except its own.
 
-    `ignored` are the fields that the server resets on a write.
+    `kind` must be a built-in kind. `ignored` are the fields that the server resets on a write.
     """
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom

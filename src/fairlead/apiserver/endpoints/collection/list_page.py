@@ -2,15 +2,18 @@
 
 resourceVersion      resourceVersionMatch  the page contains
 ""                   -                     the newest objects
-N                    "" or NotOlderThan    the newest objects; 504 if version N does not exist yet
+N                    NotOlderThan          the newest objects
 N                    Exact                 the objects at version N
+N without a limit    ""                    the newest objects
 N with a limit       ""                    the objects at version N
-0                    ""                    all newest objects, regardless of the limit
+0                    "" or NotOlderThan    all newest objects, regardless of the limit
+
+If version N does not exist yet, the client gets error 504.
 
 A continue token contains the version of the first page, and the key at which the next page starts.
 Later pages show the objects at that version, reconstructed from the change log. If the change log
-no longer contains that version, the client gets error 410, with a token to continue with the newest
-objects (version -1).
+no longer contains that version, the client gets error 410. The error contains a new token, whose
+version -1 means that the list continues with the newest objects.
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
 storage/cacher/delegator/interface.go:ShouldDelegateList
@@ -289,9 +292,9 @@ def encoded(token: Token) -> str:
 
 
 def decoded(text: str) -> Token:
-    """Return the token that `text` encodes, without the leading slash of its start key.
+    """Return the token that `text` encodes.
 
-    Raises ApiError 400 if `text` is malformed.
+    Its `start` has no leading slash. Raises ApiError 400 if `text` is malformed.
     """
     at = _first_fault(text)
     if at is not None:

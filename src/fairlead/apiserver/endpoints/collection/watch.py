@@ -1,8 +1,8 @@
 """Watches: queues of encoded events, one queue per client.
 
 A watch starts with the existing objects (as ADDED events) or with the changes since a version. Then
-the watch receives each change as it is stored. If the watch has a selector, it reports an object
-that starts to match as ADDED, and an object that no longer matches as DELETED. Each change is
+the watch receives each change as it is stored. If the watch has a selector, it sends an ADDED event
+when an object starts to match, and a DELETED event when an object no longer matches. Each change is
 encoded once per encoder; all watches with an equal encoder share the encoded event.
 
 The HTTP layer sets `on_data`, a callback that signals that `pop_lines` has events. The HTTP layer
@@ -55,7 +55,8 @@ class WatchEventEncoder(Protocol):
 class WatchScope(Struct, frozen=True):
     """The objects that a watch covers.
 
-    A `namespace` of "" means all namespaces. Changes up to the version `after` are ignored.
+    A `namespace` of "" means all namespaces. The watch ignores changes whose version is at most
+    `after`.
     """
 
     kind: Kind
@@ -86,8 +87,8 @@ class Watch:
     """One client's queue of events.
 
     `timeout_s` is the duration of the watch. `bookmark_s` is the time of the final bookmark in
-    seconds after the start; None means no periodic bookmarks. `is_drained` is True if the last
-    call of `pop_lines` returned all queued events.
+    seconds after the start; if it is None, there are neither periodic bookmarks nor a final one.
+    `is_drained` is True if the last call of `pop_lines` returned all queued events.
     """
 
     def __init__(
@@ -180,7 +181,8 @@ class Watch:
     def bookmark(self, version: int, *, is_initial: bool = False) -> None:
         """Queue a bookmark, which states that all changes up to `version` were sent.
 
-        `is_initial` marks the end of the initial events.
+        If `is_initial` is True, the bookmark also tells the client that the initial events have
+        ended.
         """
         meta: Json = {"resourceVersion": str(version)}
         if is_initial:
