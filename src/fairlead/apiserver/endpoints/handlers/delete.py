@@ -131,11 +131,12 @@ _UNKNOWN_OPTIONS: Final = (
 
 
 class DeleteOptions(Struct, frozen=True):
-    """All DeleteOptions of a request; `deletion` is the part that the store needs.
+    """The DeleteOptions of a request; `deletion` is the part that the store needs.
 
-    `is_legacy_cascade` is True if orphanDependents is false, the old way to request background
-    deletion. The status code is then 202 if the object still exists. `raw` are the options as the
-    client sent them.
+    `is_legacy_cascade` is True if the request states `orphanDependents: false`, an old form of
+    `propagationPolicy: Background`. If the response to such a request contains an object that
+    still exists, its status code is 202 instead of 200. `raw` contains the fields that the client
+    set, except apiVersion and kind.
     """
 
     deletion: Deletion

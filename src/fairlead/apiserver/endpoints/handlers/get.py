@@ -25,9 +25,9 @@ from fairlead.apiserver.storage.storage import version_of
 def get(scope: RequestScope) -> Response:
     """Return the newest version of the object that the path names.
 
-    Raises ApiError 404 if the object does not exist, 504 if the requested resourceVersion does not
-    exist yet, 500 if it is malformed, 406 if no accepted media type is supported, and 400 for an
-    invalid name.
+    Raises ApiError 400 for an invalid name or the parameter `export=true`, 404 if the object does
+    not exist, 406 if no accepted media type is supported, 500 for a malformed resourceVersion, and
+    504 for a resourceVersion that does not exist yet.
     """
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"

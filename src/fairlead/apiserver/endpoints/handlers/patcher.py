@@ -5,7 +5,7 @@
     strategic-merge-patch changed members, with lists merged by the schema; not for custom resources
     apply-patch           server-side apply of one manager's fields
 
-The patched object is decoded by the kind's schema again, like the body of a PUT.
+After the patch, the object is decoded by the kind's schema, like the body of a PUT.
 
 upstream: apiserver/pkg/endpoints/handlers/patch.go
 """
@@ -255,9 +255,10 @@ class Patcher(Struct, frozen=True):
         return self._validated(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
-        """Return (`made` decoded as upstream decodes values in memory, notes of unknown fields).
+        """Return (`made` decoded by the schema, notes of unknown fields).
 
-        Raises TypeMismatchError.
+        If a value of a built-in object has the wrong type, numbers are first converted to the
+        types of their fields, as in upstream. Raises TypeMismatchError.
         """
         try:
             return read_by_type(self.kind, made)
@@ -280,9 +281,10 @@ class Patcher(Struct, frozen=True):
         return shaped, notes
 
     def _decoded_text(self, made: Json, shown: PatchedObject) -> tuple[Json, list[str]]:
-        """Return (`made` decoded as upstream decodes JSON text, notes of unknown fields).
+        """Return (`made` decoded by the schema, notes of unknown fields).
 
-        Raises ApiError 422 for the first error in the text.
+        The notes have the order of the fields in `shown.text()`. Raises ApiError 422 for the first
+        error in that order.
         """
         try:
             shaped, notes = read_by_type(self.kind, made)
@@ -388,7 +390,7 @@ PatchSubject = PatchedObject | PatchBody
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
     """Return ApiError 422 for an invalid patch result, with the reason `why`.
 
-    As in upstream, the message does not name the object.
+    The message quotes `subject`. As in upstream, it contains "" instead of the object's name.
     """
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'
@@ -396,10 +398,11 @@ def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
 
 
 def of_its_kind(kind: Kind, shown: PatchedObject) -> Json:
-    """Return the patched object with apiVersion and kind.
+    """Return the patched object with the apiVersion and kind of `kind`.
 
-    Raises ApiError 422 if the object states an apiVersion or kind that differs from `kind`, and 500
-    if a custom resource has no apiVersion.
+    A missing apiVersion or kind is added to a built-in object. Raises ApiError 422 if the object
+    states another or a malformed apiVersion or kind. For a custom resource, raises ApiError 422 if
+    the kind is missing, and 500 if only the apiVersion is missing.
     """
     made: Json = shown.made
     problem = type_problem(made)

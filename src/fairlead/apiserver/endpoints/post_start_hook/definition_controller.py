@@ -1,8 +1,9 @@
 """DefinitionController: serves the kinds of CustomResourceDefinitions.
 
-The controller accepts the names of a definition, and serves or withdraws its kinds. When a
-definition is deleted, the controller deletes all its objects first. Changes are handled between
-requests (`reconcile`), so that watches receive them in order.
+The controller accepts the names of a definition, and serves or withdraws its kinds. When a client
+deletes a definition, the controller first deletes all objects of the definition's kinds. The
+controller does not write while a request is handled, but afterwards, in `reconcile`. Therefore,
+watches receive the client's change before the changes that the controller makes.
 
     created -> names accepted -> established (served) -> deleted -> objects deleted -> removed
     created -> names refused (not served), retried when a definition of the same group changes
@@ -64,9 +65,10 @@ class DefinitionController:
         track_status: TrackStatus = untracked,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """Record all existing definitions as changed.
+        """Subscribe to `store`, and record all existing definitions as changed.
 
-        `track_status` updates the managedFields for each written status. `late` delays the steps.
+        `track_status` updates the managedFields of a definition whose status the controller writes.
+        `late` contains the delays of the controller's steps.
         """
         self._store = store
         self._registry = registry
@@ -112,9 +114,9 @@ class DefinitionController:
             self._changed[self._ending[change.kind.resource]] = None
 
     def _retry_refused(self, definition: Json) -> None:
-        """Record the refused definitions of the same group as changed.
+        """Record as changed all refused definitions in the group of `definition`.
 
-        `definition` may have freed a name that a refused definition needs.
+        The change of `definition` may have freed a name that a refused definition needs.
         """
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
@@ -215,7 +217,8 @@ class DefinitionController:
     def _advance_deletion(self, name: str, definition: Json, now: int) -> bool:
         """Advance the deletion; return whether to delete the definition's objects now.
 
-        In a replay with delays, this first writes the Terminating condition and waits.
+        Without delays, return True. In a replay with delays, return False until the Terminating
+        condition is written and the delay after it has passed.
         """
         if not self._late.ended:
             return True
@@ -250,7 +253,10 @@ class DefinitionController:
 
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a definition; () if it is invalid, as one of a snapshot may be."""
+    """Return the kinds of a definition; () if the definition is invalid.
+
+    A snapshot can contain an invalid definition.
+    """
     # CEL rules are not compiled here, because they were checked when the definition was stored.
     if next(causes(definition, None), None) is not None:
         return ()

@@ -1,8 +1,9 @@
 """Keeps one IPAddress object for each cluster IP of each Service.
 
-An IPAddress that a client deletes is created again while its Service has the address. An existing
-IPAddress is never updated, even if it has another parent. Upstream writes the IPAddress before the
-Service; here, it is created after the Service.
+If a client deletes an IPAddress that a Service still uses, the reconciler creates the IPAddress
+again. The reconciler never updates an existing IPAddress, even if its parent is not the Service
+that uses the address. Upstream writes the IPAddress before the Service; Fairlead creates the
+IPAddress after the Service.
 
 upstream: pkg/registry/core/service/ipallocator/ipallocator.go:createIPAddress, release,
 ipallocator/controller/repairip.go:syncService

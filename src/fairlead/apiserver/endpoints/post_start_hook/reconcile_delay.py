@@ -15,11 +15,12 @@ from msgspec.structs import asdict
 class ReconcileDelay(Struct, frozen=True, kw_only=True):
     """Delays of the post-start hooks in ns, each relative to the previous step.
 
-    A CustomResourceDefinition gets the condition NamesAccepted after `accepted`, and the condition
-    Established after `established`. A deleted definition gets the condition Terminating after
-    `ending`, and its custom resources are deleted after `ended`. `flow_status` and `service_status`
-    delay the statuses of FlowSchemas and APIServices. If a delay is 0, its step is written together
-    with the previous step.
+    `accepted` delays the condition NamesAccepted of a new CustomResourceDefinition, and
+    `established` delays its condition Established. If `established` is 0, both conditions are
+    written together, without a delay. `ending` delays the condition Terminating of a deleted
+    definition, and `ended` delays the deletion of its custom resources. If `ended` is 0, the custom
+    resources are deleted without a delay, and the condition Terminating is not written.
+    `flow_status` and `service_status` delay the statuses of FlowSchemas and APIServices.
     """
 
     accepted: int = 0

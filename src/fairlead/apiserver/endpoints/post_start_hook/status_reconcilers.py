@@ -1,7 +1,7 @@
 """StatusReconcilers: writes the statuses that the API server itself maintains.
 
     FlowSchema   Dangling: whether its priority level is missing
-    APIService   Available: True if it names no Service; otherwise False, with the reason
+    APIService   Available: True if the APIService names no Service; otherwise False, with a reason
 
 upstream: apiserver/pkg/util/flowcontrol/apf_controller.go,
 kube-aggregator/pkg/controllers/status/{local,remote}/*_available_controller.go
@@ -49,7 +49,7 @@ class StatusReconcilers:
     """Records changes in the store; `reconcile` writes statuses."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
-        """Subscribe to `store`. Existing objects keep their statuses until they change.
+        """Subscribe to later changes in `store`. Existing objects are not recorded as changed.
 
         `late` contains the delays of the writes.
         """

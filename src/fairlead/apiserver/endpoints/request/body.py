@@ -70,7 +70,8 @@ def decoded(
     protobuf bodies; if it is None, their media type counts as unknown. `api_version` is the
     default apiVersion of a protobuf body. Notes about duplicate YAML keys are added to `repeats`.
     Raises ApiError 415 for an unknown media type, 413 if a YAML or protobuf body has too many
-    values (`require_few_values` checks JSON), and 400 if the body is not an object.
+    values, and 400 if the body is neither an object nor null. The number of values in a JSON body
+    is not checked here; the server checks it earlier, with `require_few_values`.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
@@ -144,10 +145,10 @@ def parsed_yaml(body: bytes, most: int = VALUES_MAX) -> tuple[Any, list[str]]:
 def require_few_values(body: bytes, most: int) -> None:
     """Refuse JSON with more than `most` values, without parsing it. Raises ApiError 413.
 
-    The time to handle a request, during which other requests wait, grows with the number of its
-    values rather than its bytes. Commas and closing brackets outside strings are counted, because
-    every value is followed by one of them. A malformed body with too many values may be accepted
-    here.
+    Other requests wait while a request is handled. The handling time grows with the number of
+    values in the body rather than with the number of bytes. Commas and closing brackets outside
+    strings are counted, because every value is followed by one of them. A malformed body with too
+    many values may be accepted here.
     """
     if _separators(body) > most and _separators(_STRING.sub(b"", body)) > most:
         raise _too_many_values(most)
@@ -188,9 +189,10 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
 
 
 def with_json_numbers(value: Any) -> Any:
-    """Return `value`, parsed from YAML, with the number types that parsing it as JSON would give.
+    """Return `value`, parsed from YAML, with the number types of upstream.
 
-    Upstream first converts YAML to JSON, and writes 1.0 as 1.
+    Upstream converts YAML to JSON, and then parses the JSON. Therefore, 1.0 becomes the integer 1,
+    and an integer beyond 64 bits becomes a float.
     """
     # upstream: sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
     return _numbered(value, True)  # noqa: FBT003 - a positional recursion argument
