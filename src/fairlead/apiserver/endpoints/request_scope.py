@@ -90,10 +90,10 @@ class RequestScope(Struct, frozen=True):
         return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
     def respond(self, obj: StoredObject, code: int = 200, kind: Kind | None = None) -> Response:
-        """Return a response with the HTTP status `code` and the object `obj` of `kind`.
+        """Return a response with the HTTP status `code` and the object `obj`.
 
-        If `kind` is None, it is the kind of the path. Raises ApiError 406 if the client accepts
-        none of the media types of the response.
+        `kind` is the kind of `obj`; None means the kind of the path. Raises ApiError 406 if the
+        client accepts none of the media types of the response.
         """
         media_type, include = self.negotiate(), self.request.parameter("includeObject")
         renderer = self.deps.renderer

@@ -1,8 +1,11 @@
 """Finds the handler of a request.
 
 Built-in kinds have one route for each method of each path. An unknown path leads to 404, and an
-unknown method to 405. Custom resources have no routes: only the verb decides which handler runs. So
-a custom resource allows HEAD for a list, and POST to the path of an object.
+unknown method to 405.
+
+Custom resources have no routes. Their handler depends only on the subresource and the RBAC verb. So
+HEAD is allowed on a collection (its verb is `list`), and POST on the path of an object (its verb is
+`create`).
 
 upstream: apiserver/pkg/endpoints/installer.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:ServeHTTP

@@ -1,9 +1,9 @@
 """ApiServer: takes a request and the time; returns a response or a watch.
 
-First, `http.app` authenticates the user, authorizes the request by its head, and reads the body.
-Then `handle` does the following:
+First, `http.app` authenticates the user. If the request can have a body, `http.app` authorizes the
+request by its head before it reads the body. Then `handle` does the following, for every request:
 
-    1. parse the path               a path without a resource: a document, health, or 404
+    1. parse the path               a path without a resource: discovery, health, or 404
     2. impersonate and authorize    403, before the response can show whether the object exists
     3. find the kind and handler    404, 405, 406
     4. run the handler              negotiate, decode, store, encode (see `handlers`)
@@ -108,7 +108,7 @@ class ApiServer:
     """The Kubernetes API for the objects in `store`.
 
     Requests are handled one at a time, with two exceptions: other requests run while a request
-    waits for a webhook, or pauses after decoding a large body (see `handle`).
+    waits for a webhook, and while a request with a large body pauses (see `handle`).
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server
@@ -125,13 +125,14 @@ class ApiServer:
         identity: Identity | None = None,
         late: ReconcileDelay = NO_DELAY,
     ) -> None:
-        """`clock` returns ns since 1970, for the ages of objects in watches.
+        """`clock` returns the time in ns since 1970; watches of Tables need it for the ages.
 
         `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
         refuses requests. `documents` respond to requests whose path has no resource. `table_of`
         renders Tables; if it is None, Tables are not supported. `protobuf` decodes protobuf
         bodies; if it is None, they are rejected. `identity` issues and checks tokens, and decides
-        reviews. `computed` serves kinds that are not stored. `late` delays the post-start hooks.
+        reviews. `computed` serves kinds that are not stored. `late` contains the delays
+        of the post-start hooks.
         """
         self.counts = RequestCounts()
         self._authorize = authorize
@@ -170,7 +171,8 @@ class ApiServer:
     def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
         """Return the response or watch for one request that arrived at `now` (ns since 1970).
 
-        `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body.
+        `handle.steps(...)` returns a generator, which yields the webhooks to call. If the body is
+        larger than LARGE_BYTES, it also yields PAUSE, to let other requests run.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)

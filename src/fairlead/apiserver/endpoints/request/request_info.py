@@ -78,15 +78,16 @@ def ends_without_resource(path: str) -> bool:
 
 
 def without_namespace(info: RequestInfo) -> RequestInfo:
-    """Return `info` without the namespace if it names a Namespace object.
+    """Return `info` without a namespace if its resource is `namespaces`; otherwise `info` itself.
 
-    In storage, a Namespace object is cluster-scoped.
+    For the path of a Namespace object, `request_info_of` sets the namespace to the object's name,
+    but the object is cluster-scoped.
     """
     return replace(info, namespace="") if info.resource == "namespaces" else info
 
 
 def verb_of(method: str, info: RequestInfo, *, is_watch: bool) -> str:
-    """Return the RBAC verb; "" for an unknown method. `is_watch` is the parameter `watch`."""
+    """Return the RBAC verb; "" for an unknown method. `is_watch` is the query parameter `watch`."""
     if info.is_watch:
         return "watch"
     if method in ("GET", "HEAD"):

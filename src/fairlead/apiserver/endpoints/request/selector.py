@@ -59,8 +59,8 @@ class SelectionPredicate(Struct, frozen=True):
     If `labels` is None and there are no `terms`, every object matches. `reads` contains one
     function for each term, which reads the term's field of an object.
 
-    All `words` occur in the JSON text of every matching object. So most encoded objects that do not
-    match are excluded without decoding them.
+    `words` contains texts that occur in the JSON text of every matching object. An encoded object
+    that lacks one of these texts is excluded without being decoded.
     """
 
     labels: LabelSelector | None = None

@@ -1,8 +1,8 @@
 """Decodes an object by the schema of its kind, with fieldValidation.
 
-Unknown fields are dropped. If a request has unknown or duplicate fields, it fails if
-fieldValidation is `Strict`, and gets warnings if fieldValidation is `Warn`; with `Ignore`, nothing
-is reported. Objects of kinds without a schema are not checked.
+If an object has unknown or duplicate fields, `Strict` rejects the request, and `Warn` adds warnings
+to the response. `Warn` and `Ignore` drop the unknown fields. Objects of kinds without a schema are
+checked for duplicate fields only.
 
 upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValidation
 """
@@ -35,7 +35,7 @@ def schema_of_kind(kind: Kind) -> Schema | None:
 
 
 def zero_object(kind: Kind) -> Json:
-    """Return an empty object of a kind, as bookmarks contain it.
+    """Return an empty object of a kind, for the objects in bookmark events.
 
     All callers share the object, so they must not mutate it.
     """
@@ -79,10 +79,10 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return a note for each field of `obj`, a custom resource, if its version is not the path's.
+    """Return notes about a custom resource `obj` whose apiVersion differs from that of `kind`.
 
-    Every field is then unknown, because upstream decodes the object with a type that has no fields.
-    Return [] for any other object.
+    Each field except apiVersion, kind and metadata gets a note that it is unknown, because upstream
+    decodes such an object with a type that has no other fields. Return [] for any other object.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

@@ -54,8 +54,8 @@ class EncodedObjects:
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
         """Return the stored JSON text of `obj`.
 
-        Return None if `kind` is served in another version than the stored one, or if storage does
-        not contain this version of `obj`.
+        Return None if the apiVersion of `kind` is not the one that is stored, or if `obj` is a
+        Python object other than the one in storage.
         """
         if is_converted(kind):
             return None

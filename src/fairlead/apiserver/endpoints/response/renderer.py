@@ -123,9 +123,10 @@ class Renderer(Struct, frozen=True):
 
 
 class ListBody(Struct, frozen=True):
-    """The JSON body of a list, which is encoded in parts of LIST_PART_BYTES while it is iterated.
+    """The JSON body of a list. Each step of an iteration encodes one part of it.
 
-    So a response to a slow client needs memory for one part rather than for the whole list.
+    A part has about LIST_PART_BYTES. So a response to a slow client needs memory for one encoded
+    part rather than for the whole body.
     """
 
     start: bytes

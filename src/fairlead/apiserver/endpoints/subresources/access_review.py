@@ -176,7 +176,10 @@ def _attributes(spec: Json, user: User) -> AuthorizationAttributes:
 
 
 def _selector(about: Json) -> str:
-    """Return the field selector in `about` as text; "" if its verb is not for collections."""
+    """Return the field selector in the resourceAttributes `about` as text.
+
+    Return "" if the verb in `about` is not list, watch or deletecollection.
+    """
     # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
     field_selector = about.get("fieldSelector") or {}
     if about.get("verb") not in _COLLECTION_VERBS:
