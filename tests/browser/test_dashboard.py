@@ -64,15 +64,15 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
     page = dashboard
     page.js("location.hash = '#node=worker-01'")
     until(page, "document.querySelector('.node-actions') !== null")
-    press_button(page, ".clock-buttons", "1 min")
+    press_button(page, ".clock-buttons", "1m")
     until(page, "!document.querySelector('#nodes .time-words').innerText.endsWith('0:00:00')")
     press_button(page, ".node-actions", "Stop")
     until(page, "document.querySelector('.node-actions').innerText.includes('has stopped')")
     assert page.text("#status .verdict").startswith("Every pod has a node")
-    press_button(page, ".clock-buttons", "5 min")
+    press_button(page, ".clock-buttons", "5m")
     until(page, "document.querySelector('#status .verdict').innerText.includes('out of service')")
     assert page.text("#status .verdict") == "1 node is out of service: worker-01."
-    press_button(page, ".clock-buttons", "5 min")
+    press_button(page, ".clock-buttons", "5m")
     until(page, "!document.querySelector('#tile-evicted .tile-value').innerText.startsWith('0')")
     page.mouse_over("h1")
     until(page, "document.querySelector('#nodes .panel .badge')?.innerText === 'out of service'")
@@ -95,7 +95,7 @@ def test_preempted_pods_are_deleted_and_their_replacements_are_pending(dashboard
     spec = {"priorityClassName": "customer-facing", "containers": [container]}
     overrides = json.dumps({"apiVersion": "v1", "spec": spec})
     subprocess.run([*run_pod, "--overrides", overrides], check=True, capture_output=True)
-    press_button(page, ".clock-buttons", "1 min")
+    press_button(page, ".clock-buttons", "1m")
     until(
         page, "document.querySelector('#status .findings').innerText.includes(' wait for a node')"
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 import pytest
 
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.report_file import write_report
+from fairlead.engine.core.instant import seconds
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.report.script import joined_modules
 from fairlead.whatif.report.write import asset
 
@@ -27,6 +30,28 @@ def left_edge_of_first_cell(page):
 def point_at_first_node(page):
     dx, dy = left_edge_of_first_cell(page)
     page.mouse_over(".node-canvas", dx=dx, dy=dy)
+
+
+def formatted(page, expression):
+    """Return the value of an expression that calls the formatting functions of the page."""
+    return page.js(f"(() => {{ {joined_modules(asset, ('format.js',))}; return {expression}; }})()")
+
+
+def drawn_texts(page, plots):
+    """Return the texts that are drawn on the canvases of `plots` when they are drawn again."""
+    page.js("""(() => {
+        window.drawn = [];
+        const draw = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+            window.drawn.push([this.canvas, text]);
+            return draw.call(this, text, ...place);
+        };
+    })()""")
+    page.resize(1000, 768)
+    page.settle()
+    return page.js(
+        f"window.drawn.filter(([at]) => at.closest({plots!r})).map(([, text]) => String(text))"
+    )
 
 
 def column(page, table, number):
@@ -49,16 +74,29 @@ def test_the_report_is_drawn_without_errors(page, reports, name, theme):
 
 def test_the_page_rounds_as_the_text_output_does(page):
     """Shares and cores halfway between two numbers get the same digit in both outputs."""
-    script = joined_modules(asset, ("format.js",))
     shares = [(part, 8800) for part in range(11, 8789, 11)] + [(7, 2000), (133, 400)]
     cores = range(10_050, 100_000, 50)
     ratios = [part / whole for part, whole in shares]
-    shown = page.js(
-        f"(() => {{ {script}; return [{ratios}.map(percent),"
-        f" {list(cores)}.map((one) => quantity(one, 'milli'))]; }})()"
-    )
-    assert shown[0] == [percent_text(part, whole) for part, whole in shares]
-    assert shown[1] == [amount_text("cpu", one) for one in cores]
+    assert formatted(page, f"{ratios}.map(percent)") == [percent_text(*one) for one in shares]
+    assert formatted(page, f"{list(cores)}.map((one) => quantity(one, 'milli'))") == [
+        amount_text("cpu", one) for one in cores
+    ]
+
+
+def test_the_page_writes_durations_as_the_text_output_does(page):
+    """The answer's sentences and the page's own figures have one form: 2.5s, 6m05s, 1h02m."""
+    lengths = [ms / 1000 for ms in (*range(0, 99_000, 4), 365_500, 3_599_700, 90_061_000)]
+    assert formatted(page, f"{lengths}.map(duration)") == [
+        for_readers(seconds(length)) for length in lengths
+    ]
+
+
+def test_every_instant_is_a_clock(page, reports):
+    """The marks of the time axes are written as the instants in texts and tables are: 0:05:00."""
+    page.open(reports / "outage.html")
+    marks = drawn_texts(page, "#outage .plot")
+    assert "0:05:00" in marks
+    assert not [mark for mark in marks if re.search("[smhd]$", mark)]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -175,7 +213,7 @@ def test_the_last_label_of_a_time_axis_is_whole(page, reports, section):
     longest = page.js("""(() => {
         const context = document.createElement("canvas").getContext("2d");
         context.font = "11px system-ui, sans-serif";
-        return context.measureText("23 h 45 min").width;
+        return context.measureText("30d 12:00:00").width;
     })()""")
     after_end = page.js(f"""(() => {{
         const right = (name) =>

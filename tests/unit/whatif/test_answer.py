@@ -248,7 +248,7 @@ def test_markdown_says_when_the_change_is_made(crowded):
     settled = markdown_answer(crowded, (), "")
     without = replace(crowded.without, rest=replace(crowded.without.rest, after=None))
     endless = replace(crowded, effect=replace(crowded.effect, without=without))
-    assert " s, when the cluster has settled." in settled
+    assert "- The change is made after 3s, when the cluster has settled." in settled
     assert "- The cluster does not settle, so the change is made at once." in markdown_answer(
         endless, (), ""
     )

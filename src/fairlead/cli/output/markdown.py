@@ -13,7 +13,9 @@ from fairlead.api.json import Json
 from fairlead.api.text.name_list import listed
 from fairlead.cli.output.console.amount import amount_text, percent_text
 from fairlead.cli.output.jobs_summary import amounts_text
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import one_line
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.result.result_json import whatif_result
@@ -51,7 +53,8 @@ def _head(result: Json) -> Iterator[str]:
         yield (
             "- The cluster does not settle, so the change is made at once."
             if after is None
-            else f"- The change is made after {after:g} s, when the cluster has settled."
+            else f"- The change is made after {for_readers(seconds(after))}, when the cluster has "
+            "settled."
         )
     yield ""
     changes = " ".join(result["changes"]) or "no change"

@@ -148,9 +148,10 @@ class _Evidence(Struct, frozen=True):
             name="all-dark",
             belief="The longer all nodes are down, the more pods are evicted.",
             fact=(
-                f"From {for_readers(dark[0].at - self.start)} on no zone had a ready node: the "
-                "controller assumes that the fault is its own, removes its NoExecute taints and "
-                "evicts no pods. When the first node returns, every node gets a new grace period."
+                f"{for_readers(dark[0].at - self.start)} after the start, no zone had a ready node "
+                "any more: the controller assumes that the fault is its own, removes its NoExecute "
+                "taints and evicts no pods. When the first node returns, every node gets a new "
+                "grace period."
             ),
         )
 
@@ -252,4 +253,4 @@ def _each(rate: float) -> str:
     """Return `rate` (nodes per second) as text."""
     if rate == 0:
         return "none"
-    return f"{rate:g} nodes/s" if rate > 1 else f"one node every {1 / rate:.3g} s"
+    return f"{rate:g} nodes/s" if rate > 1 else f"one node every {for_readers(seconds(1 / rate))}"

@@ -15,7 +15,8 @@ import msgspec
 from msgspec import Struct, field
 
 from fairlead.api.objects import LabelSelector
-from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outcome.outage import DrainProgress, OutageOutcome
@@ -150,7 +151,7 @@ class Evicted(Displaced):
         """The controller's reason and the toleration time in one text."""
         if self.tolerated_s is None:
             return self.why
-        return f"{self.why} ({self.tolerated_s} s)"
+        return f"{self.why} ({for_readers(seconds(self.tolerated_s))})"
 
 
 NODE_DELETED: Final = "node deleted"

@@ -19,7 +19,7 @@ from fairlead.api.pods.facts import (
     pod_priority,
 )
 from fairlead.api.taint import NO_EXECUTE
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.nodelifecycle.eviction.taint_eviction import ENDLESS, tolerated_s
 from fairlead.engine.nodelifecycle.zones.zone_state import ZoneState
 from fairlead.whatif.input.duration import for_readers
@@ -125,8 +125,10 @@ class _LossExplainer(Struct, frozen=True, dict=True):
         recorder, name = self.recorder, pod.spec.node_name
         timer = recorder.timers.get(pod.metadata.uid)
         if timer is not None:
+            tolerated = for_readers(seconds(timer.tolerated_s))
             due = for_readers(timer.due - self.start)
-            return LossCause.NOT_YET, f"tolerates the taint for {timer.tolerated_s} s, until {due}"
+            why = f"tolerates the taint for {tolerated}, until {due} after the start"
+            return LossCause.NOT_YET, why
         match recorder.state(name):
             case NodeState.TAINTED:
                 return self._tolerated(pod)

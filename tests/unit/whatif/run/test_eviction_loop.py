@@ -29,7 +29,7 @@ def test_the_loop_is_named_once_with_its_workload_and_taint(answer):
     [loop] = loops
     assert loop.message == (
         f"3 pods of deploy/default/web evicted and replaced {len(answer.changed.evicted)} "
-        "times for the same reason: taint k:NoExecute (10 s)"
+        "times for the same reason: taint k:NoExecute (10s)"
     )
     assert not answer.changed.settled
 

@@ -1,9 +1,11 @@
 // Numbers, quantities and times as people read them. Everything returns plain text. Ties are rounded
-// to the even digit, as in the text output (cli/output/console/amount.py).
+// to the even digit, as in the text output (cli/output/console/amount.py). An instant is written as a
+// clock, a length of time as a duration.
 
 const WHOLE = decimals(0, 0);
 const TENTHS = decimals(0, 1);
 const HUNDREDTHS = decimals(0, 2);
+const UNGROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0, roundingMode: "halfEven", useGrouping: false });
 const FIXED_TENTHS = decimals(1, 1);
 const CENTS = decimals(2, 2);
 const EXACT_DIGITS = 12; // fewer than a double has, so that 0.3325 * 100 is 33.25
@@ -95,7 +97,7 @@ export function amountOf(requested, allocatable, { name, scale }) {
   return name === "cpu" ? `${amounts} cores` : amounts;
 }
 
-/** Virtual time as a clock: 0:03:20, 2d 00:10:00. */
+/** An instant of the run, as the virtual time since its start: 0:03:20, 2d 00:10:00. */
 export function clock(seconds) {
   if (!isNumber(seconds)) return MISSING;
   const whole = Math.floor(Math.abs(seconds) + 1e-9);
@@ -106,25 +108,16 @@ export function clock(seconds) {
   return days ? `${sign}${count(days)}d ${twoDigits(hours)}:${text}` : `${sign}${hours}:${text}`;
 }
 
-/** A length of time in its two largest units: 1 h 5 min, 12.3 s. */
+/** A length of time in at most two units, as in the text output (whatif/input/duration.py): 1h02m, 6m05s, 2.5s. */
 export function duration(seconds) {
   if (!isNumber(seconds)) return MISSING;
-  if (seconds < 60) return `${fewDigits(seconds)} s`;
-  const units = [
-    ["d", 86400],
-    ["h", 3600],
-    ["min", 60],
-    ["s", 1],
-  ];
-  const first = units.findIndex(([, size]) => seconds >= size);
-  const parts = [];
-  let rest = Math.round(seconds);
-  for (const [name, size] of units.slice(first, first + 2)) {
-    const amount = Math.floor(rest / size);
-    rest -= amount * size;
-    if (amount) parts.push(`${count(amount)} ${name}`);
-  }
-  return parts.join(" ");
+  if (seconds < 1) return `${Number((Math.round(seconds * 1000) / 1000).toPrecision(2))}s`;
+  if (seconds < 10) return `${TENTHS.format(seconds)}s`;
+  const whole = Number(UNGROUPED.format(seconds));
+  if (whole < 60) return `${whole}s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes}m${twoDigits(whole % 60)}s`;
+  return `${Math.floor(minutes / 60)}h${twoDigits(minutes % 60)}m`;
 }
 
 export function plural(amount, one, many = `${one}s`) {

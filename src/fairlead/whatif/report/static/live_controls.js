@@ -4,12 +4,7 @@ import { h, section } from "./dom.js";
 import { post } from "./live_server.js";
 import { nodeMarks } from "./node_detail.js";
 
-const ADVANCES = [
-  ["10s", "10 s"],
-  ["1m", "1 min"],
-  ["5m", "5 min"],
-  ["1h", "1 h"],
-];
+const ADVANCES = ["10s", "1m", "5m", "1h"];
 const SPEEDS = [1, 10, 60, 600];
 
 /** A button that calls `act`; `said` shows the returned message, or why `act` failed. */
@@ -53,7 +48,7 @@ export function clockControls(hasControls) {
   const state = { paused: false, base: 0, since: 0, speed: 0, isConnected: true };
   const tick = () => {
     const passed = state.paused ? 0 : (performance.now() - state.since) * state.speed;
-    now.textContent = new Date(state.base + passed).toISOString().replace("T", " ").slice(0, 19);
+    now.textContent = new Date(state.base + passed).toISOString().replace(/\.\d+/, "");
   };
   setInterval(() => state.since && state.isConnected && tick(), 500);
   const buttons = h(
@@ -63,7 +58,7 @@ export function clockControls(hasControls) {
       "span",
       {},
       h("span", { class: "note" }, "Advance"),
-      ADVANCES.map(([advance, text]) => actionButton(text, said, steer({ advance }))),
+      ADVANCES.map((advance) => actionButton(advance, said, steer({ advance }))),
     ),
     h(
       "span",
@@ -77,7 +72,7 @@ export function clockControls(hasControls) {
   const element = h(
     "div",
     { class: "card clock-card" },
-    h("div", {}, h("span", { class: "tile-name" }, "Cluster time (UTC)"), now, speed, line),
+    h("div", {}, h("span", { class: "tile-name" }, "Cluster time"), now, speed, line),
     hasControls ? buttons : null,
   );
   const show = ({ now: text, speed: value, paused }) => {

@@ -1,7 +1,7 @@
 // One chart over virtual time: counts as stacked steps or as lines, with a legend whose figures
 // follow the cursor.
 
-import { clock, count, duration } from "./format.js";
+import { clock, count } from "./format.js";
 import { h, onWidth } from "./dom.js";
 import { cssColour, mixed, resolvedColour, swatch } from "./palette.js";
 import {
@@ -147,7 +147,7 @@ function outageOptions(model, size, sync, onCursor) {
       y: { range: (_, __, max) => [0, Math.max(model.format ? 0.01 : 1, max * 1.05)] },
     },
     axes: [
-      { ...axis, size: 26, space: 90, incrs: timeTicks(), values: (_, at) => at.map(duration) },
+      { ...axis, size: 26, space: 90, incrs: timeTicks(), values: (_, at) => at.map(clock) },
       {
         ...axis,
         size: 56,

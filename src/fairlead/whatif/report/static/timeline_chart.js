@@ -1,19 +1,19 @@
 // One chart of one measure over virtual time: stacked steps, drawn by uPlot.
 
-import { clock, count, duration } from "./format.js";
+import { clock, count } from "./format.js";
 import { h } from "./dom.js";
 import { cssColour, mixed, resolvedColour } from "./palette.js";
 import { peakOf, stack } from "./timeline_series.js";
 
-const SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30];
+const SECONDS = [1, 2, 5, 10, 15, 30];
 const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60);
 const DAYS = [1, 2, 7, 14, 30, 90, 365, 3650].map((days) => days * 86400);
 const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) =>
   [1, 2, 5].map((step) => step * 10 ** power),
 ).flat();
 const AXIS_PX = 26;
-/** Space for the right half of the last label of an axis of time, such as "23 h 45 min". */
-export const LABEL_PX = 36;
+/** Space for the right half of the last label of an axis of time, such as "30d 12:00:00". */
+export const LABEL_PX = 40;
 const DRAG_PX = 4;
 
 /**
@@ -95,7 +95,7 @@ function options(model, rows, size, zoom, on) {
         size: size.axis ? AXIS_PX : 0,
         space: 90,
         incrs: timeTicks(),
-        values: (_, at) => at.map(size.axis ? duration : () => ""),
+        values: (_, at) => at.map(size.axis ? clock : () => ""),
       },
       { ...axis, size: 56, space: 26, incrs: wholeSteps(), values: (_, at) => at.map(count) },
     ],

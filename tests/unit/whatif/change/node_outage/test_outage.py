@@ -367,7 +367,7 @@ def test_a_second_failure_of_a_node_affects_its_pods_again(write, make):
     outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
     [lost] = outcome.outage.lost
     assert lost.cause is LossCause.NOT_YET
-    assert "tolerates the taint for 300 s" in lost.why
+    assert "tolerates the taint for 5m00s, until 10m50s after the start" in lost.why
     [story] = outcome.outage.nodes
     assert story.back_at is None
 
