@@ -34,9 +34,8 @@ from fairlead.whatif.configuration.autoscaling.provider_settings import (
 from fairlead.whatif.configuration.batch.batch_config import batch_notes
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.stored_configuration import (
-    PREFIXES,
+    chosen_configuration,
     configuration_note,
-    stored_configuration,
 )
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -265,11 +264,8 @@ def _scheduler(
     )
     from fairlead.whatif.configuration.user_plugin import UserPlugins  # noqa: PLC0415
 
-    file: str | Document | None = config
-    if config is not None and config.startswith(PREFIXES):
-        file = stored_configuration(option, config, snapshot.manifests)
     return read_scheduler_config(
-        file,
+        config and chosen_configuration(option, config, snapshot.manifests),
         UserPlugins(conditions.plugin, change.new_plugin),
         conditions.releases.general,
         allow_extenders=conditions.allow_extenders,

@@ -23,6 +23,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
 from fairlead.whatif.configuration.autoscaling.node_group import options_of_flags
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.planner.baseline import baseline_experiment, read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -109,14 +110,15 @@ def read_plan_input(
 ) -> PlanInput:
     """Read the snapshot at `source`, or the cluster of `connection`. Raises InputError."""
     version = read_release(release.choice)
+    plugins = UserPlugins(present.plugin)
+    progress.begin("reading", 0)
+    snapshot = snapshot_of(source, connection, present.max_input)
     scheduler = read_scheduler_config(
-        present.config,
-        UserPlugins(present.plugin),
+        present.config and chosen_configuration("--config", present.config, snapshot.manifests),
+        plugins,
         version,
         allow_extenders=present.allow_extenders,
     )
-    progress.begin("reading", 0)
-    snapshot = snapshot_of(source, connection, present.max_input)
     progress.begin("loading", 0)
     base = read_baseline(snapshot, scheduler, release.choice, progress, seed=present.seed)
     return PlanInput(

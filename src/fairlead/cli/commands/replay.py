@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fairlead.engine.scheduling.config import SchedulerConfig
     from fairlead.whatif.input.document import Document
     from fairlead.whatif.result.tabular_answer import TabularAnswer
+    from fairlead.whatif.snapshot.snapshot import Snapshot
 
 
 def replay(
@@ -121,13 +122,14 @@ def _replayed_placements(
     recorded = None
     if export is not None and export.value.get("schedulerConfig"):
         recorded = Document(f"{source}: schedulerConfig", export.value["schedulerConfig"])
-    config = _scheduler_config(present, read_release(release.choice), recorded)
+    version = read_release(release.choice)
     with ProgressBar() as progress:
+        bytes_max = present.max_input or BYTES_MAX
+        dump = None if snapshot is None else read_dump(snapshot, bytes_max=bytes_max)
+        config = _scheduler_config(present, version, dump, recorded)
         if export is not None:
             result = replay_simulator_export(export, config, progress)
         else:
-            bytes_max = present.max_input or BYTES_MAX
-            dump = None if snapshot is None else read_dump(snapshot, bytes_max=bytes_max)
             result = replay_audit_log(source, data, dump, config, progress)
     return replay_answer(result)
 
@@ -162,8 +164,6 @@ def _replayed_starts(
     if snapshot is None:
         raise InputError("--snapshot", f"is missing: {source} has no nodes")
     version = read_release(release.choice)
-    config = _scheduler_config(present, version)
-    settings = ReplaySettings(config, Releases(version, version), present.seed, within)
     is_table = snapshot.endswith(TABLE_SUFFIXES)
     if is_openb_table(data) and file == "-":
         raise InputError(source, "a table of pods must be a file, not standard input")
@@ -171,6 +171,8 @@ def _replayed_starts(
         raise InputError("--snapshot", f"{snapshot} is a table; name a dump with the nodes")
     with ProgressBar() as progress:
         dump = None if is_table else read_dump(snapshot, bytes_max=present.max_input or BYTES_MAX)
+        config = _scheduler_config(present, version, dump)
+        settings = ReplaySettings(config, Releases(version, version), present.seed, within)
         if is_openb_table(data):
             return replay_openb(file, dump or snapshot, settings, progress)
         assert dump is not None
@@ -178,18 +180,29 @@ def _replayed_starts(
 
 
 def _scheduler_config(
-    present: RecordedOptions, release: Release, recorded: Document | None = None
+    present: RecordedOptions,
+    release: Release,
+    dump: Snapshot | None,
+    recorded: Document | None = None,
 ) -> SchedulerConfig:
     """Return the configuration of --config, or else `recorded`, or else the default.
+
+    --config may name a ConfigMap in `dump`.
 
     Raises InputError, also for a configuration with extenders.
     """
     from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+    from fairlead.whatif.configuration.stored_configuration import chosen_configuration
     from fairlead.whatif.configuration.user_plugin import UserPlugins
     from fairlead.whatif.input.error import InputError
 
+    manifests = () if dump is None else dump.manifests
     config = read_scheduler_config(
-        present.config or recorded, UserPlugins(present.plugin), release, allow_extenders=True
+        (present.config and chosen_configuration("--config", present.config, manifests))
+        or recorded,
+        UserPlugins(present.plugin),
+        release,
+        allow_extenders=True,
     )
     if config.extenders:
         raise InputError("--config", "must not name extenders: a replay calls no extender")

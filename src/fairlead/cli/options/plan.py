@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.parameter import integer, named
-from fairlead.cli.options.plugin import AllowExtenders, Plugins
+from fairlead.cli.options.plugin import AllowExtenders, Plugins, PresentConfig
 
 SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show_default=False)]
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
@@ -30,14 +30,7 @@ AutoscalerRule = Literal["annotations", "local-storage", "unmanaged", "system-po
 class PresentOptions:
     """The options that describe the current scheduler, and a seed for random choices."""
 
-    config: Annotated[
-        str | None,
-        named(
-            "FILE",
-            "KubeSchedulerConfiguration that the cluster uses now (default: kube-scheduler's "
-            "defaults).",
-        ),
-    ] = None
+    config: PresentConfig = None
     plugin: Plugins = ()
     max_input: MaxInput = None
     allow_extenders: AllowExtenders = False
@@ -59,8 +52,9 @@ class RecordedOptions(PresentOptions):
         str | None,
         named(
             "FILE",
-            "KubeSchedulerConfiguration of the recorded scheduler (default: the configuration in "
-            "the export, else kube-scheduler's defaults).",
+            "KubeSchedulerConfiguration of the recorded scheduler: a file, or "
+            "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of --snapshot (default: "
+            "the configuration in the export, else kube-scheduler's defaults).",
         ),
     ] = None
     # `fairlead replay` never calls extenders, so the option is hidden.

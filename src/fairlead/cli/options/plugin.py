@@ -1,4 +1,4 @@
-"""Options that load plugins and configure the batch scheduler."""
+"""Options that configure the schedulers and load their plugins."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from cyclopts import Parameter
 
 from fairlead.cli.options.parameter import Names, named, repeatable
 
+PresentConfig = Annotated[
+    str | None,
+    named(
+        "FILE",
+        "KubeSchedulerConfiguration that the cluster uses now: a file, or "
+        "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of the dump (default: "
+        "kube-scheduler's defaults).",
+    ),
+]
 Plugins = Annotated[
     Names,
     repeatable(

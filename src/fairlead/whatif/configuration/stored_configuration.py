@@ -66,17 +66,19 @@ def stored_configurations(
     ]
 
 
-def stored_configuration(
+def chosen_configuration(
     option: str,
     text: str,
     manifests: Iterable[Manifest],
     kind: ConfigurationKind = SCHEDULER,
-) -> Document:
+) -> str | Document:
     """Return the configuration of `kind` that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
-    Raises InputError, with `option` in its message, unless `text` selects exactly one
-    configuration.
+    A `text` without such a prefix names a file, and is returned unchanged. Raises InputError, with
+    `option` in its message, if `text` selects no or several configurations in ConfigMaps.
     """
+    if not text.startswith(PREFIXES):
+        return text
     wanted = text.partition("/")[2]
     manifests = samples(manifests)
     known = stored_configurations(manifests, kind)

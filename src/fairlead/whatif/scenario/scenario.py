@@ -54,7 +54,7 @@ from fairlead.whatif.configuration.kwok_stage import with_stages
 from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-from fairlead.whatif.configuration.stored_configuration import PREFIXES
+from fairlead.whatif.configuration.stored_configuration import PREFIXES, chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.configuration.workload_load import LoadForm, loads_of, read_loads, unread_loads
 from fairlead.whatif.input.archive import unpacked_file
@@ -184,10 +184,11 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
     loads = _loads(path, folder, scenario, inventory, start)
     autoscaling = with_provider(autoscaling_of(path, folder, settings, initial), provider)
+    config = _path_in(folder, settings.scheduler)
+    file = config and chosen_configuration(f"{path}: settings.scheduler", config, initial)
     with named_by(path, "settings.scheduler"):
-        config = _config_path(folder, scenario)
         scheduler = read_scheduler_config(
-            config, plugins, releases.general, allow_extenders=allow_extenders
+            file, plugins, releases.general, allow_extenders=allow_extenders
         )
     experiment = Experiment(
         title=scenario.title or Path(path).stem,
@@ -223,7 +224,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         found = with_batch(experiment, batch, experiment.steps)
     else:
         with named_by(path, "settings.batch"):
-            batch = replace(batch, source=_batch_source(folder, scenario))
+            batch = replace(batch, source=_path_in(folder, settings.batch, *SHIPPED, SINGLE_PODS))
             found = with_batch(experiment, batch, experiment.steps)
     return replace(found, notes=(*batch_notes(batch, found.batch, initial), *found.notes))
 
@@ -322,14 +323,9 @@ def _kubelet(
     )
 
 
-def _config_path(folder: Path, scenario: Scenario) -> str | None:
-    name = scenario.settings.scheduler
-    return None if name is None else str(folder / name)
-
-
-def _batch_source(folder: Path, scenario: Scenario) -> str | None:
-    name = scenario.settings.batch
-    if name is None or name in (*SHIPPED, SINGLE_PODS) or name.startswith(PREFIXES):
+def _path_in(folder: Path, name: str | None, *reserved: str) -> str | None:
+    """Return the path of the file `name`; return a `reserved` name or a ConfigMap unchanged."""
+    if name is None or name in reserved or name.startswith(PREFIXES):
         return name
     return str(folder / name)
 

@@ -74,10 +74,11 @@ class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class Settings(StrictForm, frozen=True, kw_only=True):
-    """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
+    """The field `settings` of a scenario; `scheduler` is a KubeSchedulerConfiguration.
 
-    `behave_like` is the Kubernetes version to follow, with `feature_gates`. `batch` configures the
-    batch scheduler: a file or the name of a shipped configuration. If `cron_jobs` is set, CronJobs
+    `scheduler` and `batch` name a file, or with `configmap/NAMESPACE/NAME` a ConfigMap of the
+    cluster; `batch` may also be the name of a shipped configuration. `behave_like` is the
+    Kubernetes version to follow, with `feature_gates`. If `cron_jobs` is set, CronJobs
     create Jobs, whose pods run for the time in the annotation `fairlead.dev/run-duration`.
 
     `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`.

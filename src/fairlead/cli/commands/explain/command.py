@@ -10,7 +10,13 @@ from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.input import MaxInput
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
-from fairlead.cli.options.plugin import AllowExtenders, BatchConfig, BatchPlugins, Plugins
+from fairlead.cli.options.plugin import (
+    AllowExtenders,
+    BatchConfig,
+    BatchPlugins,
+    Plugins,
+    PresentConfig,
+)
 from fairlead.cli.options.process import NO_PROCESS, ProcessOptions
 from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 
@@ -33,15 +39,7 @@ def explain(
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     max_input: MaxInput = None,
-    config: Annotated[
-        str | None,
-        named(
-            "FILE",
-            "KubeSchedulerConfiguration that the cluster uses now: a file, or "
-            "configmap/NAMESPACE/NAME for a ConfigMap in the dump (default: kube-scheduler's "
-            "defaults).",
-        ),
-    ] = None,
+    config: PresentConfig = None,
     plugin: Plugins = (),
     allow_extenders: AllowExtenders = False,
     batch_config: BatchConfig = None,

@@ -41,7 +41,7 @@ from fairlead.whatif.conditions import SEEDS_MAX, Conditions
 from fairlead.whatif.configuration.batch.options import BatchOptions
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
-from fairlead.whatif.configuration.stored_configuration import PREFIXES, stored_configuration
+from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.explain.group import (
     ExplainedGroup,
@@ -51,7 +51,6 @@ from fairlead.whatif.explain.group import (
 )
 from fairlead.whatif.explain.pod import Explanation, explain_new_pod, explain_pod, explanation_json
 from fairlead.whatif.explain.target import explain_object, group_to_explain, new_pod_to_explain
-from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.planner.baseline import read_baseline
@@ -234,12 +233,12 @@ def _print_starts(starts: StartTimes | None) -> None:
 
 
 def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) -> SchedulerConfig:
-    config: str | Document | None = request.config
-    if request.config is not None and request.config.startswith(PREFIXES):
-        config = stored_configuration("--config", request.config, snapshot.manifests)
-    plugins = UserPlugins(request.plugins)
-    allowed = request.allow_extenders
-    return read_scheduler_config(config, plugins, release, allow_extenders=allowed)
+    return read_scheduler_config(
+        request.config and chosen_configuration("--config", request.config, snapshot.manifests),
+        UserPlugins(request.plugins),
+        release,
+        allow_extenders=request.allow_extenders,
+    )
 
 
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:

@@ -28,7 +28,11 @@ def extender(
     listen: Annotated[str, named("HOST:PORT", "Address to listen on; port 0 picks any free port.")],
     config: Annotated[
         str | None,
-        named("FILE", "KubeSchedulerConfiguration that enables and configures the plugins."),
+        named(
+            "FILE",
+            "KubeSchedulerConfiguration that enables and configures the plugins: a file, or "
+            "configmap/NAMESPACE/NAME for the configuration in a ConfigMap of --snapshot.",
+        ),
     ] = None,
     plugin: Plugins = (),
     snapshot: Annotated[

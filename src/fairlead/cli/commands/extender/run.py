@@ -15,6 +15,7 @@ from fairlead.engine.extender_backend import ExtenderBackend
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
+from fairlead.whatif.configuration.stored_configuration import chosen_configuration
 from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.snapshot import load_objects, read_snapshot
@@ -62,15 +63,18 @@ def _read_backend(
     Kubernetes' own plugins. If there are no `plugins` either, the default plugins run. Raises
     InputError.
     """
+    dump = None if snapshot is None else read_snapshot(snapshot)
     scheduler = _without_defaults(plugins) if config is None and plugins.named else None
     if scheduler is None:
-        scheduler = read_scheduler_config(config, plugins, allow_extenders=True)
+        manifests = () if dump is None else dump.manifests
+        file = config and chosen_configuration("--config", config, manifests)
+        scheduler = read_scheduler_config(file, plugins, allow_extenders=True)
     if scheduler.extenders:
         problem = "an extender cannot call extenders"
         raise InputError(config or "", problem, field="extenders")
-    if snapshot is None:
+    if dump is None:
         return ExtenderBackend(scheduler)
-    return ExtenderBackend(scheduler, load_objects(read_snapshot(snapshot), Store(SeededIds(0))))
+    return ExtenderBackend(scheduler, load_objects(dump, Store(SeededIds(0))))
 
 
 def _without_defaults(plugins: UserPlugins) -> SchedulerConfig:

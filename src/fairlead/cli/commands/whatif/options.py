@@ -14,6 +14,7 @@ from fairlead.cli.options.plugin import (
     BatchPlugins,
     NewBatchConfig,
     Plugins,
+    PresentConfig,
 )
 from fairlead.cli.options.provision_time import ProvisionTimes
 
@@ -175,8 +176,8 @@ class ChangeOptions:
         str | None,
         named(
             "FILE",
-            "KubeSchedulerConfiguration for the simulation with the change. The simulation without "
-            "the change uses --config.",
+            "KubeSchedulerConfiguration for the simulation with the change; the value is as for "
+            "--config. The simulation without the change uses --config.",
         ),
     ] = None
     new_plugin: Annotated[
@@ -291,14 +292,7 @@ class RunOptions:
             "label if a zone fails.",
         ),
     ] = ""
-    config: Annotated[
-        str | None,
-        named(
-            "FILE",
-            "KubeSchedulerConfiguration that the cluster uses now (default: kube-scheduler's "
-            "defaults).",
-        ),
-    ] = None
+    config: PresentConfig = None
     plugin: Plugins = ()
     allow_extenders: AllowExtenders = False
     batch_config: BatchConfig = None
@@ -370,7 +364,7 @@ class ComparisonOptions:
         named(
             "FILE",
             "Simulate the change a second time, with this KubeSchedulerConfiguration instead of "
-            "--config, and compare the answers.",
+            "--config, and compare the answers; the value is as for --config.",
         ),
     ] = None
 

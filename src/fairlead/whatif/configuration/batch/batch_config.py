@@ -29,11 +29,9 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.stored_configuration import (
     BATCH,
-    PREFIXES,
-    stored_configuration,
+    chosen_configuration,
     stored_configurations,
 )
-from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -66,9 +64,7 @@ def batch_config(
         # Few runs have a batch scheduler, and its import takes as long as a small simulation.
         from fairlead.whatif.configuration.batch.batch_file import read_batch_config  # noqa: PLC0415
 
-        source: str | Document = options.source
-        if options.source.startswith(PREFIXES):
-            source = stored_configuration("--batch-config", options.source, initial, BATCH)
+        source = chosen_configuration("--batch-config", options.source, initial, BATCH)
         config = read_batch_config(source, options.plugins)
         _refuse_two_schedulers(options.source, config, profiles)
         return config
