@@ -122,7 +122,8 @@ class WriteAheadLog:
                 f"the last one of {format_timestamp(mark.time)}" if mark.time else "the last ones"
             )
             kept = "is empty" if self.is_empty else f"ends with version {found.version:,}"
-            return f"{self._path}: {kept}, but {lost:,} more changes were acknowledged, {last}"
+            changes = "1 more change was" if lost == 1 else f"{lost:,} more changes were"
+            return f"{self._path}: {kept}, but {changes} acknowledged, {last}"
         if not self._file.continues(mark):
             return f"{self._path}: differs from what was acknowledged as version {mark.version:,}"
         return ""

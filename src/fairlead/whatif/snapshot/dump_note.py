@@ -258,7 +258,7 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
     kinds = _custom_controllers(pods)
     if kinds:
         yield (
-            f"Controllers of custom resources are not simulated ({_first_kinds(kinds)}): each of "
+            f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}): each of "
             "their pods that is deleted is replaced by an equal pod."
         )
 
@@ -276,7 +276,7 @@ def _custom_owners_of_budgets(manifests: Iterable[Manifest]) -> Iterator[str]:
             kinds.update(owner.kind for owner in owners if is_custom(owner.api_version))
     if kinds:
         yield (
-            f"Custom resources own budgets that allow no eviction now ({_first_kinds(kinds)}). "
+            f"Custom resources own budgets that allow no eviction now ({listed(sorted(kinds))}). "
             "Their controllers may act when a node is cordoned or an eviction is refused, so that "
             "a drain completes, as those of CloudNativePG and KubeVirt do; this is not simulated."
         )
@@ -292,7 +292,7 @@ def _custom_owners_of_jobs(manifests: Iterable[Manifest]) -> Iterator[str]:
     if kinds:
         yield (
             f"Controllers of custom resources that control Jobs are not simulated "
-            f"({_first_kinds(kinds)}): they may create Jobs again that fail in this answer, with "
+            f"({listed(sorted(kinds))}): they may create Jobs again that fail in this answer, with "
             "all pods."
         )
 
@@ -305,12 +305,6 @@ def _custom_controllers(objects: Iterable[ApiObject]) -> set[str]:
         for one in owners
         if one is not None and is_custom(one.api_version)
     }
-
-
-def _first_kinds(kinds: Iterable[str]) -> str:
-    found = sorted(kinds)
-    more = f" and {len(found) - _NAMED_MAX:,} more kinds" if len(found) > _NAMED_MAX else ""
-    return f"{', '.join(found[:_NAMED_MAX])}{more}"
 
 
 def _owned_by_pods(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -81,7 +81,7 @@ def _notes_of_cases(noted: Sequence[Sequence[str]]) -> Iterator[str]:
         some = f"In {count:,} of {counted(len(noted), 'case')}: "
         yield note if count == len(noted) else some + note
     if len(cases) > NOTES_SHOWN:
-        yield f"The results of the cases have {len(cases) - NOTES_SHOWN:,} more notes."
+        yield f"The results of the cases have {counted(len(cases) - NOTES_SHOWN, 'more note')}."
 
 
 def _parameters(cases: Sequence[Case]) -> Json:

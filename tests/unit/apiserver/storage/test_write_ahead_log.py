@@ -444,9 +444,11 @@ def test_a_deleted_log_is_detected(history, tmp_path):
     assert "is empty, but 5 more changes were acknowledged" in loss_of(tmp_path / "j.db")
 
 
-def test_an_older_copy_of_the_log_is_detected(history, tmp_path):
-    history[2].rename(tmp_path / "j.db")
-    assert "ends with version 3, but 2 more changes were" in loss_of(tmp_path / "j.db")
+@pytest.mark.parametrize(("copy", "lost"), [(2, "2 more changes were"), (3, "1 more change was")])
+def test_an_older_copy_of_the_log_is_detected(history, tmp_path, copy, lost):
+    history[copy].rename(tmp_path / "j.db")
+    loss = loss_of(tmp_path / "j.db")
+    assert f"ends with version {copy + 1}, but {lost} acknowledged" in loss
 
 
 def test_a_different_log_of_the_same_length_is_detected(history, tmp_path):

@@ -131,6 +131,17 @@ def test_pods_with_devices_need_the_kinds_of_their_claims(make, snapshot, claim,
 
 
 @pytest.mark.parametrize(
+    ("kinds", "named"),
+    [("ABC", "(A, B, C)"), ("ABCD", "(A, B, C and 1 more)"), ("ABCDE", "(A, B, C and 2 more)")],
+)
+def test_a_note_names_three_kinds_and_counts_the_others(notes, kinds, named):
+    owners = [{"apiVersion": "a.io/v1", "kind": kind, "name": "x", "uid": kind} for kind in kinds]
+    owned = {**BUDGET, "metadata": {**BUDGET["metadata"], "ownerReferences": owners}}
+    said = f"Custom resources own budgets that allow no eviction now {named}. "
+    assert any(note.startswith(said) for note in notes(owned, QUOTA, LEASE))
+
+
+@pytest.mark.parametrize(
     ("api", "allowed", "has_note"),
     [
         pytest.param("postgresql.cnpg.io/v1", 0, True, id="a custom resource, no eviction allowed"),

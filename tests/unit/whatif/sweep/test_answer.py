@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fairlead.whatif.report.sweep_page import render_sweep
 from fairlead.whatif.sweep.answer import sweep_answer
 from fairlead.whatif.sweep.case import Case
@@ -36,10 +38,11 @@ def test_the_page_says_how_many_cases_have_a_measure():
     assert "<td>the same in all cases</td>" in render_sweep(answer(2, 2), "worst.html")
 
 
-def test_each_note_of_the_cases_is_stated_once():
+@pytest.mark.parametrize(("number", "rest"), [(4, "1 more note"), (5, "2 more notes")])
+def test_each_note_of_the_cases_is_stated_once(number, rest):
     cases = [Case(n, {"seed": n}, {}) for n in (1, 2)]
     rows = [dict.fromkeys(BY_NAME, 0)] * 2
-    noted = [["same", "first"], ["same", *(f"note {n}" for n in range(5))]]
+    noted = [["same", "first"], ["same", *(f"note {n}" for n in range(number))]]
     found = sweep_answer("s.yaml", cases, rows, "pending", noted=noted).notes
     assert found[:3] == ("same", "In 1 of 2 cases: first", "In 1 of 2 cases: note 0")
-    assert found[-1] == "The results of the cases have 2 more notes."
+    assert found[-1] == f"The results of the cases have {rest}."
