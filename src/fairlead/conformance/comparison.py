@@ -16,6 +16,7 @@ from fairlead.api.json import Json
 
 ABSENT: Final = "(absent)"
 _SHOWN_MAX: Final = 300
+_DAY_MS: Final = 24 * 3600 * 1000
 
 
 class Mismatch(Struct, frozen=True):
@@ -79,6 +80,18 @@ def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch 
 
 class CaseFileError(ValueError):
     """The file is not a case file, or a case in it is of another kind or cannot be replayed."""
+
+
+def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int:
+    """Return the member `name` of `form`, a duration in ms.
+
+    Raises ValueError unless it is between `least` and one day, because the replay of a longer time
+    would hardly end. Raises KeyError if it is missing.
+    """
+    found: int = form[name]
+    if not least <= found <= _DAY_MS:
+        raise ValueError(f"{name} is {found}; expected a number from {least} to {_DAY_MS}")
+    return found
 
 
 def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:

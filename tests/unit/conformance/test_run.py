@@ -22,6 +22,27 @@ KARPENTER = {
     "steps": [{"ops": [{"op": "apply", "kind": "Foo", "object": {}}], "run": []}],
 }
 
+NODE_TIMELINE: Json = {
+    "nodes": [],
+    "pods": [],
+    "script": [],
+    "duration_ms": 1000,
+    "config": {
+        "node_monitor_period_ms": 5000,
+        "node_startup_grace_ms": 60000,
+        "node_monitor_grace_ms": 50000,
+        "node_eviction_rate": 0.1,
+        "secondary_node_eviction_rate": 0.01,
+        "large_cluster_size_threshold": 50,
+        "unhealthy_zone_threshold": 0.55,
+        "pod_delete": "immediate",
+        "podgc": False,
+        "podgc_terminated_threshold": 12500,
+        "pass_latency_ns": 0,
+    },
+}
+TIMELINE: Json = {"initial": [], "script": [], "config": {"start_ms": 0}}
+
 
 def complaint(path: Path, line: object, kind: str, only: str = "*") -> str:
     path.write_text(f"{json.dumps(line)}\n")
@@ -67,6 +88,32 @@ def test_a_case_that_cannot_be_replayed_is_refused(error: type[Exception], tmp_p
     said: list[str] = []
     assert run("api", [path], said.append, said.append, judged_by=_Failing(error=error)) == 2
     assert said == [f"fairlead conformance: {path}: scale-up: {error.__name__}: "]
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject"),
+    [
+        ("nodelifecycle", {"scenario": NODE_TIMELINE | {"duration_ms": 10**15}}),
+        ("timelines", {"scenario": TIMELINE | {"duration_ms": 10**15}}),
+        ("autoscaler", {"case": {"nodeGroups": [], "duration_ms": 10**15}}),
+    ],
+)
+def test_a_case_that_would_hardly_end_is_refused(kind: str, subject: Json, tmp_path: Path) -> None:
+    path = tmp_path / "cases.jsonl"
+    assert complaint(path, {**subject, "expect": {}}, kind) == (
+        f"fairlead conformance: {path}: case 1: ValueError: "
+        "duration_ms is 1000000000000000; expected a number from 0 to 86400000"
+    )
+
+
+@pytest.mark.parametrize("period_ms", [-5, 0])
+def test_checks_of_node_health_without_an_interval_are_refused(
+    period_ms: int, tmp_path: Path
+) -> None:
+    config = {**NODE_TIMELINE["config"], "node_monitor_period_ms": period_ms}
+    line = {"scenario": {**NODE_TIMELINE, "config": config}, "expect": {}}
+    problem = f"node_monitor_period_ms is {period_ms}; expected a number from 1 to 86400000"
+    assert complaint(tmp_path / "cases.jsonl", line, "nodelifecycle").endswith(problem)
 
 
 def test_an_integer_with_too_many_digits_is_refused(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.conformance.autoscaler.instant import at_ms
 from fairlead.conformance.autoscaler.loop_entry import loop_entry
 from fairlead.conformance.autoscaler.world import FleetWorld
-from fairlead.conformance.comparison import Mismatch, first_mismatch
+from fairlead.conformance.comparison import Mismatch, duration_ms, first_mismatch
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import LoopRecord
 
 _LOOP_MS: Final = 10_000
@@ -77,17 +77,18 @@ def _run_loop(world: FleetWorld, *, single: bool) -> tuple[LoopRecord, Json]:
 
 
 def _timeline(case: Json) -> Json:
+    end_ms = duration_ms(case)
     world, loops = FleetWorld(case, live=True), []
     world.plan_script(case.get("script") or ())
     last: Json | None = None
-    for t_ms in range(_LOOP_MS, case["duration_ms"], _LOOP_MS):
+    for t_ms in range(_LOOP_MS, end_ms, _LOOP_MS):
         world.advance(t_ms)
         _, entry = _run_loop(world, single=False)
         plain = {name: value for name, value in entry.items() if name != "t_ms"}
         if plain != last:
             loops.append(entry)
         last = plain
-    world.advance(case["duration_ms"])
+    world.advance(end_ms)
     pods = {key: pod["spec"].get("nodeName", "") for key, pod in world.pods.items()}
     targets = {group.id: group.target for group in world.fleet.node_groups()}
     final = {"nodes": list(world.nodes), "pods": pods, "targets": targets}

@@ -20,13 +20,19 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.conformance.comparison import ABSENT, Mismatch, Remark, first_mismatch
+from fairlead.conformance.comparison import (
+    ABSENT,
+    Mismatch,
+    Remark,
+    duration_ms,
+    first_mismatch,
+)
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, to_ms
 from fairlead.conformance.nodelifecycle.scenario import begin_scenario
 from fairlead.conformance.nodelifecycle.write_log import EPOCH
 from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.engine import Engine
@@ -103,7 +109,7 @@ def replay(
     world = NodeWorld(_Observed(Engine(Cluster(), controllers), states))
     begin(world, scenario)
     world.begin()
-    world.run(scenario["duration_ms"])
+    world.run(duration_ms(scenario))
     return {
         "writes": world.log.entries,
         "zone_states": states.entries,
@@ -114,9 +120,9 @@ def replay(
 def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
     """Return the controllers' configuration; `form` is the `config` of a scenario."""
     return NodeLifecycleConfig(
-        node_monitor_period=form["node_monitor_period_ms"] * NANOSECONDS_PER_MILLISECOND,
-        node_startup_grace_period=form["node_startup_grace_ms"] * NANOSECONDS_PER_MILLISECOND,
-        node_monitor_grace_period=form["node_monitor_grace_ms"] * NANOSECONDS_PER_MILLISECOND,
+        node_monitor_period=_duration(form, "node_monitor_period_ms", least_ms=1),
+        node_startup_grace_period=_duration(form, "node_startup_grace_ms"),
+        node_monitor_grace_period=_duration(form, "node_monitor_grace_ms"),
         node_eviction_rate=form["node_eviction_rate"],
         secondary_node_eviction_rate=form["secondary_node_eviction_rate"],
         large_cluster_size_threshold=form["large_cluster_size_threshold"],
@@ -125,6 +131,10 @@ def lifecycle_config(form: Json, defects: DefectPolicy) -> NodeLifecycleConfig:
         pass_cost=form["pass_latency_ns"],
         defects=defects,
     )
+
+
+def _duration(form: Json, name: str, least_ms: int = 0) -> DurationNs:
+    return duration_ms(form, name, least=least_ms) * NANOSECONDS_PER_MILLISECOND
 
 
 def _final(store: Store) -> Json:

@@ -16,6 +16,7 @@ from fairlead.api.json import Json
 from fairlead.api.lease import NODE_LEASES
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD, Kind, find_kind
+from fairlead.conformance.comparison import duration_ms
 from fairlead.conformance.nodelifecycle.node_world import NodeWorld, instant, to_ms
 from fairlead.conformance.nodelifecycle.objects import (
     lease_object,
@@ -98,7 +99,8 @@ class NodeScenario(Struct):
             self._schedule(name, kubelet, beat, max(0, created_at_ms), act)
 
     def _schedule(self, name: str, kubelet: _Kubelet, beat: str, after_ms: int, act: Any) -> None:
-        period, phase = kubelet.form[f"{beat}_period_ms"], kubelet.form[f"{beat}_phase_ms"]
+        period = duration_ms(kubelet.form, f"{beat}_period_ms")
+        phase = kubelet.form[f"{beat}_phase_ms"]
         if period:
             missing = max(0, (after_ms - phase) // period + 1)
             self.world.at(phase + missing * period, partial(act, name, kubelet))

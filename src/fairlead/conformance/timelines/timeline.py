@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_MILLISECOND
-from fairlead.conformance.comparison import Mismatch, first_mismatch
+from fairlead.conformance.comparison import Mismatch, duration_ms, first_mismatch
 from fairlead.conformance.timelines.timeline_world import (
     TimelineWorld,
     instant,
@@ -102,7 +102,7 @@ def decide_timeline(scenario: Json) -> Json:
     world.begin()
     for operation in operations(scenario):
         world.at(operation["t_ms"], partial(world.operate, operation))
-    world.run(scenario["duration_ms"])
+    world.run(duration_ms(scenario))
     return {"attempts": attempts.entries, "writes": by_instant(world.writes.entries)}
 
 
