@@ -15,10 +15,11 @@ _COMMAND: Final = b'{"t_ns":'
 _PREFIX_BYTES: Final = 200  # A longer temporary name can exceed the 255 bytes of a file name.
 
 
-def require_writable(option: str, path: Path | None) -> None:
+def require_writable(option: str, path: Path | None, *, in_place: bool = False) -> None:
     """Raise InputError if `path` cannot be written; its message names `option`.
 
-    Does nothing if `path` is None.
+    An existing file is going to be replaced, as AtomicFile does, or overwritten if `in_place` is
+    set. Does nothing if `path` is None.
     """
     if path is None:
         return
@@ -38,7 +39,11 @@ def require_writable(option: str, path: Path | None) -> None:
         raise InputError(option, f"{path} is a directory")
     if not folder.is_dir():
         raise InputError(option, f"there is no directory {folder}")
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    is_created = not path.exists() or (path.is_file() and not in_place)
+    if is_created and not os.access(path.resolve().parent, os.W_OK | os.X_OK):
+        problem = f"{path} cannot be written: no permission to create a file in its directory"
+        raise InputError(option, problem)
+    if path.exists() and not os.access(path, os.W_OK):
         raise InputError(option, f"{path} cannot be written: Permission denied")
 
 

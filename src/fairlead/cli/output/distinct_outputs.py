@@ -6,7 +6,7 @@ Commands call `require_distinct` before they read or write anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Final
@@ -23,17 +23,20 @@ from fairlead.whatif.input.error import InputError
 _SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
 
 
-def require_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> None:
+def require_distinct(
+    outputs: Mapping[str, Path | None], *inputs: object, in_place: Container[str] = ()
+) -> None:
     """Raise InputError for an output file that cannot be written or would destroy another file.
 
     `outputs` maps each option for an output file to its path, or to None if it is not written.
     `inputs` are the other options and arguments of the command: texts, paths, and collections and
     records of them. If a text, or a part of it between separators, names a file, this file is an
     input. If it names a directory, the snapshot files in the directory and below it are inputs.
+    The files of the options `in_place` are overwritten or appended to, the others are replaced.
     """
     given = {option: path for option, path in outputs.items() if path is not None}
     for option, path in given.items():
-        require_writable(option, path)
+        require_writable(option, path, in_place=option in in_place)
     names = list(_names(inputs))
     for option, path in given.items():
         # Writing to a device or a pipe overwrites nothing, and a new file cannot be an input.

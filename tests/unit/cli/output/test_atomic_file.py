@@ -7,6 +7,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -115,6 +116,54 @@ def test_unwritable_folders_are_refused_before_the_command_runs(tmp_path):
         require_writable("--report", tmp_path / "no" / "file")
     with pytest.raises(InputError, match=r"--report: .* is a directory"):
         require_writable("--report", tmp_path)
+
+
+@pytest.fixture
+def read_only_folder():
+    """A directory in which no user but root can create files, with a file that all can write."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "out").touch()
+        (folder / "out").chmod(0o666)
+        folder.chmod(0o555)
+        yield folder
+        folder.chmod(0o700)
+
+
+def problem_of_another_user(path, **options):
+    """Return the problem that `require_writable` reports to a user other than root; "" if none."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        try:
+            require_writable("--report", path, **options)
+        except InputError as refusal:
+            os.write(writing, str(refusal).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        return pipe.read().decode()
+
+
+def test_a_file_in_a_read_only_folder_can_be_overwritten_but_not_replaced(read_only_folder):
+    path = read_only_folder / "out"
+    problem = f"--report: {path} cannot be written: no permission to create a file in its directory"
+    assert problem_of_another_user(path) == problem
+    assert problem_of_another_user(read_only_folder / "new", in_place=True).endswith("directory")
+    assert problem_of_another_user(path, in_place=True) == ""
+    assert problem_of_another_user(Path("/dev/null")) == ""
+
+
+def test_the_folder_of_a_link_s_target_must_be_writable(read_only_folder):
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        link = Path(name) / "link"
+        link.symlink_to(read_only_folder / "out")
+        assert "no permission" in problem_of_another_user(link)
 
 
 def test_a_file_in_a_deleted_current_directory_is_refused(tmp_path, monkeypatch):

@@ -267,6 +267,7 @@ def run_shadow(request: RunRequest) -> int:
         {"--decisions": options.decisions, "--report": options.report},
         (request.config, options.new_config, request.plugins, options.new_plugin),
         (request.certificate, kubeconfigs(request.connection, by_default=True)),
+        in_place=("--decisions",),
     )
     if _controllers(request.controllers) != (SCHEDULER,):
         raise InputError("--controllers", "only the scheduler can be compared with --shadow")

@@ -104,7 +104,7 @@ class UpOptions:
         outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}
         files = self.snapshot, self.autoscale, self.instance_types, self.limits_file
         stored = () if self.data_dir is None else data_files(Path(self.data_dir))
-        require_distinct(outputs, files, stored)
+        require_distinct(outputs, files, stored, in_place=("--audit",))
 
     def _check_autoscaler(self) -> None:
         """Raise InputError for an option of an autoscaler that is not simulated."""
