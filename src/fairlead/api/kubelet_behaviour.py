@@ -26,6 +26,8 @@ from fairlead.api.text.text_cache import text_cache
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 
 KUBELET: Final = "fairlead.dev/kubelet"
+SIMULATED_RUNTIME: Final = "fairlead://simulated"
+"""The containerRuntimeVersion of the nodes that `fairlead up` creates."""
 
 
 class Mode(StrEnum):

@@ -22,6 +22,7 @@ import msgspec
 
 from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.objects import ApiObject, Job, Pod, PodDisruptionBudget, StatefulSet
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
@@ -107,6 +108,7 @@ _API_SERVER: Final = "kube-apiserver-"
 
 class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
     kubelet_version: str = ""
+    container_runtime_version: str = ""
 
 
 class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
@@ -114,7 +116,7 @@ class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Kubelet(msgspec.Struct, frozen=True):
-    """A Node, decoded only as far as the version of its kubelet."""
+    """A Node, decoded only as far as the versions of its kubelet and its container runtime."""
 
     status: _NodeStatus = _NodeStatus()
 
@@ -238,10 +240,16 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
         yield f"The dump has no {', '.join(others)}{' and ' if others else ''}{last}."
 
 
-def _missing_namespaces(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if the dump seems to lack pods, because kubectl was called without -A."""
+def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Yield a note if the dump seems to lack pods, because kubectl was called without -A.
+
+    Simulated nodes have no pods in the namespace kube-system, so their absence says nothing there.
+    """
     namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
-    if not namespaces or _SYSTEM in namespaces:
+    if not namespaces or any(one.ref.namespace == _SYSTEM for one in manifests):
+        return
+    runtimes = {_node_info(one).container_runtime_version for one in manifests if one.kind is NODE}
+    if runtimes == {SIMULATED_RUNTIME}:
         return
     found = f"All pods of the dump are in the namespace {namespaces[0]}"
     if len(namespaces) > 1:
@@ -406,7 +414,9 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
     `some` are the `samples` of `manifests`, which include all nodes.
     """
     kubelets = {
-        version for one in some if one.kind is NODE and (version := _version(_kubelet_version(one)))
+        version
+        for one in some
+        if one.kind is NODE and (version := _version(_node_info(one).kubelet_version))
     }
     server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
     others = sorted(kubelets - {server})
@@ -421,13 +431,14 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
     )
 
 
-def _kubelet_version(node: Manifest) -> Any:
-    """Return the kubelet version in the status of `node`; None if there is none."""
+def _node_info(node: Manifest) -> _NodeInfo:
+    """Return the versions in the status of `node`; the default, "", if there is none."""
     content = node.content
     if not isinstance(content, dict):
         with suppress(msgspec.ValidationError):  # a field has an unexpected type
-            return _decode_kubelet(bytes(content.text)).status.node_info.kubelet_version
-    return _at(node, "status", "nodeInfo").get("kubeletVersion")
+            return _decode_kubelet(bytes(content.text)).status.node_info
+    found = _at(node, "status", "nodeInfo")
+    return _NodeInfo(*(str(found.get(name, "")) for name in _NodeInfo.__struct_encode_fields__))
 
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:

@@ -15,6 +15,7 @@ from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.dump_note import dump_notes
 from fairlead.whatif.snapshot.snapshot import TAKEN_AT, Snapshot, parse_snapshot
+from fairlead.worlds.local.bootstrap.nodes import node_info
 
 BUDGET = {
     "apiVersion": "policy/v1",
@@ -71,6 +72,24 @@ def test_a_dump_with_pods_of_only_one_namespace_has_a_note(notes, make, namespac
         pod["metadata"]["namespace"] = namespace
     found = [note for note in notes(*COMPLETE, *pods) if "namespace" in note]
     assert [note.startswith(beginning) for note in found] == ([True] if beginning else [])
+
+
+def test_objects_of_the_system_s_namespace_show_that_the_dump_has_all_namespaces(notes, make):
+    """A cluster may have no pods in kube-system, but it always has other objects there."""
+    lease = {**LEASE, "metadata": {"name": "kube-scheduler", "namespace": "kube-system"}}
+    found = notes(*COMPLETE, make.pod(node_name="n0"), lease)
+    assert not [note for note in found if "namespace" in note]
+
+
+@pytest.mark.parametrize(("number", "has_note"), [(0, True), (1, True), (2, False)])
+def test_simulated_nodes_have_no_pods_of_the_system(make, snapshot, number, has_note):
+    """`kubectl get nodes,pods -A` of a cluster that `fairlead up` runs; `number` of 2 nodes."""
+    nodes = [make.node("n0"), make.node("n1")]
+    for at, node in enumerate(nodes):
+        node["metadata"]["uid"] = f"u{at}"
+        node["status"]["nodeInfo"] = node_info(at) if at < number else {"kubeletVersion": "v1.36.0"}
+    found = dump_notes(snapshot(*nodes, make.pod(node_name="n0"), *COMPLETE))
+    assert any("All pods of the dump are in the namespace" in note for note in found) == has_note
 
 
 def test_a_snapshot_that_fairlead_has_read_has_all_namespaces(make):

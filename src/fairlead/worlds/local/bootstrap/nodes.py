@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME, OS, ZONE
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
@@ -109,7 +110,7 @@ def node_info(number: int) -> dict[str, str]:
     return {
         "architecture": "amd64",
         "bootID": f"{number:08x}-0000-4000-8000-000000000000",
-        "containerRuntimeVersion": "fairlead://simulated",
+        "containerRuntimeVersion": SIMULATED_RUNTIME,
         "kernelVersion": "simulated",
         "kubeProxyVersion": "",
         "kubeletVersion": f"v{MAJOR}.{MINOR}.0",
