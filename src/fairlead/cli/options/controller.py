@@ -115,6 +115,10 @@ class NodeFlags:
         values = vars(self).items()
         return {name.replace("_", "-"): value for name, value in values if value}
 
+    def as_options(self) -> list[str]:
+        """Return the flags that were given, as words of a command line."""
+        return [word for name, value in self.flags.items() for word in (f"--{name}", value)]
+
 
 @Parameter(name="*", group=CONTROLLERS)
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from socket import socket
@@ -24,14 +24,16 @@ class ShownCluster:
     """The cluster that a dashboard shows: its title, clock and objects.
 
     `arguments` returns the options with which `fairlead whatif` and `fairlead explain` read the
-    cluster (see `Questions`). `actions` are handlers of the POST requests that change the cluster,
-    keyed by path; if there are none, the page has no controls.
+    cluster, and `whatif_options` are further options of what-ifs (see `Questions`). `actions` are
+    handlers of the POST requests that change the cluster, keyed by path; if there are none, the
+    page has no controls.
     """
 
     title: str
     clock: LocalClock
     objects: Objects
     arguments: ClusterArguments
+    whatif_options: Sequence[str] = ()
     actions: Mapping[str, Handler] = field(default_factory=dict)
 
 
@@ -75,7 +77,7 @@ class Dashboard:
             clock=cluster.clock,
             sessions=self._sessions,
             actions=cluster.actions,
-            questions=Questions(cluster.arguments),
+            questions=Questions(cluster.arguments, cluster.whatif_options),
             port=self._port,
         )
         listener = Listener(app, self._listening, None)

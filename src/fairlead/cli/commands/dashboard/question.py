@@ -45,13 +45,16 @@ class _Target(msgspec.Struct, forbid_unknown_fields=True):
 class Questions:
     """Answers questions about a cluster, one at a time; keeps the newest REPORTS_MAX reports."""
 
-    def __init__(self, cluster_arguments: ClusterArguments) -> None:
-        """Call `cluster_arguments` for each question.
+    def __init__(
+        self, cluster_arguments: ClusterArguments, whatif_options: Sequence[str] = ()
+    ) -> None:
+        """Call `cluster_arguments` for each question, and add `whatif_options` to each what-if.
 
-        It returns the arguments with which `fairlead whatif` and `fairlead explain` read the
-        cluster.
+        `cluster_arguments` returns the arguments with which `fairlead whatif` and `fairlead
+        explain` read the cluster.
         """
         self._cluster_arguments = cluster_arguments
+        self._whatif_options = whatif_options
         self._one_at_a_time = asyncio.Lock()
         self._reports: OrderedDict[str, bytes] = OrderedDict()
         self._report_count = 0
@@ -69,7 +72,7 @@ class Questions:
         async with self._one_at_a_time:
             with TemporaryDirectory(prefix="fairlead-") as folder:
                 report = Path(folder) / "report.html"
-                arguments = [*words, "-o", "json", "--report", str(report)]
+                arguments = [*self._whatif_options, *words, "-o", "json", "--report", str(report)]
                 output = await self._run("whatif", Path(folder), arguments)
                 self._report_count += 1
                 self._reports[str(self._report_count)] = report.read_bytes()

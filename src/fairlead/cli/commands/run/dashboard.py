@@ -21,15 +21,22 @@ from fairlead.worlds.cluster.runner import ClusterRunner
 class ClusterDashboard:
     """Shows a cluster as soon as the reflectors of its ClusterRunner have synced."""
 
-    def __init__(self, listening: socket, name: str, arguments: Sequence[str]) -> None:
+    def __init__(
+        self,
+        listening: socket,
+        name: str,
+        arguments: Sequence[str],
+        whatif_options: Sequence[str],
+    ) -> None:
         """Serve on the socket `listening`.
 
         `arguments` are the options with which `fairlead whatif` and `fairlead explain` read the
-        cluster and its current configuration.
+        cluster and its current configuration; what-ifs have `whatif_options`, too.
         """
         self._dashboard = Dashboard(listening)
         self._name = name
         self._arguments = tuple(arguments)
+        self._whatif_options = tuple(whatif_options)
         self._runner: ClusterRunner | None = None
         self._recording: LiveRecording | None = None
         self._is_complete = False
@@ -63,6 +70,7 @@ class ClusterDashboard:
             clock=runner.clock,
             objects=self._objects,
             arguments=lambda _folder: self._arguments,
+            whatif_options=self._whatif_options,
         )
         async with self._dashboard.showing(shown) as self._recording:
             yield

@@ -419,7 +419,12 @@ def _dashboard(
     from fairlead.cli.commands.run.dashboard import ClusterDashboard
 
     listening = opened.enter_context(open_dashboard_port(port))
-    return ClusterDashboard(listening, cluster, cluster_arguments(request, cluster, settings))
+    return ClusterDashboard(
+        listening,
+        cluster,
+        cluster_arguments(request, cluster, settings),
+        request.flags.as_options(),
+    )
 
 
 def cluster_arguments(request: RunRequest, cluster: str, settings: ClientSettings) -> list[str]:

@@ -18,8 +18,9 @@ from fairlead.apiserver.request import ADMIN
 from fairlead.cli.commands.dashboard import live_recording
 from fairlead.cli.commands.dashboard.live_recording import LiveRecording
 from fairlead.cli.commands.dashboard.local_dashboard import LocalDashboard, objects_of, observe
-from fairlead.cli.commands.dashboard.question import change_words
+from fairlead.cli.commands.dashboard.question import Questions, change_words
 from fairlead.cli.commands.dashboard.sessions import Sessions
+from fairlead.cli.options.controller import NodeFlags
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.error import InputError
 from fairlead.worlds.local.clock import LocalClock
@@ -365,3 +366,31 @@ def test_a_recording_restarts_if_no_page_is_open(monkeypatch):
     assert recording.revision >= 20
     assert len(recording._recorder.counts.samples) <= 3 + 1
     recording.close()
+
+
+@pytest.mark.parametrize(
+    ("flags", "after"),
+    [
+        pytest.param(NodeFlags(), "5m51s", id="50 s until the node is Unknown, then 300 s"),
+        pytest.param(NodeFlags(node_monitor_grace_period="10s"), "5m11s", id="10 s, then 300 s"),
+    ],
+)
+def test_what_ifs_follow_the_flags_of_the_node_controllers(tmp_path, flags, after):
+    size = {"cpu": "4", "memory": "8Gi", "pods": "9"}
+    status = {"allocatable": size, "conditions": [{"type": "Ready", "status": "True"}]}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}
+    pod = {"name": "p", "namespace": "default", "ownerReferences": [{**owner, "controller": True}]}
+    spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}
+    items = [
+        *({"kind": "Node", "metadata": {"name": name}, "status": status} for name in ("n1", "n2")),
+        {"kind": "Pod", "metadata": pod, "spec": spec, "status": {"phase": "Running"}},
+    ]
+    dump = tmp_path / "dump.json"
+    dump.write_text(
+        json.dumps({"kind": "List", "items": [{"apiVersion": "v1", **one} for one in items]})
+    )
+    questions = Questions(lambda _folder: [str(dump)], flags.as_options())
+    answer = asyncio.run(questions.ask({"change": "--fail-node n1"}))
+    assert answer["findings"][-1]["sentence"].endswith(f"runs again after {after}.")
+    explanation = asyncio.run(questions.explain({"pod": "default/p"}))
+    assert "n1" in explanation["text"]
