@@ -16,13 +16,16 @@ the group (`apiserver/validation/<group>`) calls `check_fields` for the type, or
 
     +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
                          for validation
+    items                allowed values of the items of a list; read with `items_of`
     +default, default    the value of an absent field, as JSON; with `unfilled` it is published in
                          OpenAPI, but absent fields stay absent
     required             must not be empty; ="..." is the detail of the error
     listed               an absent field or empty string gets the error of a value outside the enum
     empty                an empty string is checked like other strings; otherwise it counts as
                          absent
-    minimum, maximum     bounds of a number; words="..." replaces the standard error detail
+    minimum, maximum     bounds of a number
+    words                ="..." is the detail of the error for a wrong value, instead of the
+                         standard one
     zero                 an absent number counts as 0; with `required` it must not be 0
     format               the format of a string, see `validation.meta.format`
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
@@ -51,7 +54,7 @@ from msgspec import Struct, field
 from fairlead.api.data_folder import data_folder
 
 _WORD: Final = re.compile(r'(\+?[A-Za-z]+)(?:=("(?:[^"\\]|\\.)*"|\S+))?')
-_LISTS: Final = ("+enum", "enum")
+_LISTS: Final = ("+enum", "enum", "items")
 _TEXTS: Final = ("format", "shape", "called")
 _OF_IMMUTABLE: Final = frozenset(("immutable", "forbids", "shape", "called"))
 _IMMUTABLE: Final = "field is immutable"
@@ -63,10 +66,12 @@ class FieldFacts(Struct, frozen=True, kw_only=True):
 
     `keywords` maps OpenAPI keywords to their values: enum (the values that validation allows, in
     the order of the row), minimum, maximum, maxLength, maxItems and maxProperties. `required` is
-    the detail of the error for an absent field, or None if the field may be absent.
+    the detail of the error for an absent field, or None if the field may be absent. `items` are the
+    allowed values of the items of a list; empty if any value is allowed.
     """
 
     keywords: Mapping[str, Any]
+    items: tuple[str, ...] = ()
     published_values: tuple[str, ...] = ()
     required: str | None = None
     is_listed: bool = False
@@ -120,6 +125,14 @@ def values_of(type_name: str, name: str) -> tuple[str, ...]:
     Raises KeyError if there are no facts about the field.
     """
     return _all_facts()[type_name].fields[name].values
+
+
+def items_of(type_name: str, name: str) -> tuple[str, ...]:
+    """Return the allowed items of the list in field `name` of the type; () if any item is allowed.
+
+    Raises KeyError if there are no facts about the field.
+    """
+    return _all_facts()[type_name].fields[name].items
 
 
 def default_of(type_name: str, name: str) -> Any:
@@ -188,6 +201,7 @@ def _add(facts: TypeFacts, name: str, words: dict[str, Any]) -> None:
         keywords.setdefault("enum", words["+enum"])
     facts.fields[name] = FieldFacts(
         keywords=keywords,
+        items=words.get("items", ()),
         published_values=tuple(sorted(words.get("+enum", ()))),
         required="" if needed is True else needed,
         is_listed="listed" in words,

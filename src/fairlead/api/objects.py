@@ -864,8 +864,12 @@ class CrossVersionObjectReference(_View, frozen=True):
 
 
 class MetricTarget(_View, frozen=True):
-    """The field target of a metric; `average_utilization` is a percentage of the requests."""
+    """The field target of a metric; `average_utilization` is a percentage of the requests.
 
+    `type` is only checked: the amount that is set says which type the target has.
+    """
+
+    type: str = ""
     average_utilization: int | None = None
     average_value: QuantityText | None = None
 

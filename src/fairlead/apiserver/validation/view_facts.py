@@ -35,8 +35,8 @@ class _Member(Struct, frozen=True):
     """A member of a view that is checked or contains checked members.
 
     `name` is its name in Python, `field` its name in JSON. Exactly one of the other fields is set:
-    `is_time` for a time, `facts` if facts limit its value, or `members` if it is a struct or a list
-    of structs. `members` are the members of this struct.
+    `is_time` for a time, `facts` if facts limit its value or the items of its list, or `members` if
+    it is a struct or a list of structs. `members` are the members of this struct.
     """
 
     name: str
@@ -66,7 +66,8 @@ def _wrong(path: str, members: tuple[_Member, ...], part: Struct) -> Causes:
         if member.is_time:
             yield from check_timestamp(field, value)
         elif member.facts is not None:
-            yield from check_field(field, member.facts, value)
+            for item in value if isinstance(value, tuple) else (value,):
+                yield from check_field(field, member.facts, item)
         elif isinstance(value, Struct):
             yield from _wrong(field, member.members, value)
         else:
@@ -105,12 +106,13 @@ def _members(
         if described.schema.type in _TIMES:
             yield _Member(one.name, one.encode_name, is_time=True)
             continue
-        if described.schema.type in _SCALARS:
+        items = described.schema.items
+        if described.schema.type in _SCALARS or (items is not None and items.type in _SCALARS):
             checked = _checked(facts.get(one.encode_name), keywords)
-            if checked:
-                yield _Member(one.name, one.encode_name, facts=FieldFacts(keywords=checked))
+            if checked is not None:
+                yield _Member(one.name, one.encode_name, facts=checked)
             continue
-        part, items = _part(one.type), described.schema.items
+        part = _part(one.type)
         of_part = described.schema if items is None else items
         if part is not None and of_part.type is Type.OBJECT:
             below = () if one.name == "status" else keywords
@@ -119,10 +121,16 @@ def _members(
                 yield _Member(one.name, one.encode_name, members=members)
 
 
-def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> dict[str, Any]:
-    """Return the facts about a field for those `keywords` that the facts contain."""
-    stated = {} if facts is None else facts.keywords
-    return {word: stated[word] for word in keywords if word in stated}
+def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts | None:
+    """Return the part of `facts` that is about `keywords`; None if there is none.
+
+    For a list, these are the facts about its items.
+    """
+    if facts is None:
+        return None
+    stated = {"enum": facts.items} if facts.items else facts.keywords
+    kept = {word: stated[word] for word in keywords if word in stated}
+    return FieldFacts(keywords=kept, words=facts.words) if kept else None
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:

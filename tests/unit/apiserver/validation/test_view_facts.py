@@ -28,6 +28,8 @@ ENUMS = [
     ("v1", "PersistentVolume", "spec.persistentVolumeReclaimPolicy", "Recycle"),
     ("v1", "PersistentVolume", "spec.volumeMode", "Block"),
     ("v1", "PersistentVolumeClaim", "spec.volumeMode", "Block"),
+    ("v1", "PersistentVolume", "spec.accessModes[]", "ReadWriteMany"),
+    ("v1", "PersistentVolumeClaim", "spec.accessModes[]", "ReadWriteMany"),
     ("v1", "Service", "spec.ports[].protocol", "SCTP"),
     ("apps/v1", "Deployment", "spec.strategy.type", "Recreate"),
     ("apps/v1", "StatefulSet", "spec.podManagementPolicy", "Parallel"),
@@ -60,9 +62,23 @@ def test_an_unknown_value_is_refused_and_a_known_value_is_not(api_version, kind,
     """The error names the field, the value and the supported values."""
     assert not list(check_view_facts(view_of(api_version, kind, path, value)))
     (cause,) = check_view_facts(view_of(api_version, kind, path, "Foo"))
-    assert cause.field == path.replace("[]", "[0]")
+    # upstream: validation.go: ValidatePersistentVolumeClaimSpec names the list, not the item
+    assert cause.field == path.removesuffix("[]").replace("[]", "[0]")
     assert 'Unsupported value: "Foo"' in cause.message
     assert f'"{value}"' in cause.message
+
+
+@pytest.mark.parametrize("source", ["resource", "containerResource", "pods", "object", "external"])
+def test_an_unknown_type_of_a_metric_s_target_is_refused(source):
+    """The error has the text of the API server."""
+    path = f"spec.metrics[].{source}.target.type"
+    hpa = ("autoscaling/v2", "HorizontalPodAutoscaler")
+    assert not list(check_view_facts(view_of(*hpa, path, "AverageValue")))
+    (cause,) = check_view_facts(view_of(*hpa, path, "Foo"))
+    assert cause.field == path.replace("[]", "[0]")
+    assert cause.message == (
+        'Invalid value: "Foo": must be either Utilization, Value, or AverageValue'
+    )
 
 
 NUMBERS = [
@@ -142,6 +158,8 @@ POD_ENUMS = [
     ("spec.restartPolicy", "Foo"),
     ("spec.containers[]", {"name": "c", "ports": [{"containerPort": 1, "protocol": "Foo"}]}),
     ("spec.initContainers[]", {"name": "c", "restartPolicy": "Foo"}),
+    ("spec.containers[]", {
+        "name": "c", "restartPolicy": "Never", "restartPolicyRules": [{"action": "Foo"}]}),
     ("spec.tolerations[]", {"key": "k", "operator": "Foo"}),
     ("spec.tolerations[]", {"key": "k", "operator": "Exists", "effect": "Foo"}),
     ("spec.topologySpreadConstraints[]", {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from fairlead.api.facts import values_of
+from fairlead.api.facts import facts_of, values_of
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.registry.strategy import ResourceStrategy
@@ -21,7 +21,7 @@ from fairlead.apiserver.validation.meta.field import (
     not_supported,
     required,
 )
-from fairlead.apiserver.validation.meta.field_facts import check_fields
+from fairlead.apiserver.validation.meta.field_facts import check_field, check_fields
 from fairlead.apiserver.validation.meta.format import (
     check_dns_label,
     dns_subdomain_problems,
@@ -33,7 +33,7 @@ from fairlead.apiserver.validation.status import check_autoscaler_status
 
 METRICS: Final = values_of("autoscaling.v2.MetricSpec", "type")
 _SPEC: Final = "autoscaling.v2.HorizontalPodAutoscalerSpec"
-TARGETS: Final = ("Utilization", "Value", "AverageValue")
+_TARGET: Final = facts_of("autoscaling.v2.MetricTarget").fields
 WINDOW_MAX_S: Final = 3600
 PERIOD_MAX_S: Final = 1800
 TO_ZERO: Final = (
@@ -125,9 +125,7 @@ def _check_target(field: str, target: Json) -> Causes:
     type_ = target.get("type", "")
     if not type_:
         yield required(f"{field}.type", "must specify a metric target type")
-    if type_ not in TARGETS:
-        why = "must be either Utilization, Value, or AverageValue"
-        yield invalid(f"{field}.type", type_, why)
+    yield from check_field(f"{field}.type", _TARGET["type"], type_)
     for key in ("value", "averageValue"):
         if target.get(key) is not None and parse_quantity(target[key]).nano <= 0:
             shown = canonical(parse_quantity(target[key]))

@@ -112,7 +112,7 @@ def _no_patterns(pattern: str, text: str) -> bool:
 def _cause(field: str, facts: FieldFacts, keyword: str, value: Any) -> Cause:
     least, most = facts.keywords.get("minimum"), facts.keywords.get("maximum")
     match keyword:
-        case "enum":
+        case "enum" if not facts.words:
             return not_supported(field, value, facts.values)
         case "maxLength":
             return too_long(field, facts.keywords["maxLength"])

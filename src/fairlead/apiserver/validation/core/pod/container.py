@@ -48,6 +48,7 @@ from fairlead.apiserver.validation.meta.format import (
 _PROTOCOLS: Final = values_of("core.v1.ContainerPort", "protocol")
 _RESTART_POLICIES: Final = values_of("core.v1.Container", "restartPolicy")
 _RESIZE_POLICY: Final = facts_of("core.v1.ContainerResizePolicy").fields
+_RESTART_RULE: Final = facts_of("core.v1.ContainerRestartRule").fields
 _CLAIMS_SHOWN_MAX: Final = 64
 _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 
@@ -241,7 +242,7 @@ def _check_restart(field: str, container: Json) -> Causes:
 def check_scheduled_containers(
     field: str, containers: Sequence[Container], *, host_network: bool
 ) -> Causes:
-    """Yield the errors of the containers' ports, resources and restart policies.
+    """Yield the errors of the containers' ports, resources, restart policies and restart rules.
 
     `host_network` is the hostNetwork of the pod.
     """
@@ -252,6 +253,9 @@ def check_scheduled_containers(
             yield from _check_port(place_of_port, port, host_network=host_network)
         yield from check_requirements(f"{where}.resources", container.resources)
         yield from _check_restart_policy(where, container.restart_policy)
+        for number, rule in enumerate(container.restart_policy_rules):
+            action = f"{where}.restartPolicyRules[{number}].action"
+            yield from check_field(action, _RESTART_RULE["action"], rule.action)
 
 
 def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.facts import items_of
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.meta.field import (
@@ -26,8 +27,8 @@ from fairlead.apiserver.validation.meta.format import (
 from fairlead.apiserver.validation.meta.object_meta import check_labels
 from fairlead.apiserver.validation.meta.selector import check_label_selector
 
-ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _SPEC: Final = "core.v1.PersistentVolumeClaimSpec"
+_ACCESS_MODES: Final = items_of(_SPEC, "accessModes")
 CLAIM: Final = "PersistentVolumeClaim"
 _SOURCES: Final = (("", CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 # The metadata fields that a claim template may have.
@@ -49,9 +50,9 @@ def check_claim_spec(field: str, spec: Json) -> Causes:
 def check_modes(field: str, modes: list[str]) -> Causes:
     """Yield the errors of the access modes of a claim or PersistentVolume."""
     for mode in modes:
-        if mode not in ACCESS_MODES:
-            yield not_supported(f"{field}.accessModes", mode, ACCESS_MODES)
-    known = {mode for mode in modes if mode in ACCESS_MODES}
+        if mode not in _ACCESS_MODES:
+            yield not_supported(f"{field}.accessModes", mode, _ACCESS_MODES)
+    known = {mode for mode in modes if mode in _ACCESS_MODES}
     if "ReadWriteOncePod" in known and len(known) > 1:
         why = "may not use ReadWriteOncePod with other access modes"
         yield forbidden(f"{field}.accessModes", why)
