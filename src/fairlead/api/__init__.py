@@ -1,5 +1,5 @@
 """Kubernetes objects as typed read-only views, and functions over them.
 
-Law: this package contains only pure values and functions, which do not depend on clusters,
-schedulers or worlds.
+This package contains only pure values and functions, which do not depend on clusters, schedulers or
+worlds.
 """

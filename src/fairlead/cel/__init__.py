@@ -7,8 +7,8 @@
 contains the functions, `value` the types of values, `error` the messages. Types, estimates, costs
 at run time and messages are the same as upstream's.
 
-Law: this package imports `fairlead.api` and nothing above it. Functions that need more than their
-arguments are passed to `CelEnvironment` by the caller, as the API server does with `authorizer`.
+Functions that need more than their arguments are passed to `CelEnvironment` by the caller, as the
+API server does with `authorizer`.
 
 upstream: github.com/google/cel-go, apiserver/pkg/cel
 """

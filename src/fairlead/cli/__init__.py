@@ -4,6 +4,6 @@
     options/     options that several commands share
     output/      text, tables, progress bar and files
 
-Law: the command line decides nothing. A command reads its options, calls the package that does the
-work, and prints the result.
+The command line decides nothing. A command reads its options, calls the package that does the work,
+and prints the result.
 """

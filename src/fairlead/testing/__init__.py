@@ -3,7 +3,7 @@
 docs/testing.md and docs/python-api.md are the guides. A name is imported from its module on first
 use, so that `import fairlead.testing` is cheap (pytest imports it in every run).
 
-Law: Fairlead runs without this package, except for the command `fairlead torture`.
+Fairlead runs without this package, except for the command `fairlead torture`.
 """
 
 from __future__ import annotations

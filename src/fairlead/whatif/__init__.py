@@ -28,8 +28,8 @@ docs/python-api.md is the guide.
     result/          the result as JSON
     report/          the HTML report
 
-Law: all user input is checked here before a run starts, and every problem is one `InputError` that
-names file, object and field. Only the engine makes decisions.
+All user input is checked here before a run starts, and every problem is one `InputError` that names
+file, object and field. Only the engine makes decisions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Defaulting: sets the absent fields of an object.
 
-Law: all functions are pure. An object that already has all its defaults is returned unchanged.
+All functions are pure. An object that already has all its defaults is returned unchanged.
 
 `defaulter` sets all defaults; `simulation` sets only those that a simulated cluster needs.
 """

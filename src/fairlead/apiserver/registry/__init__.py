@@ -3,7 +3,7 @@
 `store.Store` has one function for each verb. A kind's `strategy.ResourceStrategy` adds steps to
 these functions.
 
-Law: pure. `now` (ns since 1970) and the ids of new objects are arguments.
+`now` (ns since 1970) and the ids of new objects are arguments.
 
 upstream: apiserver/pkg/registry, pkg/registry
 """

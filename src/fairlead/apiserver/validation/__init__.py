@@ -1,7 +1,8 @@
 """Validation: checks each object by itself. One package per API group, as in upstream's pkg/apis.
 
-Law: pure. Every rule yields all errors, each with the path of its field, in the words of the API
-server. The objects already have their defaults. Rules that involve other objects are in admission.
+Every rule is a pure function that yields all errors, each with the path of its field, in the words
+of the API server. The objects already have their defaults. Rules that involve other objects are in
+admission.
 
 A store calls `validator` with the `KindRules` of the kind's strategy (`registry.strategies`). Rules
 that other code uses too are here, in the module or package of their group. Other rules may be in

@@ -1,5 +1,5 @@
 """KubeSchedulerConfiguration: converts the decoded file to a SchedulerConfig.
 
-Law: all functions are pure; the callers read the files.
+All functions are pure; the callers read the files.
 upstream: pkg/scheduler/apis/config
 """

@@ -1,4 +1,4 @@
 """Simulated kubelets: node heartbeats, and pods from their binding to their removal.
 
-Law: a kubelet acts only on pods bound to its node, and a stopped kubelet does nothing.
+A kubelet acts only on pods bound to its node, and a stopped kubelet does nothing.
 """

@@ -1,5 +1,5 @@
 """The in-tree scheduling plugins under upstream's names, each in its own module or package.
 
-Law: each rule cites the upstream file whose behaviour it reproduces. Each rejection reason is one
+Each rule cites the upstream file whose behaviour it reproduces. Each rejection reason is one
 constant beside its rule, in upstream's words.
 """

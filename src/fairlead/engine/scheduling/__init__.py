@@ -1,5 +1,5 @@
 """kube-scheduler: the scheduling queue, scheduling and binding cycles, and preemption.
 
-Law: this package does no I/O. The engine calls `Scheduler` through the methods of
-`core.Controller`, and `Scheduler` returns only commands.
+The engine calls `Scheduler` through the methods of `core.Controller`, and `Scheduler` returns only
+commands.
 """

@@ -2,7 +2,7 @@
 
 `render_report(data)` returns the page; `ReportData` describes `data`.
 
-Law: the page only displays data. Names come from cluster dumps and are treated as hostile text, in
+The page only displays data. Names come from cluster dumps and are treated as hostile text, in
 Python and in the page's script.
 """
 

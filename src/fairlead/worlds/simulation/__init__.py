@@ -1,4 +1,4 @@
 """The simulated world: virtual time, objects in memory, and a script of external events.
 
-Law: equal objects, scripts and seeds give equal runs, byte for byte.
+Equal objects, scripts and seeds give equal runs, byte for byte.
 """

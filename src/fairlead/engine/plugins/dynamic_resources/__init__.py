@@ -1,7 +1,7 @@
 """DynamicResources: pods that request devices through ResourceClaims.
 
-Law: a device that does not allow multiple allocations is allocated to at most one claim. So the
-device ledger (`engine.state.devices`) records each allocation before it is written to the API.
+A device that does not allow multiple allocations is allocated to at most one claim. So the device
+ledger (`engine.state.devices`) records each allocation before it is written to the API.
 upstream: pkg/scheduler/framework/plugins/dynamicresources and
 staging/src/k8s.io/dynamic-resource-allocation
 """

@@ -1,6 +1,6 @@
 """NodeVolumeLimits: limits the number of attached volumes per CSI driver and node.
 
-Law: a volume is identified by driver and handle, and counts once per node, even if several pods on
-the node use it.
+A volume is identified by driver and handle, and counts once per node, even if several pods on the
+node use it.
 upstream: plugins/nodevolumelimits/csi.go
 """

@@ -9,5 +9,5 @@
     size_result        the result of the search
     size_answer        the answer as data
 
-Law: the search never reports a set of nodes on which it has not scheduled every pod.
+The search never reports a set of nodes on which it has not scheduled every pod.
 """

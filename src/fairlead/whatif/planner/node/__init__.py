@@ -1,4 +1,4 @@
 """Nodes for several planners: copies as new nodes, and the minimum number of nodes.
 
-Law: nothing here places a pod.
+This package does not place pods.
 """

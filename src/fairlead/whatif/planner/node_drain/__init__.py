@@ -8,5 +8,5 @@
     upgrade_check      drains with surge nodes (`fairlead upgrade-check`)
     drain_run          the drains of a plan, run in a simulation
 
-Law: no drain breaks a disruption budget.
+No drain breaks a disruption budget.
 """

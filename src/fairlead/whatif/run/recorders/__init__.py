@@ -1,4 +1,4 @@
 """Recorders: each recorder observes a run and collects one part of its outcome.
 
-Law: a recorder never changes the events of the run.
+A recorder never changes the events of the run.
 """
