@@ -21,8 +21,8 @@ class ApiError(Exception):
 
     `retry_after_s` is 0 if the response has no Retry-After header. If `resource` is not "", it
     replaces the plural of the kind in the details. If `has_details` is True, the Status has details
-    even if they are empty. A client can continue an expired list with `continue_token`, if it is
-    not "".
+    even if they are empty. If `continue_token` is not "", a client can use it to continue a list
+    whose previous token has expired.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status

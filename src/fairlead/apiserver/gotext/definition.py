@@ -1,6 +1,6 @@
-"""Parts of CustomResourceDefinitions as `field.Invalid` quotes them: upstream's internal Go types.
+"""Parts of CustomResourceDefinitions as `field.Invalid` quotes them.
 
-All fields are printed under their Go names, including fields that are nil.
+Upstream quotes values of its internal Go types: all fields, even nil, under their Go names.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/{types,types_jsonschema}.go
 """
@@ -84,9 +84,9 @@ def shown_rule(rule: Json) -> Json:
 def shown_versions(versions: list[Json]) -> list[Json]:
     """Return the versions as errors quote them, with Go field names.
 
-    The fields in `_HOISTED` are always null in the result. If such a field has the same value in
-    all versions, upstream's internal type has it only in the spec. If the values differ, upstream
-    prints them with the versions, but this function does not.
+    The fields in `_HOISTED` are always null in the result. Upstream prints null only if all
+    versions have the same value, because its internal type then keeps the value in the spec. If
+    the values differ, upstream prints the value of each version, but this function does not.
     """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)

@@ -102,12 +102,13 @@ class ApiApp:
         handlers: Mapping[str, PathHandler] = NO_HANDLERS,
         audit: Audit | None = None,
     ) -> None:
-        """`wait_until_durable` is awaited before each watch event and response, even for a read.
+        """Before `server`'s responses and watch events are sent, await `wait_until_durable`.
 
-        Otherwise, a client could receive a resourceVersion that a crash reverts and that another
-        change then gets. If a response shows only one object, the wait ends when this object's
-        version (`Response.version`) is durable. `handlers` serve additional paths, after
-        authorization. `audit` is called with one line per response.
+        Even a read waits. Without the wait, a client could see a change that a crash then reverts;
+        after the restart, a different change would get the same resourceVersion. If a response
+        shows only one object, the wait ends when this object's version (`Response.version`) is
+        durable. `handlers` serve additional paths, after authorization. `audit` is called with one
+        line per response.
         """
         self._handlers = handlers
         self._audit = audit

@@ -1,8 +1,8 @@
 """Splits long responses into chunks, so that a client that does not read is detected.
 
 The event loop can pause only between writes, so a single long write could stay in the TLS buffer
-indefinitely. With chunks, writing pauses after a few chunks, and `TimeoutHttpProtocol` starts its
-timeout.
+indefinitely. If the response is split and the client does not read, writing pauses after a few
+chunks, and `TimeoutHttpProtocol` starts its timeout.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ _CONTINUE: Final = b"HTTP/1.1 100 "
 class CoalescingTransport(asyncio.Transport):
     """Wraps `transport` for one response, and delays the head until the body begins.
 
-    Do not use it for HEAD requests, which have a response without a body.
+    It must not wrap the response to a HEAD request: without a body, the head is never sent.
     """
 
     __slots__ = ("_head", "_is_head_sent", "_transport")

@@ -7,10 +7,11 @@ uvicorn closes idle connections. This protocol also closes a connection if
     its request has no Host header, or several                               (status 400)
     its request head is incomplete after HEAD_SECONDS_MAX
     its client does not read the response for READING_SECONDS_MAX
-    its client has not read for UNREAD_SECONDS_MIN, while more than UNREAD_MAX clients do not read
+    more than UNREAD_MAX clients do not read, and its client stopped first (UNREAD_SECONDS_MIN ago
+        or earlier)
     its client keeps sending a body after the request was refused
 
-upstream: Go's net/http/server.go:readRequest, which refuses such heads in the same words
+upstream: Go's net/http/server.go:readRequest, which has the same texts for status 400 and 431
 """
 
 from __future__ import annotations
@@ -124,9 +125,9 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
-        """If the request body is incomplete, abort a closing connection after LINGER_SECONDS_MAX.
+        """Schedule the abort of a closing connection if its request body is incomplete.
 
-        The delay lets the client receive the refusal.
+        The abort follows after LINGER_SECONDS_MAX, so that the client can receive the refusal.
         """
         super().on_response_complete()
         if self.transport.is_closing() and self.cycle.more_body:

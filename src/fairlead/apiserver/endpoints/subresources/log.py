@@ -1,7 +1,7 @@
 """The subresource `log`: a synthetic log of a simulated container.
 
-The log contains the container's start, the request to stop, and its end. A watch that follows the
-log sends new lines until the container ends.
+The log has up to three lines: the container starts, is asked to stop, and ends. If a client
+follows the log, the response is a watch that sends new lines until the container ends.
 
 upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
 pkg/apis/core/validation/validation.go:ValidatePodLogOptions,
@@ -129,9 +129,9 @@ def _status(pod: Json, name: str) -> Json | None:
 
 
 def _require_log(pod: Json, name: str, *, is_previous: bool) -> None:
-    """Raise ApiError 400 if the container has no log yet.
+    """Raise ApiError 400 if the container has no run whose log can be shown.
 
-    If `is_previous` is True, raise it if the container has no previous run that has ended.
+    If `is_previous` is True, only a previous run that has ended counts.
     """
     named, status = f'container "{name}" in pod "{pod["metadata"]["name"]}"', _status(pod, name)
     if status is None and not any(pod.get("status", {}).get(rows) for rows in _STATUSES):
@@ -203,8 +203,8 @@ class _LogWatch(Watch):
 class _LogEncoder(Struct, eq=False):
     """Encodes a change of a pod as the new lines of a container's log.
 
-    `sent` is the number of lines that have already been sent. `watch` contains the watch to end
-    when the container ends.
+    `sent` is the number of lines that have already been sent. `watch` contains the one watch that
+    uses this encoder. The encoder ends this watch when the container ends.
     """
 
     name: str
@@ -223,7 +223,7 @@ class _LogEncoder(Struct, eq=False):
         return _text(new, self.options)
 
     def is_shared(self, *, is_first: bool) -> bool:
-        """Return False: each watch has sent a different number of lines."""
+        """Return False: the result of `event` depends on what this watch has already sent."""
         return False
 
 

@@ -58,10 +58,11 @@ def _stored(
     spec: Json,
     check: Callable[[Json, Json], Causes],
 ) -> WebhookCalls[Response]:
-    """Store the pod with the fields in `spec` changed, and return the response.
+    """Store the pod with new values of some spec fields, and return the response.
 
-    `check` takes the old and the new pod, and returns the errors of the change. As in upstream,
-    the managedFields are computed from the whole object that the client sent.
+    `spec` contains these fields with their new values. `check` takes the old and the new pod, and
+    returns the errors of the change. As in upstream, the managedFields are computed from all
+    fields of `change.view`, even those that are not stored.
     """
     store, old = scope.deps.store, change.old
     new = store.completed(scope.kind, with_spec(old, {**old["spec"], **spec}))

@@ -1,4 +1,4 @@
-"""Bodies of requests to subresources: posted objects, and updates of the subresource's view."""
+"""Decodes the bodies of requests to subresources: posted objects, PUTs and PATCHes."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ def object_member(body: Json, field: str) -> Json:
 class SubresourceUpdate(Struct, frozen=True):
     """A decoded PUT or PATCH of a subresource.
 
-    `old` is the stored object. `view` is the updated view of the object: the object itself, or a
-    Scale. `is_applied` is True if server-side apply has computed `view` and already updated its
-    managedFields.
+    `old` is the stored object. `view` is the object or the Scale that results from the PUT or
+    PATCH. If `is_applied` is True, server-side apply computed `view`, including its managedFields.
     """
 
     old: Json
@@ -62,10 +61,11 @@ class SubresourceUpdate(Struct, frozen=True):
 def requested_update(
     scope: RequestScope, kind: Kind, view_of: Callable[[Json], Json]
 ) -> SubresourceUpdate:
-    """Return the update that a PUT or PATCH requests for the view of the stored object.
+    """Return the update that a PUT or PATCH requests.
 
-    `view_of` returns the view of an object, and `kind` is the kind of the view. For PUT, errors in
-    the body are reported before a missing object (404). Raises ApiError.
+    `view_of` returns what the subresource shows of a stored object: the object itself or its
+    Scale. `kind` is the kind of this result. For PUT, the body is decoded before the object is
+    looked up: a malformed body is reported even if the object does not exist. Raises ApiError.
     """
     # 1. negotiate the media type of the response
     scope.negotiate()

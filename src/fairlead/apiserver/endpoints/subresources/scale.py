@@ -62,9 +62,10 @@ def scale(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
-    """Reject a Scale with another uid than the object, or of an older version of the object.
+    """Raise ApiError 409 if the uid or resourceVersion of a Scale differs from the object's.
 
-    Raises ApiError 409.
+    `before` is the metadata of the object, and `meta` that of the Scale. An empty value in `meta`
+    is accepted, and so is resourceVersion "0".
     """
     kind, namespace, name = scope.kind, scope.info.namespace, scope.info.name
     if meta.get("uid", "") not in ("", before["uid"]):
@@ -93,7 +94,7 @@ def _unchanged(_: Json | None, new: Json) -> Json:
 
 
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
-    """Return `obj`; the field managers of its number of replicas are those of the Scale `view`."""
+    """Return `obj` with the field managers of its replicas field taken from the Scale `view`."""
     owners = entries_of(obj), entries_of(view)
     return with_managed_fields(
         obj, parent_managed_fields(*owners, kind.api_version, _replicas_field(kind))
@@ -116,8 +117,8 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    A custom resource may lack the field with its number of replicas. For this case, `scale_parts`
-    explains `is_partial` and raises ApiError 500.
+    If a custom resource lacks the field with its desired replicas, this counts as 0 replicas if
+    `is_partial` is True. Otherwise, this function raises ApiError 500.
     """
     paths = _scale_paths(kind)
     if paths is None:
@@ -146,7 +147,7 @@ def _built_in(obj: Json) -> tuple[Json, Json]:
 
 
 def _selector_text(selector: Json) -> str:
-    """Return `selector` as text: a label selector, or the map of a ReplicationController."""
+    """Return a LabelSelector, or a plain map of labels (ReplicationController), as text."""
     if {"matchLabels", "matchExpressions"} & selector.keys():
         return selector_text(selector)
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
