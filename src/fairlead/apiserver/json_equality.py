@@ -1,6 +1,7 @@
 """Type-strict equality of JSON values, and a hashable canonical form of these values.
 
-1 equals 1.0 but not true. The order of an object's members does not matter.
+The number 1 equals 1.0, but does not equal the boolean `true`. The order of an object's members
+does not matter.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ def canonical_key(value: Any) -> str | bytes:
 
 
 def json_equal(value: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal. At any depth, 1 equals 1.0 but not true."""
+    """Return whether two JSON values are equal.
+
+    At any depth, the number 1 equals 1.0, but does not equal the boolean `true`.
+    """
     if value is other:
         return True
     if value != other:  # == would take 1 for true

@@ -1,7 +1,8 @@
 """Kind: the facts about a kind of objects that the API server needs.
 
-`kind_table` contains the built-in kinds. This module guesses the facts about all other kinds, so a
-server looks up the kinds that it serves in `registry.served_kinds`.
+`kind_table` contains the built-in kinds. For all other kinds, `kind_of`
+guesses the facts. A server uses `registry.served_kinds` instead, which knows the custom resources
+that the server serves.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """
@@ -139,7 +140,8 @@ class Kind:
     """A kind of objects; `group` is "" for the core group.
 
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
-    type of a custom resource, or None if its definition is unknown. `all_types` are the types of
+    type of a custom resource; it is None for a built-in kind, and if the definition of a custom
+    resource is unknown. `all_types` are the types of
     all versions of the custom resource, each with its apiVersion. If `singular_name` is None, the
     singular name is `kind` in lower case. If `stored_version` is "", objects are stored in
     `version`.
@@ -265,7 +267,7 @@ _BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 def _by_name() -> dict[str, Kind]:
     """Return a map from every name of a kind, in lower case, to the kind.
 
-    Names are kinds, plurals and short names, with and without their group.
+    The names of a kind are its `kind`, `plural` and `short_names`, with and without its group.
     """
     names: dict[str, Kind] = {}
     for kind in KINDS:

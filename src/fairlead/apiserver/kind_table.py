@@ -4,7 +4,7 @@ The columns of a row are apiVersion, kind, plural, short names, traits, categori
 ("-" for none). The traits are: n for a namespaced kind; g if objects have a metadata.generation
 from their creation on; s for the subresource `status`; c for a custom resource, which is served
 only if its definition exists. If several groups have a kind of the same name, a lookup by this name
-finds the kind in the first row, as in kubectl. Subresources are sorted by name.
+finds the kind whose row comes first, as in kubectl. Subresources are sorted by name.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """

@@ -1,7 +1,8 @@
 """Formats JSON responses: HTML-escaped, and either on one line or indented.
 
 Objects are indented for `?pretty=true`, and by default for curl, wget and browsers. A Status is
-also indented for a client whose Accept header does not allow the object itself.
+also indented if each clause of the Accept header requests a view of the object, such as a Table, or
+an unsupported media type.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
 responsewriters/writers.go:WriteObjectNegotiated,

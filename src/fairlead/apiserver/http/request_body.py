@@ -40,7 +40,7 @@ class BodyBudget:
         """Yield a function that counts the bytes of a request body of `user`.
 
         The function takes the size of the next part. It raises TooManyBodiesError if the bodies
-        would exceed a limit. At the end of the context, the bytes no longer count.
+        would exceed a limit. When the context ends, the counted bytes are subtracted again.
         """
         counted = 0
 

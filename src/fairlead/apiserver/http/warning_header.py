@@ -2,8 +2,9 @@
 
 If the warnings have more than 4,096 characters together, each warning is cut to 256 characters, and
 the warnings that still exceed the total are dropped. Duplicates and warnings with control
-characters are dropped too: a newline in a field name would start another header. At most
-WARNINGS_MAX warnings are sent, because some clients fail on a response with more than 100 headers.
+characters are dropped too: warnings can quote field names of the client's object, and a newline in
+such a name would start another header. At most WARNINGS_MAX warnings are sent, because some clients
+fail on a response with more than 100 headers.
 
 upstream: apiserver/pkg/endpoints/filters/warning.go:AddWarning,
 apimachinery/pkg/util/net/http.go:NewWarningHeader

@@ -4,7 +4,8 @@ Clauses of the Accept header are tried by descending q value, then in their orde
 requests an unknown view is skipped. Responses are JSON or YAML, never protobuf.
 
 Routes of built-in kinds first compare the Accept header with the media types that the route can
-produce, as go-restful does. This check refuses `application/*`, with its own error message.
+produce, as go-restful does. This comparison refuses `application/*`, which the negotiation
+itself accepts.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """
@@ -120,9 +121,10 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """Return the media type for a Status: that of the first JSON or YAML clause without a view.
+    """Return the media type of a Status for a client that sent the Accept header `accept`.
 
-    If there is no such clause, the media type is JSON.
+    This is the media type of the first clause that allows JSON or YAML and requests no view. If
+    there is no such clause, it is JSON.
     """
     for clause in clauses(accept):
         media_type = _media_type(clause)

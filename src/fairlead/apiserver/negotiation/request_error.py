@@ -67,7 +67,7 @@ def unknown_patch() -> ApiError:
 def bad_option(options: str, *causes: Cause) -> ApiError:
     """Return ApiError 422: query parameters or DeleteOptions are invalid.
 
-    `options` is the name of their type, such as ListOptions.
+    `options` is the name of the options type: ListOptions, DeleteOptions or similar.
     """
     kind = Kind("meta.k8s.io", "v1", options, options.lower())
     return invalid(kind, "", "", causes)

@@ -47,7 +47,7 @@ def success(kind: Kind, meta: Json) -> Json:
 
 
 def done(code: int) -> Json:
-    """Return the Status for a successful request that returns no object, such as a binding.
+    """Return the Status for a successful request, such as a binding, that returns no object.
 
     `code` is the HTTP status code.
     """

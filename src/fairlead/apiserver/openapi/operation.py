@@ -113,7 +113,10 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 
 
 def responses(definitions: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
-    """Return the responses by status code; each response can have any of `media_types`."""
+    """Return the responses by status code, and a 401 response without content.
+
+    The content of every other response can have any of `media_types`.
+    """
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
         for code, definition in definitions
