@@ -277,8 +277,8 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
 def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
     """Return the operation of a deprecated watch path.
 
-    The path names all objects of a kind if `is_list` is True, otherwise one object. If
-    `all_namespaces` is set, it names the objects of a namespaced kind in all namespaces.
+    If `is_list` is True, the path watches a list of objects; otherwise, it watches one object. If
+    `all_namespaces` is True, the list has the objects of a namespaced kind in all namespaces.
     """
     name = subject.operation_id("watch", "List" if is_list else "")
     if all_namespaces:

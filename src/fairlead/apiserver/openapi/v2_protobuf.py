@@ -73,7 +73,10 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Return the member `key` encoded if it contains schemas or is an extension; otherwise b""."""
+    """Return the encoded member `key` of a schema: nested schemas or an extension.
+
+    Return b"" for any other key.
+    """
     match key:
         case "additionalProperties" if isinstance(value, dict):
             return bytes_field(21, bytes_field(1, schema_message(value)))

@@ -216,9 +216,10 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
-    """Return the schemas of apiVersion, kind and metadata, with the descriptions in `definition`.
+    """Return the schemas of apiVersion, kind and metadata, with descriptions.
 
-    `meta` is the type of metadata: ObjectMeta or ListMeta.
+    The descriptions are those of the type `definition`. `meta` is the type of metadata: ObjectMeta
+    or ListMeta.
     """
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},

@@ -141,7 +141,7 @@ def to_json(part: Any) -> Any:
 def parts_equal(left: Any, right: Any) -> bool:
     """Return whether two parts are equal; scalars are equal if their JSON texts are equal.
 
-    Raises ApiError 422 if a list contains null, because upstream's code panics.
+    Raises ApiError 422 at a null item of a list, because upstream's code panics there.
     """
     # upstream: patch.go:lazyNode.equal, which panics at a null in a list
     left, right = _members_or_items(left), _members_or_items(right)
@@ -180,7 +180,11 @@ def _members_or_items(part: Any) -> Any:
 
 
 def _decoded(part: Any) -> Any:
-    """Return `part`; JSON text of an object or list is decoded, but not the values inside it."""
+    """Return `part`; if it is the JSON text of an object or list, decode the outermost level.
+
+    The values inside stay JSON text, except that null becomes None. If msgspec cannot decode the
+    text, all levels are decoded.
+    """
     if not isinstance(part, msgspec.Raw):
         return part
     text = bytes(part)

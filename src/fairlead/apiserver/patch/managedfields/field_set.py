@@ -137,7 +137,8 @@ def from_fields_v1(node: Any) -> FieldSet:
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:
     """Yield the fields of a set as text: `prefix`, then e.g. `.spec.containers[name="c"].image`.
 
-    All fields at one level come before the fields below that level, as upstream lists conflicts.
+    The children of a node come before all deeper fields below the node. Upstream lists conflicts
+    in this order.
     """
     # upstream: set.go:iteratePrefix
     elements = [element for element in in_order(node) if element != SELF]

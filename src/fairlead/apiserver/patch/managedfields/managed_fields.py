@@ -98,9 +98,10 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
     """The rules by which writes to one resource or subresource are recorded in managedFields.
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
-    API versions served besides `api_version`. An entry in a version that is not served is dropped,
-    or raises UnknownVersionError if `rejects_unknown_versions` is set. If `api_version` is "", an
-    entry in any version except `other_versions` is read with `schema`.
+    API versions served besides `api_version`. If an entry has a version that is not served, the
+    entry is dropped; with `rejects_unknown_versions`, UnknownVersionError is raised instead. If
+    `api_version` is "", every version counts as served, and entries whose version is not in
+    `other_versions` are read with `schema`.
     """
 
     schema: Schema
@@ -133,9 +134,9 @@ def updated(
     """Return `new` with managedFields that record how `owner` updated `old`.
 
     `old` is None if `owner` created the object. The update starts from the managedFields that the
-    client sent in `new`. If `new` has no or malformed managedFields, or if the write is to a
+    client sent in `new`. If the client sent none or malformed ones, or if the write is to a
     subresource, the update starts from the managedFields of `old`. If the changed fields cannot be
-    determined, `new` gets no managedFields.
+    determined, the result has no managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -184,7 +185,7 @@ class UnknownVersionError(ValueError):
 
 
 def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> ManagedFields:
-    """Return the entries of served versions, reconciled with their current schemas.
+    """Return the entries whose API version is served, with fields adapted to its current schema.
 
     Raises UnknownVersionError.
     """
@@ -270,9 +271,9 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
     """Return the entries before a write.
 
-    They are the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. If
-    `from_live` is True, or if the client sent no managedFields or malformed ones, they are the
-    entries of the stored object `old`.
+    If `from_live` is True, they are the entries of the stored object `old`. Otherwise, they are
+    the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. If the client sent
+    no managedFields or malformed ones, they are the entries of `old`, too.
     """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:

@@ -259,6 +259,9 @@ def _set_item_problem(item: Any) -> str:
 
 
 def _required_key_default(schema: Schema, key: str) -> Any:
-    """Return the zero value of a key that Go always serializes (no omitempty); None otherwise."""
+    """Return the zero value of the list key `key` if Go always serializes it; otherwise None.
+
+    Go always serializes a field without `omitempty`.
+    """
     known = schema.items.fields.get(key) if schema.items else None
     return zero_value(known.schema) if known and known.zero is Zero.EMIT else None

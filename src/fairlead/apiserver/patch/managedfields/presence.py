@@ -1,7 +1,7 @@
 """Presence: the set of all fields of a value, at every level.
 
-A write that adds or removes a value adds or removes these fields. Unlike `typed.field_set`,
-presence includes the structs that contain fields.
+If a write adds a value, it adds all these fields; if it removes the value, it removes them.
+Unlike `typed.field_set`, presence includes the structs that contain fields.
 """
 
 from __future__ import annotations

@@ -10,9 +10,10 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
 An updater is identified by its name and API version. In the managedFields of the Scale, the version
-is autoscaling/v1. So after a write through the Scale, every updater that owns the field gets an
-entry with the object's version. If the updater already has such an entry, this entry keeps the
-field. Upstream instead writes a second entry with the same manager and version.
+is autoscaling/v1, so no updater there matches an updater of the object. After a write through the
+Scale, the field is therefore recorded anew for each updater that owns it, in an entry with the
+object's version. If the updater already has such an entry, the field is recorded in this entry.
+Upstream instead writes a second entry with the same manager and version.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -62,8 +63,8 @@ def parent_managed_fields(
     """Return the managedFields of an object after its Scale was written.
 
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
-    written Scale. New managers get `api_version`, the version of the object in the request.
-    `replicas` is the field of the object that the Scale shows.
+    written Scale. Entries that come from `scaled` get the API version `api_version`: the version of
+    the object in the request. `replicas` is the field of the object that the Scale shows.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}
