@@ -19,7 +19,7 @@ _YEAR_S: Final = 365 * _DAY_S
 def human_duration(duration: int) -> str:
     """Return `duration` (ns) as text; the longer the duration, the coarser the text.
 
-    A negative duration becomes `0s` if it is less than 2 s long, and otherwise `<invalid>`.
+    A duration between -2 s and 0 becomes `0s`; a duration of -2 s or less becomes `<invalid>`.
     """
     seconds = _truncated_division(duration, NANOSECONDS_PER_SECOND)
     # Tolerates one second of clock skew.

@@ -42,11 +42,12 @@ class Column(Struct, frozen=True):
 
 
 class Printer(Struct, frozen=True):
-    """The printer of a kind; `cells` takes (object, ns since 1970) and returns the cells of a row.
+    """The printer of a kind: its columns, and functions that compute a row.
 
+    `cells` takes (object, current time in ns since 1970) and returns the cells of the object's row.
     `conditions` returns the row's conditions, which clients use to hide rows. Rows are sorted by
-    `order`; if it is None, they keep the order of the list. If `is_bare` is True, `rows` is null
-    instead of an empty list in an empty table.
+    `order`; if it is None, they keep the order of the list. In a table without rows, `rows` is null
+    if `is_bare` is True, and otherwise an empty list.
     """
 
     columns: tuple[Column, ...]

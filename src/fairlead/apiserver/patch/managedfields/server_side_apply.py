@@ -205,13 +205,16 @@ def _applier_identifier(managed: ManagedFields, request: ApplyRequest) -> Manage
 def _entries_before_first_apply(
     resource: TrackedResource, live: Json, request: ApplyRequest, timestamp: str
 ) -> ManagedFields:
-    """Return one entry that owns all fields of an object; used if its managedFields are empty."""
+    """Return one entry that owns all fields of `live`, an object without managedFields."""
     owner = ManagerIdentifier(_BEFORE, UPDATE, request.config["apiVersion"], request.subresource)
     return entries_after_update(resource, empty(resource.schema), live, {}, owner, timestamp)
 
 
 def _conflict(conflicts: dict[ManagerIdentifier, FieldSet]) -> ApiError:
-    """Return ApiError 409 with the owner of each field; managers are ordered by identifier."""
+    """Return ApiError 409 that lists the conflicting fields of each manager.
+
+    The managers are sorted by identifier.
+    """
     owners = sorted(conflicts, key=lambda owner: owner.sort_key)
     by_manager = {_manager_text(owner): list(paths(conflicts[owner])) for owner in owners}
     causes = tuple(

@@ -1,8 +1,8 @@
 """Typed values: a JSON value together with its schema, compared, merged and pruned field by field.
 
-The schema determines the depth of a walk. An atomic list or map is one field. A granular object has
-one field per member. A set or associative list has one field per item (see `path_element`). Null
-has no fields below it.
+The schema determines which parts of a value are fields. An atomic list or map is one field. A
+granular object has one field per member. A set or associative list has one field per item (see
+`path_element`). Null has no fields below it.
 
 upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove,
 reconcile_schema}.go
@@ -278,11 +278,12 @@ Keyed = tuple[str, Any]
 def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
     """Yield (element, item, is from `right`) for the items of both lists, in merge order.
 
-    Items of `right` keep their order. Items only in `left` keep their position relative to the
-    items in both lists. An item in both lists is yielded once, from `right`.
+    Items of `right` keep their order. As far as this order permits, items only in `left` keep their
+    position relative to the items in both lists. An item in both lists is yielded once, from
+    `right`.
 
         left  a b c    right  a x c    ->  a b x c     (b stays between a and c)
-        left  a b c    right  c x a    ->  b c x a     (right's order is used for a and c)
+        left  a b c    right  c x a    ->  b c x a     (b stays before c, but not after a)
     """
     # upstream: typed/merge.go:visitListItems
     in_left, in_right = {element for element, _ in left}, {element for element, _ in right}

@@ -99,8 +99,8 @@ def after_update(
 ) -> dict[Name, FieldSet]:
     """Return the owners after `manager` updates `old` to `new` in `version`.
 
-    `other_versions` has the version of each manager whose set is not in `version`. Raises
-    ItemKeyError.
+    If the field set of a manager is recorded in another version than `version`, `other_versions`
+    maps the manager to that version. Raises ItemKeyError.
     """
     # upstream: update.go:Update
     changes = _Changes(version, old, new)
@@ -123,9 +123,9 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 ) -> tuple[Any, dict[Name, FieldSet]]:
     """Return (object, owners) after `manager` applies a configuration.
 
-    The object is None if it is unchanged. If `other_versions` contains `manager`, this entry is the
-    version of the manager's last apply. Raises OwnershipConflictError for a conflict unless `force`
-    is set, and ItemKeyError.
+    The object is None if it is unchanged. If `other_versions` contains `manager`,
+    `other_versions[manager]` is the version of the manager's last apply. Raises ItemKeyError, and
+    OwnershipConflictError if there is a conflict and `force` is False.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.
@@ -186,8 +186,8 @@ def _release_changed(
 ) -> dict[Name, FieldSet]:
     """Return `owners` after every manager except `manager` has lost the changed fields.
 
-    Raises OwnershipConflictError for written fields unless `force` is set. Removed fields never
-    conflict.
+    Raises OwnershipConflictError if another manager owns an added or modified field and `force` is
+    False. Removed fields never conflict.
     """
     conflicts, kept = {}, {}
     for name, fields in owners.items():
@@ -274,9 +274,9 @@ def _with_owned(
 
 
 def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
-    """Return `full` without the fields that the applier owned and that are not in `left`.
+    """Return `full` without those fields in `before` that are missing from `left`.
 
-    `before` are the fields that the applier owned.
+    `before` are the fields that the applier owned before this apply.
     """
     # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))

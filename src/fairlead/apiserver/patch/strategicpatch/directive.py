@@ -28,9 +28,9 @@ _FORMAT_NAMES: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrd
 
 
 def target_list(key: str, prefix: str) -> str:
-    """Return the name of the list to which the directive `key` (`PREFIX/LIST`) refers.
+    """Return the list name in the directive `key`: `args` for `$setElementOrder/args`.
 
-    Raises ApiError 400 if `key` does not have this form, or if its prefix is not `prefix`.
+    Raises ApiError 400 if `key` does not start with `prefix` and a slash.
     """
     # upstream: patch.go:extractKey
     prefix_found, slash, name = key.partition("/")
@@ -55,8 +55,8 @@ def drop_nulls(value: Any) -> None:
 def without_directives(value: Any) -> Any:
     """Return `value` without directives, or REMOVED if `value` itself is a directive.
 
-    `value` is a part of a patch that has no counterpart in the original. Objects in it are changed
-    in place.
+    `value` is a part of a patch, and the original has no value to merge it with. Objects in `value`
+    are changed in place.
     """
     # upstream: patch.go:removeDirectives
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def missing_merge_key(item: Json, key: str) -> ApiError:
 def panic_error() -> ApiError:
     """Return ApiError 422 for a patch that makes upstream's own code panic.
 
-    Upstream responds to such a patch with a plain 500.
+    Here Fairlead differs from upstream, which responds with a plain 500 after the panic.
     """
     # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery
     return unprocessable()

@@ -1,8 +1,8 @@
 """The order of merged lists in a strategic merge patch.
 
 `$setElementOrder` defines the order of the patch's items; without it, they keep their order in the
-patch. The remaining items keep the order of the original. The two sequences are then merged: an
-original item stays in front of a patch item if it preceded the patch item in the original.
+patch. The remaining items keep the order of the original. The two sequences are then merged: a
+remaining item is put in front of each patch item that it preceded in the original.
 
     original  a b c d    patch order  d x b
     from patch           d x b
@@ -56,7 +56,10 @@ def in_set_order(
 def split_by_patch(
     merged: list[Any], patch_order: list[Any], key: str
 ) -> tuple[list[Any], list[Any]]:
-    """Return (items of `merged` that are in the patch, other items). Raises ApiError 422, 500."""
+    """Return (items of `merged` that are in `patch_order`, other items).
+
+    Raises ApiError 422, 500.
+    """
     if not key:
         if any(isinstance(item, dict | list) for item in (*merged, *patch_order)):
             raise panic_error()

@@ -1,12 +1,14 @@
 """Strategic merge patch: merges objects and lists as the schema defines, and follows directives.
 
-If a field has the patch strategy `merge`, its lists are merged: a list of scalars as a set, and a
-list of objects by the merge key. Other lists are replaced. A new list item is put at the front
-unless `$setElementOrder/<list>` gives another order. The module `directive` lists the directives.
+A list is merged if its field has the patch strategy `merge`: scalars as a set, and objects by the
+merge key. Other lists are replaced. A new list item is put behind the item that precedes it in the
+patch, or at the front if it is the first item of the patch. `$setElementOrder/<list>` gives another
+order. The module `directive` lists the directives.
 
 If the original lacks a member of the patch, or has a value of another type there, the patch's value
-is used without the nulls and directives in it. But a new list item, and a list or an object that is
-replaced as a whole, keep their directives, which decoding reports as unknown fields.
+is used without the nulls and directives in it. In two cases, directives in the patch's value stay
+in the result: in a new list item, and in a list or object that replaces the original's as a whole.
+Decoding the result reports these directives as unknown fields.
 
 Example, with the merge key `name` of `containers`:
 
@@ -113,7 +115,7 @@ def _merge_field(
 ) -> None:
     """Apply one member of a patch (`key`: `value`) to `result`, in place.
 
-    If `is_deletion` is True, `value` lists scalars to remove from the list.
+    If `is_deletion` is True, `value` contains the scalars to remove from the list `result[key]`.
     """
     before = result.get(key)
     if value is None:
@@ -184,9 +186,10 @@ def _slice_field(parent: Field, key: str) -> Field:
 
 
 def _set_element_order(parent: Field, result: Json, patch: Json, key: str) -> None:
-    """Merge the list to which the $setElementOrder directive `key` refers into `result`.
+    """Merge a list of `patch` into `result`, in the order that a directive defines.
 
-    Remove the directive and the list from `patch`.
+    `key` is the directive's key, `$setElementOrder/LIST`. If `patch` has no LIST, the LIST of
+    `result` is only reordered. Also remove the directive and LIST from `patch`.
     """
     # upstream: patch.go:mergePatchIntoOriginal
     order = patch.pop(key)
@@ -234,7 +237,7 @@ def merged_list(
     *,
     is_deletion: bool = False,
 ) -> list[Any]:
-    """Return `original` merged with the items of `patch`; new items are put at the front.
+    """Return `original` merged with the items of `patch`, in the order of `in_set_order`.
 
     If `is_deletion` is True, return `original` without the scalars in `patch`. Raises ApiError
     422, 500.
