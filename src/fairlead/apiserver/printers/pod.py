@@ -153,8 +153,10 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container that waits or has terminated sets the status word. The word `Completed` is
-    replaced if another container is ready or has failed.
+    The first container that waits or has terminated sets the status word. If the word is
+    `Completed` and another container is running and ready, `Running` or `NotReady` replaces it.
+    If the word is `Completed` and no container is ready, the outcome of the first failed container,
+    if any, replaces it.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

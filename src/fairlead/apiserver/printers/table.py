@@ -101,8 +101,9 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
-    """Return `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
+    """Return the `columnDefinitions` and `rows` of a Table of `objects`, which have kind `kind`.
 
+    `now` (ns since 1970) is the time for which ages are calculated.
     `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
     """
     return table_with(_printer_of(kind), kind, objects, now, include)

@@ -140,7 +140,8 @@ _INITIALS: Final = re.compile(
 class FieldType(Struct, frozen=True):
     """A field of a message.
 
-    If `inner` is set, the field is a message whose fields are fields of the outer object in JSON.
+    If `inner` is set, the field contains a message of that type. JSON has no nested object for this
+    message: the fields of the message are fields of the outer object.
     """
 
     name: str
@@ -291,7 +292,8 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
     """Decode a message into an object with the fields in the schema's order.
 
-    The fields are added to `partial`, an earlier part of the same object, if there is one.
+    `partial` contains the fields of the same object that were decoded earlier, if any. The result
+    contains these fields too.
     """
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):
@@ -304,9 +306,10 @@ def _message(message_type_: MessageType, message: bytes, partial: Json | None = 
 
 
 def _set_field(obj: Json, name: str, schema: Schema, value: Any) -> None:
-    """Decode `value` and set the field `name` of `obj` to it, or add it to the field.
+    """Decode `value` into the field `name` of `obj`.
 
-    A message contains the items of a list or map one by one.
+    A message can contain a list, map or object in several parts. In this case, each decoded part is
+    added to what the field already contains.
     """
     match schema.type:
         case Type.LIST if schema.items is not None:
@@ -329,9 +332,10 @@ def _items(schema: Schema, value: Any) -> list[Any]:
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """Return the decoded value of a map entry; None is decoded as the zero value.
+    """Return the decoded value of a map entry; if `value` is None, return the zero value.
 
-    `schema` is the type of the value. If it is a list, `value` is a message with the list's items.
+    `schema` is the schema of the decoded value. If the schema is a list, `value` is a message that
+    contains the items of the list.
     """
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))

@@ -72,8 +72,8 @@ class AdmissionControl:
         """Return the admission attributes of a request.
 
         `old` is the stored object that an update replaces, `subresource` is "" for the object
-        itself, and `write` is the context of the request. Mutating plugins run twice only for
-        requests of API clients, not for controllers' writes.
+        itself, and `write` is the context of the request. The attributes allow a second run of
+        the mutating plugins for requests of API clients, but not for controllers' writes.
         """
         reinvocation = None
         if write.user is not None:
@@ -107,7 +107,7 @@ class AdmissionControl:
                 yield from checked
 
     def check_count(self, attributes: AdmissionAttributes) -> None:
-        """For a new pod, run only the plugins that count pods.
+        """Run the plugins that count pods, and no other plugins, for a new pod.
 
         Raises ApiError if one of them refuses the pod.
         """

@@ -55,7 +55,7 @@ def default(kind: Kind, obj: Json) -> Json:
 
 
 def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
-    """Return `new` with the empty fields that its type always encodes.
+    """Return `new` with the empty fields that the encoding of its kind never omits.
 
     `old` is the stored object that `new` replaces, or None.
     """

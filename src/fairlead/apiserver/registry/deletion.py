@@ -51,9 +51,10 @@ class Deletion(Struct, frozen=True, kw_only=True):
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Return `obj` with the finalizer of the propagation policy, `Foreground` or `Orphan`.
+    """Return `obj` with the garbage collector's finalizer for the propagation policy.
 
-    Finalizers of other policies are removed.
+    Only the policies `Foreground` and `Orphan` have a finalizer, and only in kinds that support
+    garbage collection. The finalizer of a policy that does not apply is removed.
     """
     meta = obj["metadata"]
     before = meta.get("finalizers", [])

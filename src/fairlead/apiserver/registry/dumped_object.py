@@ -48,7 +48,7 @@ class DumpedTemplate(Protocol):
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the index, in `replica_strings`, of the string that a view has at `path`.
+        """Return the index of the item of `replica_strings` that is at `path` in a pod's view.
 
         Return None if all views have the same string at `path`.
         """

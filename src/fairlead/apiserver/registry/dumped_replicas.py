@@ -1,8 +1,8 @@
 """DumpedReplicas: neighbouring pods of one template in a dump, made when they are first read.
 
-There is a column for each string in which these pods differ. Loading a dump mostly needs only some
-of these columns: names, uids, nodes, times. So the view and the text of a pod are made only if
-something reads this pod.
+There is a column for each string in which these pods differ. The code that loads a dump usually
+reads some of these columns (names, uids, nodes and times), but few whole pods. So the view and the
+text of a pod are made only if something reads this pod.
 
     template  {"name": "▯", "image": "web:1", "nodeName": "▯"}
     columns   ["web-x2k", "web-b7q"]  ["n1", "n3"]          names = columns[0], nodes = columns[1]

@@ -1,4 +1,7 @@
-"""IdSource: uids and generated names. They are random, so the world supplies them."""
+"""IdSource: a source of the uids and name suffixes of new objects, which may be random.
+
+The registry is pure, so it does not make random strings itself: a store is given an IdSource.
+"""
 
 from __future__ import annotations
 

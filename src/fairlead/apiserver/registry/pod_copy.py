@@ -11,13 +11,14 @@ and managed fields turn equal manifests into equal pods, except for a few string
 So the first pod goes through all stages of `Store.create`, and later pods are copies with their own
 strings. A copy equals the pod that the stages would create, because a template is used only if
 
-- the manifest (except for the own strings), user and field manager are the same, and
-- the name is a valid DNS label.
+- the manifest (except for the own strings), the user and the field manager are the same as those of
+  the pod from which the template was made, and
+- the name of the new pod is a valid DNS label.
 
-All templates are dropped when an object changes whose kind is not in `_UNREAD`, because admission
-could read this object. No template is made while webhooks, policies or quotas are configured,
-because they may read each pod. No template is made for a pod with spec.nodeName or with conditions.
-Plugins that count pods (`COUNTS_PODS`) check each copy.
+When an object changes, all templates are dropped unless the object's kind is in `_UNREAD`, because
+admission could read the object. No template is made while webhooks, policies or quotas are
+configured, because they may read each pod. No template is made for a pod with spec.nodeName
+or with conditions. Plugins that count pods (`COUNTS_PODS`) check each copy.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class PodCopies:
         storage.subscribe(self._see, lambda resource: resource not in _UNREAD)
 
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
-        """Store a copy of a template as the pod `manifest`, and return the stored pod.
+        """Create the pod that `manifest` describes from a template, and return the stored pod.
 
         Return None if the pod must go through all stages. Raises ApiError if there are too many
         pods or the storage is full.
