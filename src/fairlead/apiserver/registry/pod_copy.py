@@ -212,7 +212,7 @@ def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
 
 
 def _marked(stored: Json, volume: str, own: str) -> Json | None:
-    """Return `stored` with a marker in place of each of the pod's own strings.
+    """Return `stored` with a marker in place of each string that differs between copies of a pod.
 
     `volume` is the name of the token volume, or "". `own` is the name of the annotation whose
     value may differ between pods. Return None if `stored` already contains text that looks like a

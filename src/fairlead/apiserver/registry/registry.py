@@ -37,7 +37,10 @@ class Registry(Struct, frozen=True, kw_only=True):
     validator: Validator
 
     def strategy(self, kind: Kind) -> ResourceStrategy:
-        """Return the strategy of a kind; `CUSTOM` or `DEFAULT` if the kind has no strategy."""
+        """Return the strategy of a kind.
+
+        A kind without a strategy gets `CUSTOM` if it is a custom kind, and otherwise `DEFAULT`.
+        """
         return self.strategies.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)
 
     def rules(self, kind: Kind) -> KindRules:

@@ -61,7 +61,10 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
 def _check_job(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update of a Job. In a simulation, a Job may have no selector."""
+    """Yield an error for each change of an immutable field of a Job.
+
+    A missing selector is not an error, because a Job in a simulation may have no selector.
+    """
     # Imported on first use: most simulations update only the status of Jobs.
     from fairlead.apiserver.validation.batch.job import check_job_changes  # noqa: PLC0415
 

@@ -8,7 +8,8 @@ The objects are returned in the order in which a new client would list them, reg
 order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
 Each input is a JSON value, a `DumpedObject` (the text of an object together with its typed view),
-or `DumpedReplicas`. `DumpedObject` and `DumpedReplicas` are stored without changes.
+or a `DumpedReplicas` (the texts of similar pods together with their template). Objects in a
+`DumpedObject` or `DumpedReplicas` are stored without changes.
 
 upstream: client-go lists every kind in the order of its keys
 """
@@ -84,9 +85,9 @@ def load(
 ) -> LoadedObjects:
     """Fill `storage` with `manifests` and the system priority classes.
 
-    Return the views of the objects in listing order. `ids` generates missing uids, `registry` sets
-    defaults and validates, and `admission` sets the fields of pods that the scheduler reads. `now`
-    is the creation time (ns since 1970) of objects without one.
+    Return the views of the objects in listing order. `ids` generates missing uids. `registry` sets
+    defaults and validates. `admission` sets fields of pods, such as the priority. `now` (ns since
+    1970) is the creation time of each object that has no creationTimestamp.
 
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
     names the object. After an error, the store must not be used.
@@ -134,7 +135,7 @@ def _restored(
 
 
 def _template_of(entry: Loaded) -> object:
-    """Return the template of a pod if the template makes replicas; otherwise None."""
+    """Return the template of a pod; None if it has none, or if `makes_replicas` is False."""
     template = entry.template if isinstance(entry, DumpedObject) else None
     return template if template is not None and template.makes_replicas else None
 
@@ -221,12 +222,12 @@ def _in_listing_order(
 def _without_overlaps(
     pods: Iterable[Loaded | DumpedReplicas],
 ) -> Iterator[Iterable[Loaded | DumpedReplicas]]:
-    """Yield `pods` in groups, in listing order of the groups.
+    """Yield `pods` in groups; the groups are in listing order.
 
-    DumpedReplicas stay whole, sorted by name, if their names are unique and no other pod is listed
-    between them. If other pods are listed between them, and all of these other pods match the
-    template of the replicas, all these pods become one larger DumpedReplicas. Otherwise the
-    replicas are divided into single pods.
+    Each DumpedReplicas is sorted by name. It stays whole if its names and uids are unique and no
+    other pod is listed between its pods. Otherwise its pods and the pods listed between them
+    become one larger DumpedReplicas if `_joined` can join them. If not, all these pods become
+    single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap
@@ -243,7 +244,7 @@ def _without_overlaps(
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
     """Return the pods of `run`, joined into one entry if possible, otherwise as single pods.
 
-    A single entry whose names are unique stays unchanged.
+    If `run` has only one entry, and its names and uids are unique, `run` is returned unchanged.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run
@@ -256,10 +257,14 @@ def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | Dumpe
 def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
     """Return the pods of `run` as one DumpedReplicas; None if this is not possible.
 
-    This is possible if `run` contains DumpedReplicas, if the pods are replicas of each other and
-    have unique names and uids, and if all or none of them have a node and all or none a start time.
-    `run` may also contain single pods, which were decoded before there was a template. They are
-    joined too if their texts match the template.
+    All of these conditions must hold:
+
+    - `run` contains at least one DumpedReplicas,
+    - the texts of all pods match the template of the first DumpedReplicas,
+    - the pods are replicas of each other, and have unique names and uids,
+    - either all pods have a node or none has one, and either all have a start time or none has one.
+
+    `run` may also contain single pods. A single pod that was given as JSON cannot be joined.
     """
     replicas = [one for one in run if isinstance(one, DumpedReplicas)]
     if not replicas:

@@ -72,7 +72,7 @@ IN_BACKGROUND: Final = Deletion(policy="Background")
 
 
 class PodCopying(Struct, frozen=True):
-    """Options for copying pods: the first `after` new pods are created without copying.
+    """Options for copying pods. A store creates its first `after` pods without copying.
 
     Pods that differ only in their names and in the annotation `own_annotation` count as equal. No
     admission plugin may read this annotation.
@@ -87,8 +87,8 @@ class Store:
 
     An argument `write` is the context of a request: its user, options and callbacks. By default,
     the server itself is the writer. `storage` is the lower layer. `admission` runs the plugins.
-    Besides the errors in its docstring, each verb raises the ApiError of an admission plugin or
-    webhook that refuses the request.
+    If an admission plugin or webhook refuses a request, the verb raises the ApiError of the plugin
+    or webhook. The docstrings of the verbs list only the other errors.
     """
 
     def __init__(
@@ -168,9 +168,10 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Store a new object and return the stored object.
 
-        If `kind` is given, the manifest must have been decoded by the schema of that kind, and its
-        nulls are kept. Raises ApiError 409 if the name is taken, 422 or 400 if the object is
-        invalid, and 500 if it has a resourceVersion or is too large to be stored.
+        If `kind` is given, `manifest` must have been decoded by the schema of that kind, and nulls
+        in `manifest` are kept. If `kind` is None, `create` removes the nulls and decodes
+        `manifest`. Raises ApiError 409 if the name is taken, 422 or 400 if the object is invalid,
+        and 500 if it has a resourceVersion or is too large to be stored.
         """
         copies = self._pod_copies() if _is_pod(manifest) else None
         if copies is None:
@@ -401,9 +402,10 @@ class Store:
     ) -> WebhookCalls[Json]:
         """Merge `fields` (RFC 7386) into status, and `conditions` into status.conditions by type.
 
-        The lastTransitionTime of a condition becomes `now` when its status changes. A non-empty
-        `uid` or `resource_version` is a precondition. Raises ApiError 404 if the object does not
-        exist, 409 if a precondition fails, and 422 or 400 if the status is invalid.
+        The lastTransitionTime of a condition becomes `now` if the condition is new or if the
+        condition's own status changes. A non-empty `uid` or `resource_version` is a precondition.
+        Raises ApiError 404 if the object does not exist, 409 if a precondition fails, and 422 or
+        400 if the status is invalid.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)

@@ -145,9 +145,9 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
 
-        Call this only if another pod is in stored form and `pod` is similar. The two pods may
-        differ in name, uid, resourceVersion, times, node and volumes, in all fields of the status
-        except the phase, and in the node to which the affinity pins the pod.
+        `pod` must be similar to a pod that is in stored form. The two pods may differ only in name,
+        uid, resourceVersion, times, node and volumes, in all fields of the status except the phase,
+        and in the node to which the affinity pins the pod.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:
@@ -187,7 +187,7 @@ class StoredForm:
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
         """Return whether the metadata is valid and has all fields that a server sets.
 
-        This includes all rules of `check_metadata` and `check_owner_ids`.
+        All rules of `check_metadata` and `check_owner_ids` are checked.
         """
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
@@ -277,7 +277,8 @@ def _interned(
 ) -> Part | None:
     """Return the first part that equals `part`, so that equal parts are one object.
 
-    Return None if `part` is invalid. `known` contains the results by encoded content.
+    Return None if `part` is invalid. `known` maps each encoded part to its result; new results are
+    added to `known`.
     """
     key = _ENCODE(part)
     if key not in known:
@@ -347,7 +348,10 @@ def _is_complete_container(container: Container, *, is_on_host: bool) -> bool:
 
 
 def _are_texts(amounts: ResourceList) -> bool:
-    """Return whether all amounts are strings; a number may be too long to be stored."""
+    """Return whether all amounts are strings, not numbers.
+
+    A number could have too many digits to be stored.
+    """
     return all(isinstance(amount, str) for amount in amounts.values())
 
 
