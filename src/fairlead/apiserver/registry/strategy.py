@@ -83,9 +83,10 @@ class PreparationContext(Struct, frozen=True):
 class MirroredField(Struct, frozen=True):
     """A value that is stored both in a single field and in the first item of a list.
 
-    If the two differ, the single field's value is used. `part` is a member of the object, such as
-    `spec`. `single` and `listed` are the names of the field and of the list in `part`. `key` is
-    the field of the item that contains the value; "" if the item itself is the value.
+    If the two differ, the single field's value is used. `part` is the name of the object's member
+    that contains both, such as `spec`. `single` is the name of the field, and `listed` the name of
+    the list. The value in the list is the field `key` of the first item. If `key` is "", the item
+    itself is the value.
     """
 
     part: str

@@ -1,4 +1,4 @@
-"""The strategies of PriorityClasses, PodGroups and Workloads, and of batch schedulers' kinds.
+"""The strategies of scheduling.k8s.io, and of the Queues and PodGroups of batch schedulers.
 
 upstream: pkg/registry/scheduling/{priorityclass,podgroup,workload}/strategy.go
 """

@@ -1,8 +1,8 @@
 """The strategy of each built-in kind, by resource.
 
-The strategies of an API group are imported when one of them is first looked up, because some import
-CEL and cryptography, which a simulation of nodes and pods does not need. For the same reason,
-several kinds of the core group have their own modules.
+The strategies of an API group are imported when one of them is first looked up. Some of their
+modules import CEL or cryptography, which a simulation of nodes and pods does not need. To import
+even less, several kinds of the core group have their own modules.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
     ) -> None:
-        """`variant` maps a resource and its strategy to the strategy in this table.
+        """`variant` derives a resource's strategy in this table from that of an API server.
 
-        If `variant` returns None, the table has no strategy for the resource. By default, the table
-        has the strategies of an API server.
+        It receives the resource and the API server's strategy. If it returns None, the table has no
+        strategy for the resource. Without a `variant`, the table has the API server's strategies.
         """
         self._variant = variant
         self._modules: set[str] = set()
@@ -73,7 +73,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         return found
 
     def get(self, resource: str, default: Any = None) -> Any:
-        """Return the strategy of `resource`; `default` if the table has no such strategy."""
+        """Return the strategy of `resource`; `default` if the table has none."""
         found = self._loaded.get(resource)
         if found is None:
             self._load(resource)

@@ -1,9 +1,10 @@
 """The subresource `eviction` of pods: a deletion that PodDisruptionBudgets may refuse.
 
-A pod that is finished, terminating or not started yet is deleted without a budget check. Any other
-pod may be selected by at most one budget. An unready pod does not count against its budget if
-enough other pods are healthy, or if the budget always allows the eviction of unhealthy pods. The
-eviction decrements disruptionsAllowed, which the budget's controller recomputes later.
+A pod that is finished, terminating or Pending is deleted without a budget check. The eviction of
+any other pod fails if several budgets select the pod. An unready pod does not count against its
+budget if enough other pods are healthy, or if the budget always allows the eviction of unhealthy
+pods. In all other cases, the eviction decrements the budget's disruptionsAllowed. The disruption
+controller recomputes this number later.
 
 upstream: pkg/registry/core/pod/storage/eviction.go
 """
@@ -63,8 +64,9 @@ def evict(  # noqa: PLR0913 - the parts of one request
     If `grace_period_s` is None, the pod's own grace period applies. A non-empty `uid` or
     `resource_version` is a precondition. A `dry_run` runs all checks but changes nothing. Raises
     ApiError 404 if the pod does not exist, and 409 if a precondition fails. Raises ApiError 429 if
-    the budget allows no disruption or its controller has not processed it yet, 403 if the budget's
-    status is invalid, and 500 if several budgets select the pod.
+    the budget allows no disruption, or if the disruption controller has not yet processed the
+    budget's last change. Raises ApiError 403 if the budget's status is invalid, and 500 if several
+    budgets select the pod.
     """
     pod = store.get(POD, namespace, name)
     require(POD, pod, uid=uid or None, resource_version=resource_version or None)
@@ -83,7 +85,8 @@ def evict(  # noqa: PLR0913 - the parts of one request
 def budgets_of(store: Store, pod: Json) -> list[Json]:
     """Return the PodDisruptionBudgets that guard `pod`, sorted by name.
 
-    An empty selector selects all pods in the namespace, except those without labels.
+    No budget guards a pod without labels. An empty selector selects all other pods of the
+    namespace.
     """
     labels, namespace = pod["metadata"].get("labels", {}), pod["metadata"]["namespace"]
     if not labels:  # upstream: eviction.go:getPodDisruptionBudgets

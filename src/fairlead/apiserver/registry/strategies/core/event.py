@@ -31,9 +31,9 @@ _NEVER: Final = "needs to be unset"
 
 
 def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
-    """Yield the errors of a core/v1 event, or of an events.k8s.io/v1 event in an update request.
+    """Yield the errors of a core/v1 event, or of an updated events.k8s.io/v1 event.
 
-    `controller` is the name of the field that contains the reporting controller.
+    `controller` is the name that errors use for the field that contains the reporting controller.
     """
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))

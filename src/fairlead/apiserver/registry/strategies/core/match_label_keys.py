@@ -1,8 +1,8 @@
 """matchLabelKeys and mismatchLabelKeys: merges the pod's labels into its selectors.
 
-When a pod is created, the server merges the labels that these keys name into the stored
-labelSelector. Readers of the pod then need only the selector. A second merge changes nothing, so
-labels can also be merged in the pods of a dump.
+Each key is the name of a label. When a pod is created, the server looks up the pod's own value of
+this label, and adds a requirement for it to the stored labelSelector. Readers of the pod then need
+only the selector. The pods of a dump may already have these requirements; they are not added twice.
 
 upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
 """

@@ -39,10 +39,11 @@ def _prepare_for_update(old: Json, new: Json, _: PreparationContext) -> Json:
 
 
 def _sourced(spec: Json, before: Json) -> Json:
-    """Return `spec` without unsupported sources, with dataSource copied to dataSourceRef.
+    """Return `spec` with dataSource and dataSourceRef as the server stores them.
 
-    If only dataSourceRef is set, it is copied to dataSource, unless it has a namespace. A source
-    that was already set in `before`, the previous spec of the claim, is not dropped.
+    An unsupported source is dropped, unless the same field was already set in `before`, the
+    previous spec of the claim. If only one of the two fields is then set, it is copied to the
+    other. A dataSourceRef with a namespace is not copied.
     """
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_cross_namespace = reference is not None and bool(reference.get("namespace"))

@@ -39,7 +39,7 @@ _GATED: Final = {
 
 
 def initial_status(pod: Json, timestamp: str) -> Json:
-    """Return the status of a new pod: Pending, with a condition if it has scheduling gates."""
+    """Return the status of a new pod: Pending, with a condition if the pod is gated."""
     status: Json = {"phase": "Pending"}
     if pod.get("spec", {}).get("schedulingGates"):
         status["conditions"] = with_conditions((), (_GATED,), timestamp)

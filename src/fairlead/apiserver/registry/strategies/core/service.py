@@ -42,10 +42,11 @@ _ADDRESSED: Final = (
 
 
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
-    """Return an updated Service that keeps the addresses that its new type uses.
+    """Return an updated Service with the cluster IP and node ports that its new type uses.
 
-    A `dry_run` allocates nothing and sets placeholders. Raises ApiError 422 if the cluster IP
-    changes or a requested address is not available, and 500 if no address is left.
+    Values that the update leaves out are taken from `old` if possible; otherwise new ones are
+    allocated. A dry run allocates nothing and sets placeholders instead. Raises ApiError 422 if the
+    cluster IP changes or a requested address is not available, and 500 if no address is left.
     """
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}

@@ -50,7 +50,10 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a Service without a name if it needs an IPAddress. Raises ApiError 422."""
+    """Refuse a nameless Service if the server has to choose its cluster IP.
+
+    The caller checks that the name is missing. Raises ApiError 422, and 500 if no address is left.
+    """
     # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
     spec = service["spec"]
     wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
@@ -68,7 +71,7 @@ def require_name(service: Json, storage: Storage) -> None:
 def check_addresses(service: Json, storage: Storage, *, dry_run: bool = False) -> None:
     """Refuse a new Service that cannot get its addresses.
 
-    Raises ApiError 422, and 500 unless this is a dry run.
+    A dry run does not fail when all addresses are taken. Raises ApiError 422, 500.
     """
     with_addresses(service, storage, dry_run=dry_run)
 

@@ -1,12 +1,13 @@
-"""The ranges of Service addresses: the CIDRs of ServiceCIDRs, or a default range.
+"""The ranges of Service addresses: the IPv4 CIDRs of ServiceCIDRs, or else 10.96.0.0/16.
 
-A range is in use while a ServiceCIDR that contains it is ready and not terminating. The first
-addresses of a range are reserved for Services that request a specific address. Other Services get
-these addresses only when all others are taken. An address is taken if an IPAddress or a Service has
-it.
+A range is in use while a ServiceCIDR that lists it is ready and not terminating. The first
+addresses of a range are reserved for Services that request a specific address. A Service that
+requests no address gets a reserved one only when the rest of the range is taken. An address is
+taken if an IPAddress exists for it, or if it is the cluster IP of a Service.
 
-Two things differ from upstream. The search for a free address begins with the cluster's default
-range, and tries the addresses of a range in ascending order; upstream starts at a random address.
+Two things differ from upstream. The search for a free address begins with the ServiceCIDR
+`kubernetes`, and tries the addresses of a range in ascending order; upstream starts at a random
+address.
 While no ServiceCIDR is ready, the ranges of all ServiceCIDRs are used; upstream fails with 500.
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
