@@ -21,7 +21,11 @@ SEPARATOR: Final = "\n"
 
 
 class User(Struct, frozen=True, kw_only=True):
-    """An authenticated user; `groups` include system:authenticated or system:unauthenticated."""
+    """A user.
+
+    Authentication puts the anonymous user into the group system:unauthenticated, and all other
+    users into the group system:authenticated.
+    """
 
     name: str
     groups: tuple[str, ...] = ()

@@ -1,10 +1,10 @@
 """Objects whose defaults are not persisted: their next no-op update stores a new version.
 
-Upstream sets defaults when it decodes an object, before PrepareForCreate changes the object. This
-change can make more defaults necessary. For example, PrepareForCreate clears the status of a claim.
-Upstream sets these defaults when it reads the object from etcd, but etcd does not contain them. So
-the first update without a visible change still changes the stored object: the object gets a new
-resourceVersion, and watches send an event.
+Upstream sets defaults when it decodes the client's object. After that, PrepareForCreate may change
+the object so that defaults are missing. For example, it clears the status of a claim, including the
+default phase. The object is written to etcd without these defaults. Upstream sets them whenever it
+reads the object from etcd, so clients see them. The first update writes them to etcd, even if the
+client changes nothing: the object gets a new resourceVersion, and watches send an event.
 
 upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
 pkg/apis/core/v1/defaults.go:SetDefaults_PersistentVolumeClaim and pkg/registry/core/

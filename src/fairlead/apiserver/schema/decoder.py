@@ -7,9 +7,10 @@ If a value has the wrong type, the whole object is refused with Go's message abo
 value. However, if a later value fails in its own UnmarshalJSON (quantities, timestamps), decoding
 ends there and this failure is reported instead.
 
-Unknown and duplicate fields only cause notes, in document order. A duplicate field is decoded into
-the value of its first occurrence, as in Go: objects and maps are merged. A null leaves a scalar or
-struct unchanged, but removes the value of a pointer, list or map.
+Unknown and duplicate fields are not errors; they cause notes, in document order. If a field occurs
+again, its new value is decoded into its earlier value, as in Go: objects and maps are merged. If
+the new value is null, a scalar or struct keeps its earlier value, but a pointer, list or map is
+removed.
 
 upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api
 """
@@ -54,8 +55,8 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> Any:
     """Return `value`, found at `location`, in stored form.
 
-    This adds unknown and duplicate fields to `notes`. Raises TypeMismatchError for a value of a
-    wrong type.
+    Adds notes about unknown and duplicate fields to `notes`. Raises TypeMismatchError for a value
+    of a wrong type.
     """
     try:
         return reader_of(schema)(value)
@@ -125,7 +126,7 @@ class _Walk:
     ) -> Any:
         """Call `read` to decode a value whose Go type has no UnmarshalJSON of its own.
 
-        If the value has a wrong type, return `before`, and record the first mismatch.
+        If the value has a wrong type, return `before`; record the mismatch if it is the first.
         """
         try:
             return read(schema, value, location)
@@ -207,7 +208,8 @@ class _Walk:
     def _byte_list(self, value: list[Any], location: FieldLocation, before: Any) -> Any:
         """Return the base64 text of a byte list that the client sent as a list of numbers.
 
-        Return `before` if there was a type mismatch.
+        If any value decoded so far had a wrong type, return `before`, the value of an earlier
+        occurrence of the field.
         """
         numbers = [
             0

@@ -133,7 +133,8 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
 def _by_name(made: Json, equal: Json) -> Json:
     """Return `made` with its members sorted by name.
 
-    If `made` is already sorted, return `equal`, a value equal to `made`.
+    If `made` is already sorted, return `equal` instead. It equals `made`, but may be another Python
+    object: the original one if nothing changed.
     """
     keys, names = list(made), sorted(made)
     return equal if keys == names else {key: made[key] for key in names}

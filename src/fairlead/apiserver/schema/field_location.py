@@ -1,7 +1,7 @@
 """Locations of fields in a JSON value, and notes about unknown and duplicate fields.
 
-Paths are built only when a note or an error needs them, and only the first notes are kept, because
-a key may be as long as the whole request.
+A key, and so a path, may be as long as the whole request. Therefore, paths are built only when a
+note or an error needs them, and only the first notes are kept.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ class FieldLocation:
     def __init__(
         self, parent: FieldLocation | None = None, step: str | int = "", owner: Schema | None = None
     ) -> None:
-        """Locate the value at `step` below `parent`.
+        """Create the location of a value; the root has no `parent`.
 
-        `owner` is the type that declares the field.
+        `step` is the key or index of the value in the value at `parent`. If `step` is a field of an
+        object type, `owner` is this type.
         """
         self.parent = parent
         self.step = step

@@ -44,8 +44,8 @@ def changed(schema: Schema, old: Any, new: Any) -> Any:
 def _joined(new: Json, made: Json, read: Json) -> Json:
     """Return the members of `made` and `read`, in the order of `new`.
 
-    `made` has the reused members, `read` the decoded members. Members that are not in `new` come
-    last; these are zero values that are always encoded.
+    `made` contains the reused members, and `read` contains the decoded members. Members that are
+    not in `new` come last; they are zero values that are always encoded.
     """
     known = {**read, **made}
     return {key: known.pop(key) for key in new if key in known} | known

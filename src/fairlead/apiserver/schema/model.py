@@ -54,8 +54,9 @@ class Type(StrEnum):
 class ElementRelationship(StrEnum):
     """How a list, map or object is merged and owned.
 
-    ATOMIC: as a whole. GRANULAR: by field of an object, or key of a map. SET: by element of a
-    list. MAP: by item of a list; the values of the fields `Schema.keys` identify an item.
+    An ATOMIC value is merged and owned as a whole, a GRANULAR object or map field by field or key
+    by key. SET and MAP lists are merged and owned item by item. An item of a SET is identified by
+    its whole value, an item of a MAP by the values of its fields `Schema.keys`.
     """
 
     ATOMIC = "atomic"
@@ -93,14 +94,17 @@ class Field(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema:
-    """A type; OBJECT types have `fields`, and `items` is the element type of a LIST, MAP or OBJECT.
+    """A type of values.
+
+    OBJECT types have `fields`. `items` is the type of the items of a LIST, of the values of a MAP,
+    or of the fields of an OBJECT that are not in `fields`.
 
     `topology` is how patches and server-side apply merge values of the type. A granular ANY is
     treated according to its value: a JSON object has fields, any other value is a single field.
 
-    `keys` are the fields that identify an item of a LIST with the relationship MAP. `key_defaults`
-    are the defaults of these fields, for items of this type that omit them. `definition` is the
-    full name of a named type.
+    `keys` are the fields that identify an item of a LIST with the relationship MAP. The type of the
+    items has `key_defaults`: the values of these fields in items that omit them. `definition` is
+    the full name of a named type.
     """
 
     type: Type

@@ -27,7 +27,7 @@ class ComparisonBudget(Struct):
     left: int = COMPARISONS_MAX
 
     def spend(self, comparisons: int) -> bool:
-        """Subtract `comparisons`; return whether any comparisons are left."""
+        """Subtract `comparisons` from `left`; return whether `left` is still positive."""
         self.left = max(self.left - comparisons, 0)
         return self.left > 0
 
@@ -377,7 +377,7 @@ def _overlaps(paths: list[str], source_name: str, budget: ComparisonBudget) -> W
 def _are_apart(paths: list[str]) -> bool:
     """Return whether no path in `paths` is a prefix of another path.
 
-    In sorted order, a path that is a prefix of others is directly followed by one of them.
+    If a path is a prefix of other paths, the next path in sorted order is one of those others.
     """
     ordered = sorted(filter(None, paths))
     return not any(map(str.startswith, ordered[1:], ordered))

@@ -41,9 +41,9 @@ def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warn
 
 
 def name_warnings(name: str, used: str) -> Warnings:
-    """Yield a warning if `name` is not a DNS label although it is used as one.
+    """Yield a warning if `name` is not a DNS label.
 
-    `used` is the part of the warning that describes the use.
+    `used` is the part of the warning that says what the name is used for.
     """
     problems = dns_label_problems(name)
     if problems:

@@ -25,7 +25,7 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """Return the base64 `text` without line breaks, decoded and encoded again.
+    """Decode `text` from base64, encode the result again, and return it, without line breaks.
 
     Raises IllegalBase64Error if `text` is not base64.
     """

@@ -1,4 +1,6 @@
-"""Parses JSON texts and keeps repeated members. The last value of a repeated member is used.
+"""Parses JSON texts.
+
+If an object repeats a member, the member has its last value; `Repeating` also keeps the others.
 
 upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates,
 encoding/json/scanner.go
@@ -86,8 +88,8 @@ def parse_json(text: bytes | str) -> Any:
 def parse_plain(text: bytes) -> Any:
     """Return the value of a compact JSON text; NOT_PLAIN if `text` is not compact.
 
-    A text is compact if encoding its value gives the same text again, except for line feeds at its
-    end.
+    A text is compact if encoding its value gives the same text again. Line feeds at the end of the
+    text do not matter.
     """
     if _SPACED in text[:_SAMPLE_BYTES]:
         return NOT_PLAIN

@@ -1,8 +1,8 @@
 """Timestamps as Go's time.Parse reads them, and its error messages.
 
-`parse_timestamp` accepts most timestamps. Go also accepts hours of one digit, a comma before the
-fraction, and zone offsets of up to 24 hours and 60 minutes. Go reports the first invalid part from
-left to right, except for the day of the month, which it checks last.
+`parse_timestamp` reads most timestamps. This module reads the others that Go accepts: with an hour
+of one digit, a comma before the fraction, or a zone offset of up to 24 hours and 60 minutes. Go
+reports the leftmost invalid part, except that it checks the day of the month last.
 
 upstream: time.Parse; apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
 """
