@@ -1,13 +1,13 @@
 """Types of API groups that are described by an OpenAPI document instead of the generated tables.
 
-Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document as an API server publishes
-it (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas` is read. The
-file adds the types that the generated tables do not have.
+Each file `data/openapi/<group>_<version>.json` is an OpenAPI v3 document in the form that an API
+server publishes (`kubectl get --raw /openapi/v3/apis/<group>/<version>`); only `components.schemas`
+is read. The file adds the types that the generated tables do not have.
 
-Published documents sort fields by name, and omit their protobuf numbers and the encoding of empty
-fields. The files contain these facts as follows:
+A published document sorts fields by name. It does not contain the protobuf number of a field, or
+the encoding of empty fields. The files in `data/openapi` add these facts as follows:
 
-    order of the fields        the order in which objects are encoded, as the Go type declares it
+    order of the fields        the order of the fields in the Go type, in which they are encoded
     x-protobuf-number          the field's number in protobuf; by default, the number of the
                                previous field plus one
     x-go-zero                  how an empty field is encoded: "keep", "emit" or "null" as in

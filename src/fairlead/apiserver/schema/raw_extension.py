@@ -1,7 +1,7 @@
 """RawExtension fields, whose JSON text upstream keeps byte by byte.
 
-These fields are compared as text, so different formatting of the same value is a change. A response
-contains the compact text, and a patch is applied to that text.
+Such a field counts as changed even if only the formatting of its text differs. Responses contain
+the value as compact JSON, and patches are applied to this compact form.
 
 upstream: apimachinery/pkg/runtime/extension.go:RawExtension
 """
@@ -44,10 +44,10 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 
 
 def differs_as_text(before: Any, after: Any) -> bool:
-    """Return whether the texts of `before` and `after` differ; False if `before` has no text.
+    """Return whether the texts of `before` and `after` differ; False if `before` is no RawObject.
 
-    If the client did not send `after` (it has no text, or it is `before` itself), the text of
-    `after` is its compact JSON, because clients read it in this form.
+    If `after` is no RawObject or is `before` itself, the client did not send `after`. In this
+    case, its compact JSON counts as its text, because clients read the field in this form.
     """
     if not isinstance(before, RawObject):
         return False

@@ -1,7 +1,7 @@
 """Decodes scalars: strings, numbers, booleans, quantities, timestamps.
 
-If a value of a type with its own UnmarshalJSON (`ENDING`) is malformed, decoding ends. A malformed
-value of any other type (`PLAIN`) is skipped and reported at the end.
+The types in `ENDING` have their own UnmarshalJSON upstream; a malformed value of such a type ends
+the decoding. A malformed value of a type in `PLAIN` is skipped and reported at the end.
 
 upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString
 """
@@ -35,7 +35,7 @@ BYTE: Final = Schema(Type.BYTES)  # a byte in a list of bytes
 class TypeMismatchError(ValueError):
     """Raised for a value that does not fit the type of its field; the message is upstream's.
 
-    `restoring` is upstream's message for a value in the result of a patch.
+    `restoring` is the message that upstream uses instead if the value is in the result of a patch.
     """
 
     def __init__(self, text: str, restoring: str = "") -> None:

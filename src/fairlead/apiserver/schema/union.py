@@ -1,7 +1,7 @@
 """Union types of CustomResourceDefinitions, such as JSONSchemaPropsOrBool.
 
-In Go these types have their own UnmarshalJSON, so unknown fields below `items` or
-`additionalProperties` are dropped without a note.
+In Go these types have their own UnmarshalJSON, which does not report unknown fields. So unknown
+fields below `items` or `additionalProperties` are dropped without a warning or an error.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
 """

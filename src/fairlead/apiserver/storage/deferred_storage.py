@@ -92,9 +92,9 @@ class DeferredStorage(Storage):
         return _of_row(found) if type(found) is tuple else found
 
     def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
-        """Yield (key, object) for the objects of `kind` in any order; no values are built.
+        """Yield (key, object) for all objects of `kind`, in any order; no values are built.
 
-        The object is None if `restore_rows` added it and nothing has read or written it since.
+        None stands for an object that `restore_rows` added and that was not read or written since.
         """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         for key, found in kept.items():
@@ -119,9 +119,9 @@ class DeferredStorage(Storage):
         return True
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
-        """Add similar objects; each value is built when it is first read.
+        """Add `objects`; the JSON value of each one is built when it is first read.
 
-        The objects are not in the storage yet. See `Storage.restore`.
+        The storage must not contain any of these objects yet. See `Storage.restore`.
         """
         kept: dict[Key, Any] = self._of(objects.kind)
         kept.update(zip(objects.storage_keys, objects.rows, strict=True))

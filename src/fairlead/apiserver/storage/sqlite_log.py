@@ -7,11 +7,12 @@ only a crash of the process.
 The text of a change is written once, to the table `log`. When a later change supersedes a row of
 this table, the row stays while watches may resume from it, and is then deleted.
 
+    about      numbers by name, such as the versions `base` and `compacted`
     current    the objects at the version `base`, without those that have changed since
-    log        the changes after `base`; up to the version `compacted`, only the newest change of
-               each object
+    log        the changes after `base`. A change up to the version `compacted` is only kept while
+               it contains the newest version of its object
 
-Format 1 had the newest versions of all objects in `current`.
+In files of the older format 1, `current` contained the newest versions of all objects.
 """
 
 from __future__ import annotations
@@ -185,9 +186,11 @@ class SqliteLog:
         return self._written or Mark(self.version, self.time, self._value("checksum"))
 
     def continues(self, mark: Mark) -> bool:
-        """Return whether the logged changes lead from `mark`'s checksum to the newest checksum.
+        """Return whether the log continues the history that `mark` belongs to.
 
-        If the log no longer reaches back to `mark`, this returns True. Raises SqliteLogError.
+        It does if the checksum of `mark`, chained over the later changes, gives the newest
+        checksum. If the log no longer contains all of these changes, this returns True. Raises
+        SqliteLogError.
         """
         checksum, version = mark.checksum, mark.version
         with self._watched():
@@ -339,8 +342,9 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        Each returned change contains its previous version, so the result starts after the last
-        change whose previous version is not in the log.
+        A change must contain the previous version of its object, unless the object is new. If an
+        object's previous version is not among the loaded changes, the change and all earlier
+        changes are left out.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
