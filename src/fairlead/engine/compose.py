@@ -33,6 +33,7 @@ from fairlead.engine.workloads.compose import (
 )
 from fairlead.engine.workloads.deletion.namespace_deletion import NamespaceDeletion
 from fairlead.engine.workloads.deletion.pod_finalizers import PodFinalizers
+from fairlead.engine.workloads.deletion.resource_finalizers import ResourceFinalizers
 from fairlead.engine.workloads.devices.device_taint_eviction import DeviceTaintEviction
 from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
 from fairlead.engine.workloads.drain.controller import Drain
@@ -120,7 +121,8 @@ def _reads_readiness(config: EngineConfig) -> bool:
 def _finalizers(config: EngineConfig) -> tuple[Controller, ...]:
     if not config.removes_finalizers:
         return ()
-    return (NodeFinalizers(drains=config.karpenter is None), PodFinalizers())
+    nodes = NodeFinalizers(drains=config.karpenter is None)
+    return (nodes, PodFinalizers(), ResourceFinalizers())
 
 
 def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTaintEviction:

@@ -28,8 +28,8 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
 
     A controller whose configuration is None does not run. If `batch` is set, the pod scheduler
     ignores pods whose schedulerName selects the batch scheduler. `removes_finalizers` removes the
-    finalizers of deleted nodes and pods, because a simulation does not run the programs that added
-    them.
+    finalizers of deleted nodes, pods and custom resources, because a simulation does not run the
+    programs that added them.
     """
 
     seed: int = 0

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.codec import VIEWS
-from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.objects import ApiObject, OwnerReference, Pod, Unstructured
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 
 # reportingController of upstream's events (controller_names.go).
@@ -138,6 +138,15 @@ def pod_ref(pod: Pod) -> ObjectRef:
     """Return the object reference of `pod`."""
     meta = pod.metadata
     return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+
+
+def object_ref(one: ApiObject) -> ObjectRef:
+    """Return the object reference of `one`; a kind without a typed view has its group appended."""
+    meta = one.metadata
+    kind = one.kind if isinstance(one, Unstructured) else type(one).__name__
+    if isinstance(one, Unstructured) and "/" in one.api_version:
+        kind = f"{kind}.{one.api_version.rpartition('/')[0]}"
+    return ObjectRef(kind, meta.namespace, meta.name, meta.uid)
 
 
 def ordinal_of(owner_name: str, pod_name: str) -> int | None:

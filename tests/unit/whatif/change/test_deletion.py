@@ -44,6 +44,26 @@ def test_pods_of_a_deleted_custom_resource_are_not_created_again(snapshot, make)
     assert not answer.changed.pods
 
 
+def test_finalizers_of_operators_do_not_keep_the_pods_of_a_deleted_resource(snapshot, make):
+    """The pod of a KubeVirt VM belongs to an instance with finalizers, which belongs to the VM."""
+    api = "kubevirt.io/v1"
+    vm = {"apiVersion": api, "kind": "VirtualMachine", "name": "vm", "uid": "vm-uid"}
+    vmi = {**vm, "kind": "VirtualMachineInstance", "uid": "vmi-uid", "controller": True}
+    meta = {"name": "vm", "namespace": "shop"}
+    held = {**meta, "uid": "vmi-uid", "ownerReferences": [vm], "finalizers": ["kubevirt.io/hold"]}
+    pod = make.pod("virt-launcher-vm", "shop", node_name="n", owner="vm")
+    pod["metadata"]["ownerReferences"] = [vmi]
+    cluster = snapshot(
+        make.node("n"),
+        {"apiVersion": api, "kind": "VirtualMachine", "metadata": {**meta, "uid": "vm-uid"}},
+        {"apiVersion": api, "kind": "VirtualMachineInstance", "metadata": held},
+        pod,
+    )
+    answer = what_if(cluster, ClusterChange(delete=("virtualmachine/shop/vm",)))
+    assert answer.changed.settled
+    assert not answer.changed.pods
+
+
 def test_a_namespace_with_a_pod_on_a_failed_node_stays_terminating(snapshot, make):
     """The kubelet cannot confirm that the pod stopped; the namespace waits for its pods."""
     dead, pods = make.node("n"), [make.pod("solo", "shop", node_name="n")]

@@ -32,7 +32,7 @@ from msgspec import Struct, field
 
 from fairlead.api.codec import as_json
 from fairlead.api.finalizer import FOREGROUND, ORPHAN
-from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod, Unstructured
+from fairlead.api.objects import ApiObject, ObjectMeta, OwnerReference, Pod
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.command import Command, DeleteObject, LookUpOwners, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
@@ -51,7 +51,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.deletion.foreign_owner import foreign_owner_event
-from fairlead.engine.workloads.identity import owner_key, owner_kind
+from fairlead.engine.workloads.identity import object_ref, owner_key, owner_kind
 
 AT_ONCE: Final[Instant] = 0
 WHY_OWNER_DELETED: Final = "its owner was deleted"
@@ -286,7 +286,7 @@ class GarbageCollector(Struct):
         if known is None:
             if not meta.owner_references:
                 return []
-            known = self._by_uid[meta.uid] = _Dependent(_ref(one))
+            known = self._by_uid[meta.uid] = _Dependent(object_ref(one))
         known.finalizers = meta.finalizers
         if meta.deletion_timestamp:
             known.is_going = known.is_ending = True
@@ -322,7 +322,7 @@ class GarbageCollector(Struct):
             index.pop(one.metadata.uid, None)
         commands = self._release_owners(one.metadata.uid)
         self._waiting.pop(one.metadata.uid, None)
-        ref = _ref(one)
+        ref = object_ref(one)
         for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
             self._index_loaded(owner)
             dependents = self._dependents.pop(owner, {})
@@ -454,8 +454,8 @@ def _uids_of(alike: _Alike) -> Sequence[str]:
 
 def _refs_of(alike: _Alike) -> Iterable[ObjectRef]:
     if not isinstance(alike, Replicas):
-        return map(_ref, alike)
-    first = _ref(alike[0])
+        return map(object_ref, alike)
+    first = object_ref(alike[0])
     refs = zip(alike.names, alike.uids, strict=True)
     return (ObjectRef(first.kind, first.namespace, name, uid) for name, uid in refs)
 
@@ -466,14 +466,6 @@ def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:
         one.uid or owner_key(owner_kind(one), meta.namespace, one.name, "")
         for one in meta.owner_references
     )
-
-
-def _ref(one: ApiObject) -> ObjectRef:
-    meta = one.metadata
-    kind = one.kind if isinstance(one, Unstructured) else type(one).__name__
-    if isinstance(one, Unstructured) and "/" in one.api_version:
-        kind = f"{kind}.{one.api_version.rpartition('/')[0]}"
-    return ObjectRef(kind, meta.namespace, meta.name, meta.uid)
 
 
 def _blocks(dependent: _Dependent, owner: str) -> bool:
@@ -494,4 +486,4 @@ def _unblocked(dependent: _Dependent) -> Command:
 
 def _without(owner: ApiObject, finalizer: str) -> Command:
     kept = [one for one in owner.metadata.finalizers if one != finalizer]
-    return PatchObject(_ref(owner), {"metadata": {"finalizers": kept or None}})
+    return PatchObject(object_ref(owner), {"metadata": {"finalizers": kept or None}})

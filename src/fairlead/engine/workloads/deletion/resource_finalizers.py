@@ -1,0 +1,71 @@
+"""ResourceFinalizers: removes the finalizers that operators have put on custom resources.
+
+KubeVirt, Strimzi, Crossplane and other operators put finalizers on their resources, and remove them
+when they have cleaned up after a deletion. A simulation has none of these programs. Without this
+controller, a resource that is deleted with its owner would stay forever, and so would its pods: the
+pod of a KubeVirt VirtualMachine belongs to a VirtualMachineInstance with two such finalizers.
+
+If a resource was already being deleted when the dump was written, its finalizers stay: the operator
+may be waiting for something that the dump does not show.
+
+upstream: github.com/kubevirt/kubevirt pkg/virt-controller/watch/vmi/vmi.go: sync
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from msgspec import Struct, field
+
+from fairlead.api.finalizer import FOREGROUND, ORPHAN, TERMINATION
+from fairlead.api.objects import Unstructured
+from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
+from fairlead.engine.workloads.identity import object_ref
+
+_SIMULATED: Final = frozenset((FOREGROUND, ORPHAN, TERMINATION, *FINALIZERS.values()))
+
+
+class ResourceFinalizers(Struct):
+    """Removes the finalizers of custom resources whose deletion was requested after the load."""
+
+    issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
+    interest: ClassVar[Interest] = Interest(
+        changed=(Unstructured,), deleted=(), succeeded=(), failed=(), readiness=False
+    )
+
+    _ending: dict[str, None] = field(default_factory=dict)  # uids of resources that stay
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Remove the finalizers of the custom resource in `stimulus` if it is being deleted."""
+        match stimulus:
+            case ObjectChanged(Unstructured() as one):
+                return [*self._released(one)]
+            case ObjectsLoaded():
+                loaded = (one for one in stimulus.others if isinstance(one, Unstructured))
+                ending = (one.metadata for one in loaded if one.metadata.deletion_timestamp)
+                self._ending |= dict.fromkeys(meta.uid for meta in ending)
+                return []
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """Return None, because the controller has no deadlines."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Return no commands."""
+        return []
+
+    def _released(self, one: Unstructured) -> Iterator[Command]:
+        meta = one.metadata
+        if not meta.deletion_timestamp or meta.uid in self._ending:
+            return
+        kept = [name for name in meta.finalizers if name in _SIMULATED]
+        if len(kept) < len(meta.finalizers):
+            yield PatchObject(object_ref(one), {"metadata": {"finalizers": kept or None}})
