@@ -213,6 +213,8 @@ class Workloads:
             case Deployment():
                 self._writer.see(_ref(one))
                 self._rollouts.see(one)
+                if one.metadata.deletion_timestamp:
+                    self._stop_replacing(one)
                 return []
             case ControllerRevision():
                 self._histories.see(one)
@@ -227,12 +229,15 @@ class Workloads:
     def _forget(self, one: ApiObject, now: Instant) -> list[Command]:
         match one:
             case Pod():
+                if not self._pod_sets.is_replaced(one):
+                    self._stop_replacing(one)
                 return self._pod_sets.forget(one, now)
             case Node():
                 self._nodes.pop(one.metadata.name, None)
                 return self._reconcile_daemon_sets(one.metadata.name, now)
             case Deployment():
                 self._writer.forget(_ref(one))
+                self._stop_replacing(one)
                 return self._rollouts.forget(one, now)
             case ControllerRevision():
                 self._histories.forget(one)
@@ -302,10 +307,12 @@ class Workloads:
         self._rollouts.forget_replica_set(key)
 
     def _stop_replacing(self, owner: ApiObject) -> None:
-        """Replace no more pods of `owner`, a custom resource that is deleted or being deleted.
+        """Replace no more pods of `owner`, which is deleted or being deleted.
 
-        The garbage collector deletes its pods. It would also delete replacements, so replacing and
-        deleting would never end.
+        `owner` is a custom resource, a Deployment, or a pod that no controller replaces. Programs
+        such as Flink and Spark make a Deployment or pod the owner of the pods that they create.
+        The garbage collector deletes these pods. It would also delete replacements, so replacing
+        and deleting would never end.
         """
         key = owner.metadata.uid
         rule = self._pod_sets.rules.get(key)

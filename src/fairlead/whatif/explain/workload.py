@@ -16,7 +16,7 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CRON_JOB, JOB
+from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.decision import Placement
@@ -183,11 +183,16 @@ def _ref_of(workload: Manifest) -> WorkloadRef:
 
 
 def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
-    """Return whether `ref` controls `pod`, directly or through a ReplicaSet or Job."""
+    """Return whether `ref` controls `pod`, directly or through a ReplicaSet or Job.
+
+    The controllers of Deployments and CronJobs control no pod directly; Flink's pods that name a
+    Deployment as their controller are a workload of their own.
+    """
+    if workload_of(pod.pod) == ref:
+        return True
     owner = controller_of(pod.pod.metadata)
-    if owner is not None and (owner.kind, owner.name) == (ref.kind, ref.name):
-        return pod.namespace == ref.namespace
-    return workload_of(pod.pod) == ref
+    is_direct = owner is not None and (owner.kind, owner.name) == (ref.kind, ref.name)
+    return is_direct and ref.kind != DEPLOYMENT.kind and pod.namespace == ref.namespace
 
 
 def _leaving(count: int) -> Iterator[str]:

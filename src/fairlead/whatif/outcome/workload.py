@@ -7,6 +7,8 @@ ReplicaSets of Deployments and the Jobs of CronJobs:
     the same, with the label rollouts-pod-template-hash of Argo Rollouts           Rollout web
     Job backup-29384720                                                           CronJob backup
     a pod without a controller, or a static pod                                   the Pod itself
+    a pod that a program created and that Pod etl controls, as with Spark         OwnerPod etl
+    the same, with Deployment etl as the controller, as with Flink       OwnerDeployment etl
 """
 
 from __future__ import annotations
@@ -45,6 +47,10 @@ _OWNER_BY_HASH: Final = (
 # since 1970. Dates such as 20261120 are smaller than the minutes of all times since August 2015,
 # so a Job with a date in its name does not look like one of a CronJob.
 _CRON_JOB: Final = re.compile(r"(.+)-(?:2[4-9]|[3-9][0-9])[0-9]{6}")
+# Kinds whose controllers create no pods, but that programs set as the controllers of their pods
+# upstream: apache/spark BasicExecutorFeatureStep.scala: configurePod,
+# apache/flink Fabric8FlinkKubeClient.java: createTaskManagerPod
+_OWNERS_OF_PROGRAMS: Final = (POD, "Deployment")
 # "Job" also stands for PyTorchJob, MPIJob, RayJob and the like.
 _FINITE: Final = (POD, "Job", "PodGroup", "Workflow", "TaskRun")
 
@@ -124,6 +130,8 @@ def _workload_of_replica_set(namespace: str, name: str, digest: str, above: str)
 def _workload_of_owner(kind: str, api_version: str, namespace: str, name: str) -> WorkloadRef:
     """Return the workload of pods whose owner is (`kind`, `namespace`, `name`)."""
     kind = full_kind(kind, api_version)
+    if kind in _OWNERS_OF_PROGRAMS:
+        return WorkloadRef(f"Owner{kind}", namespace, name)
     if kind == "Job" and (found := _CRON_JOB.fullmatch(name)):
         return WorkloadRef("CronJob", namespace, found[1])
     return WorkloadRef(kind, namespace, name)

@@ -29,6 +29,7 @@ from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import (
     DAEMON_SET,
+    DEPLOYMENT,
     DEVICE_CLASS,
     JOB,
     LEASE,
@@ -137,6 +138,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(one.ref.uid for one in some):
         yield from _missing(some)
         yield from _custom_owners(some)
+        yield from _programs(some)
         yield from _custom_owners_of_budgets(some)
         yield from _custom_owners_of_jobs(some)
         yield from _owned_by_pods(some)
@@ -268,6 +270,28 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
         yield (
             f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}): each of "
             "their pods that is deleted is replaced by an equal pod."
+        )
+
+
+def _programs(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if a Pod or Deployment controls unfinished pods that a program in it created."""
+    owners = (
+        (one.metadata.namespace, controller_of(one.metadata))
+        for one in _views(Pod, POD, manifests)
+        if not is_terminal(one)
+    )
+    found = {
+        f"{owner.kind} {namespace}/{owner.name}"
+        for namespace, owner in owners
+        if owner is not None
+        and owner.kind in (POD.kind, DEPLOYMENT.kind)
+        and not is_custom(owner.api_version)
+    }
+    if found:
+        yield (
+            "Programs that create pods, such as Spark and Flink, are not simulated "
+            f"({listed(sorted(found), _NAMED_MAX)}): each of their pods that is deleted is "
+            "replaced by an equal pod, as long as the program itself can run again."
         )
 
 

@@ -67,6 +67,50 @@ def test_a_custom_resource_named_like_a_built_in_kind_has_its_group(make, api, w
     assert (str(found), found.is_permanent) == (workload, False)
 
 
+def created_by(make, kind, name, uid, number):
+    """A pod that a program created, with the Pod or Deployment of the program as the controller."""
+    pod = make.pod(f"{name}-exec-{number}", node_name="n", owner=name)
+    api = "v1" if kind == "Pod" else "apps/v1"
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": kind, "uid": uid}
+    return pod
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_the_pods_of_a_program_are_a_workload_of_their_own(make, kind):
+    """The executors of Spark are no pods without a controller, and Flink's are no replicas."""
+    pod = created_by(make, kind, "etl", "u", 1)
+    assert str(workload_of(decode_as(Pod, pod))) == f"owner{kind.lower()}/default/etl"
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Deployment"])
+def test_the_pods_of_a_program_are_deleted_with_it(snapshot, make, kind):
+    owner = make.pod("etl", node_name="n") if kind == "Pod" else make.workload(name="etl")
+    owner["metadata"]["uid"] = "u"
+    pods = [created_by(make, kind, "etl", "u", number) for number in range(2)]
+    answer = what_if(snapshot(make.node("n"), owner, *pods), ClusterChange(delete=(f"{kind}/etl",)))
+    assert answer.changed.settled
+    assert not answer.changed.pods
+
+
+def test_a_program_that_runs_again_creates_its_pods_again(snapshot, make):
+    owner = make.pod("etl-0", node_name="n", owner="etl")
+    owner["metadata"]["uid"] = "u"
+    pods = [created_by(make, "Pod", "etl-0", "u", number) for number in range(2)]
+    workload = make.workload("ReplicaSet", "etl")
+    workload["metadata"]["uid"] = "etl"
+    cluster = snapshot(make.node("n"), make.node("m"), workload, owner, *pods)
+    answer = what_if(cluster, ClusterChange(drain=("n",)))
+    assert len(answer.changed.pods) == 3
+
+
+def test_a_deployment_is_explained_without_the_pods_that_its_program_created(snapshot, make):
+    deployment = make.workload(name="etl")
+    deployment["metadata"]["uid"] = "u"
+    cluster = snapshot(make.node("n"), deployment, created_by(make, "Deployment", "etl", "u", 1))
+    answer = explain_object(cluster, "deploy/etl", SchedulerConfig(), NO_CHOICE)
+    assert answer.verdict.startswith("0 of 1 wanted pod of deploy/default/etl are ready")
+
+
 @pytest.mark.parametrize("api", ["apps/v1", "apps.kruise.io/v1alpha1"])
 def test_the_pods_of_every_daemon_set_belong_to_their_nodes(snapshot, make, api):
     pod = make.pod("agent", node_name="a", owner="agent")

@@ -422,6 +422,24 @@ def test_kinds_of_custom_resources_that_control_pods_are_named(notes, make):
     assert any("(StatefulSet.apps.kruise.io)" in one for one in notes(*COMPLETE, *pods))
 
 
+@pytest.mark.parametrize(
+    ("api", "kind", "has_note"),
+    [
+        ("v1", "Pod", True),
+        ("apps/v1", "Deployment", True),
+        ("apps/v1", "ReplicaSet", False),
+        ("example.com/v1", "Deployment", False),
+    ],
+)
+def test_pods_that_control_pods_have_a_note(notes, make, api, kind, has_note):
+    """Spark's driver pod controls its executors; a Deployment controls Flink's TaskManagers."""
+    pod = make.pod("etl-1", node_name="n0", owner="etl")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": kind}
+    found = [one for one in notes(*COMPLETE, pod) if "Programs that create pods" in one]
+    assert bool(found) is has_note
+    assert all(f"({kind} default/etl)" in one for one in found)
+
+
 def test_kinds_of_custom_resources_that_control_jobs_are_named(notes, make):
     """A JobSet creates its Jobs again if one of them fails, up to maxRestarts times."""
     kinds = ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("ray.io/v1", "RayJob"), ("batch/v1", "CronJob")

@@ -39,7 +39,7 @@ from fairlead.engine.workloads.pod_control.pod_set import (
 )
 from fairlead.engine.workloads.pod_control.pod_template import PodFactory
 from fairlead.engine.workloads.pod_control.rule import DesiredPod, OwnerRule, Plan
-from fairlead.engine.workloads.pod_control.unknown_owner import UnknownOwnerRule
+from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule, UnknownOwnerRule
 from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 
@@ -174,6 +174,11 @@ class PodSets(Struct):
         if before is PodState.ACTIVE and not is_ours:
             self._request_replacement(pods, pod, None)
         return self.reconcile(key, slot, now)
+
+    def is_replaced(self, pod: Pod) -> bool:
+        """Return whether `pod` has a controller that replaces it after a deletion."""
+        rule = self.rules.get(self._set_keys.get(pod.key, ""))
+        return rule is not None and not isinstance(rule, NoOpRule)
 
     def _leave_former_owner(self, pod: Pod, now: Instant) -> list[Command]:
         """Remove `pod` from the pod set of its previous owner if its owner has changed."""
