@@ -323,6 +323,10 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
     assert notes[0].startswith("Rollout default/web owns ReplicaSet default/web and may set its")
     with pytest.raises(InputError, match="cannot be scaled; name its ReplicaSet default/web"):
         ask([*objects, owned], scale=("rollout/web=2",))
+    pod = make.pod(node_name="a", owner="web")
+    pod["metadata"]["ownerReferences"][0] |= kind
+    with pytest.raises(InputError, match="; fairlead fit --like rollout/web counts how many more"):
+        ask([*objects, pod], scale=("rollout/web=2",))
 
 
 def external_autoscaler(**metadata):

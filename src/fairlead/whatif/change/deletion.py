@@ -43,7 +43,7 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
     if target.ref.name in _IMMORTAL:
         raise InputError(source, f"the {target.title} cannot be deleted")
     held = inventory.in_namespace(target.ref.name)
-    names = {(manifest.ref.kind, manifest.ref.name) for manifest in held}
+    names = {(manifest.kind.kind, manifest.ref.name) for manifest in held}
     for manifest in held:
         if manifest.kind is POD and (owner := manifest.controller):
             _refuse_unknown(source, manifest, owner, names)

@@ -72,7 +72,7 @@ def explain_object(
     if found.kind not in _EXPLAINED:
         known = ", ".join(kind.kind for kind in _EXPLAINED)
         hint = owned_hint(found, snapshot.inventory()) or f"; only {known}, PodGroup"
-        raise InputError(SOURCE, f"a {found.kind.kind} cannot be explained{hint}")
+        raise InputError(SOURCE, f"a {found.ref.kind} cannot be explained{hint}")
     if found.kind is NODE:
         base = read_baseline(snapshot, scheduler, release, NoProgress())
         answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot.source)

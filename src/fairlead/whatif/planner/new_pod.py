@@ -253,7 +253,7 @@ def _template(found: Manifest) -> Mapping[str, Any]:
 def _reference(found: Manifest) -> Json:
     return {
         "apiVersion": found.value["apiVersion"],
-        "kind": found.ref.kind,
+        "kind": found.kind.kind,
         "name": found.ref.name,
         "uid": found.ref.uid or found.ref.name,
         "controller": True,

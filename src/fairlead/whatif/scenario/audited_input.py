@@ -147,7 +147,7 @@ def audited_input(
         raise InputError(log.source, "its last write is before the dump was taken")
     reader = _Reader(log.source, start, inventory, runs_cron_jobs)
     reader.cluster.load(Snapshot(log.source, tuple(initial), start))
-    known = {(one.ref.kind, one.ref.namespace, one.ref.name) for one in initial}
+    known = {(one.kind.kind, one.ref.namespace, one.ref.name) for one in initial}
     named = with_generated_names(later, known)
     steps = tuple(step for write in named for step in reader.steps(write))
     notes = tuple(reader.notes(len(log.writes) - len(later)))

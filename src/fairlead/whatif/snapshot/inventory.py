@@ -120,7 +120,11 @@ class Inventory:
             pods = entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,)
             meta, ref = pods[0].metadata, owner.ref
             reference = controller_of(meta) if meta.namespace == ref.namespace else None
-            if reference is not None and (reference.kind, reference.name) == (ref.kind, ref.name):
+            if (
+                reference is not None
+                and reference.name == ref.name
+                and owner.is_of_kind(reference.kind, reference.api_version)
+            ):
                 yield from pods
 
     def absence(self, kind: Kind) -> str:
@@ -266,7 +270,9 @@ class Inventory:
         if known := find_kind(name):
             return known
         for kind in self._kinds.values():
-            if name.lower() in (kind.kind.lower(), kind.plural, kind.resource):
+            singular = kind.kind.lower()
+            names = (singular, kind.plural, kind.resource, f"{singular}.{kind.group}")
+            if name.lower() in names:
                 return kind
         return None
 

@@ -55,7 +55,7 @@ from fairlead.whatif.input.pod_columns import ColumnError, ItemText, objects_of
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.decoder.newest_timestamp import timestamps
 from fairlead.whatif.snapshot.decoder.simulator_export import exported_objects, is_simulator_export
-from fairlead.whatif.snapshot.served_kind import is_served, nearest_kind
+from fairlead.whatif.snapshot.served_kind import full_kind, is_served, nearest_kind
 from fairlead.worlds.fairlead_annotation import (
     FIELD,
     node_annotation_problem,
@@ -153,9 +153,17 @@ class Manifest(Struct, frozen=True):
         reference, ref = self.controller, owner.ref
         return (
             reference is not None
-            and (reference.get("kind"), reference.get("name")) == (ref.kind, ref.name)
+            and reference.get("name") == ref.name
+            and owner.is_of_kind(reference.get("kind", ""), reference.get("apiVersion", ""))
             and self.ref.namespace == ref.namespace
         )
+
+    def is_of_kind(self, kind: str, api_version: str) -> bool:
+        """Return whether an owner reference with `kind` and `api_version` can name the object.
+
+        Different versions of an API group are not distinguished.
+        """
+        return full_kind(kind, api_version) == full_kind(self.kind.kind, self.kind.api_version)
 
     def is_replica_of(self, other: Manifest) -> bool:
         """Return True if this object and `other` are certainly replicas of each other.
@@ -215,7 +223,7 @@ class Manifest(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The name of the object in messages: `Pod store/web-1`."""
-        return f"{self.ref.kind} {self.ref.key}"
+        return f"{self.kind.kind} {self.ref.key}"
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -640,9 +648,10 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
         metadata.pop("namespace", None)
     elif not metadata.get("namespace"):
         metadata["namespace"] = namespace
-    ref = ObjectRef(
-        kind.kind, metadata.get("namespace", ""), metadata["name"], metadata.get("uid", "")
-    )
+    # Without its group, a custom kind such as Knative's Service would name an object of Kubernetes.
+    is_typed = (kind.group, kind.kind) in _VERSIONS
+    name = kind.kind if is_typed else full_kind(kind.kind, kind.api_version)
+    ref = ObjectRef(name, metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""))
     managed = value["metadata"].get("managedFields")
     kept = tuple(managed) if isinstance(managed, list) else ()
     return Manifest(source, kind, ref, clean, managed=kept)

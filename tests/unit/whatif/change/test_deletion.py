@@ -44,6 +44,23 @@ def test_pods_of_a_deleted_custom_resource_are_not_created_again(snapshot, make)
     assert not answer.changed.pods
 
 
+@pytest.mark.parametrize("kind", ["statefulset", "statefulsets"])
+def test_a_custom_resource_named_like_a_built_in_kind_is_deleted_by_its_group(snapshot, make, kind):
+    """OpenKruise has a StatefulSet too; the answers call it statefulset.apps.kruise.io."""
+    api = "apps.kruise.io/v1beta1"
+    pods = [make.pod(name, "a", node_name="n", owner="db") for name in ("db-0", "db-1")]
+    sets = [make.workload("StatefulSet", "db", "a", replicas=1) for _ in pods]
+    for one, pod, version in zip(sets, pods, ("apps/v1", api), strict=True):
+        one["metadata"]["uid"] = version
+        one["apiVersion"] = version
+        pod["metadata"]["ownerReferences"][0] |= {
+            "apiVersion": version, "kind": "StatefulSet", "uid": version,
+        }  # fmt: skip
+    cluster = snapshot(make.node("n"), *sets, *pods)
+    answer = what_if(cluster, ClusterChange(delete=(f"{kind}.apps.kruise.io/a/db",)))
+    assert [pod.name for pod in answer.changed.pods.values()] == ["db-0"]
+
+
 def test_finalizers_of_operators_do_not_keep_the_pods_of_a_deleted_resource(snapshot, make):
     """The pod of a KubeVirt VM belongs to an instance with finalizers, which belongs to the VM."""
     api = "kubevirt.io/v1"
