@@ -204,12 +204,11 @@ def _workload(source: NewPods, count: int, scheduler: str) -> Json:
         "template": template,
     }
     kind = "ReplicaSet"
-    if source.stateful_set is not None and source.has_claims:
+    if source.has_claims:
         kind = "StatefulSet"
-        claims = source.stateful_set.spec.volume_claim_templates
         spec["podManagementPolicy"] = "Parallel"
         spec["serviceName"] = source.name
-        spec["volumeClaimTemplates"] = list(claims)
+        spec["volumeClaimTemplates"] = list(source.claim_templates)
         spec["template"] = {
             "metadata": meta,
             "spec": _always(dict(source.template["spec"]), scheduler),

@@ -1,7 +1,9 @@
 """NewPods: a template of new pods, made from a pod or workload in a file or in the cluster.
 
 The pods of a Deployment get the template and the owner of its newest ReplicaSet, if it has one. The
-pods of a StatefulSet get the next ordinals and their own claims.
+pods of a StatefulSet get the next ordinals and their own claims. The pods of a custom resource are
+copies of one of its pods, and get their own claims if a claim of this pod has its name, such as
+`data-db-1`: operators create such a claim for each pod.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
+    PERSISTENT_VOLUME_CLAIM,
     POD,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
@@ -48,8 +51,9 @@ class NewPods(Struct, frozen=True):
     """A template for pods in `namespace`; `title` names the template in answers.
 
     `source` is the template's file, or the option that names the template. `owner` is the owner
-    reference of the pods. `stateful_set` determines the names and claims of the pods; `first` is
-    the first new ordinal. `replicas` is the present number of replicas of the workload of --like,
+    reference of the pods. Each pod has its own claims of `claim_templates`, which have the form of
+    volumeClaimTemplates. `stateful_set` determines the names of the pods; `first` is the first new
+    ordinal. `replicas` is the present number of replicas of the workload of --like,
     None for a Job, a CronJob and templates of --pod. `autoscaler` is the workload's
     HorizontalPodAutoscaler.
     """
@@ -64,6 +68,7 @@ class NewPods(Struct, frozen=True):
     first: int = 0
     replicas: int | None = None
     autoscaler: Manifest | None = None
+    claim_templates: tuple[Json, ...] = ()
 
     def above_maximum(self, more: int) -> str:
         """Return a sentence if `more` pods exceed the autoscaler's maximum; "" otherwise."""
@@ -89,7 +94,7 @@ class NewPods(Struct, frozen=True):
     @property
     def has_claims(self) -> bool:
         """Whether each pod has its own claims."""
-        return self.stateful_set is not None and bool(self.stateful_set.spec.volume_claim_templates)
+        return bool(self.claim_templates)
 
     def name_of(self, number: int) -> str:
         """Return the name of the pod `number`, counted from 0."""
@@ -116,17 +121,17 @@ class NewPods(Struct, frozen=True):
 
     def claims(self, number: int) -> Iterator[Json]:
         """Yield the manifests of the claims of the pod `number`, counted from 0."""
-        if self.stateful_set is not None and self.has_claims:
-            pod = decode_as(Pod, {"metadata": {"name": self.name_of(number)}, "spec": {}})
-            for command in claims_of_set(self.stateful_set, pod):
-                manifest = dict(command.manifest)
-                manifest["metadata"] = {**manifest["metadata"], "namespace": self.namespace}
-                yield manifest
+        pod = self.name_of(number)
+        if self.stateful_set is not None:
+            owned = decode_as(Pod, {"metadata": {"name": pod}, "spec": {}})
+            made = [dict(one.manifest) for one in claims_of_set(self.stateful_set, owned)]
+        else:
+            made = [_claim(template, pod) for template in self.claim_templates]
+        for manifest in made:
+            yield {**manifest, "metadata": {**manifest["metadata"], "namespace": self.namespace}}
 
     def _claim_names(self) -> list[str]:
-        assert self.stateful_set is not None
-        templates = self.stateful_set.spec.volume_claim_templates
-        return [str((one.get("metadata") or {}).get("name", "")) for one in templates]
+        return [str((one.get("metadata") or {}).get("name", "")) for one in self.claim_templates]
 
     def _claim_volumes(self, pod: str) -> Iterator[Json]:
         for name in self._claim_names():
@@ -193,7 +198,7 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     title = f"{_SHORT.get(ref.kind, ref.kind.lower())}/{ref.key}"
     if manifest.kind is POD:
         return NewPods(source, title, ref.namespace, ref.name, value, manifest.controller)
-    if manifest.kind is DAEMON_SET:
+    if manifest.kind.kind == DAEMON_SET.kind:  # also one of an operator, such as OpenKruise
         raise InputError(source, f"{manifest.title} runs one pod on each node; it cannot have more")
     if manifest.kind not in _WORKLOADS:
         if hint := owned_hint(manifest, inventory):
@@ -201,7 +206,15 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
         sample = _pod_of(manifest, inventory)
         if sample is None:
             raise InputError(source, f"{manifest.title} has no pods")
-        return NewPods(source, title, ref.namespace, ref.name, sample.value, sample.controller)
+        return NewPods(
+            source,
+            title,
+            ref.namespace,
+            ref.name,
+            sample.value,
+            sample.controller,
+            claim_templates=tuple(_claim_templates(sample, inventory)),
+        )
     template = _template(manifest)
     if manifest.kind is DEPLOYMENT:
         newest = _newest_replica_set(manifest, inventory)
@@ -214,9 +227,16 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
         view = decode_as(StatefulSet, value)
     except DecodeError as cause:
         raise InputError.of_decode(manifest.source, cause) from None
-    first = view.spec.ordinals.start + view.spec.replicas
     return NewPods(
-        source, title, ref.namespace, ref.name, template, _reference(manifest), view, first
+        source,
+        title,
+        ref.namespace,
+        ref.name,
+        template,
+        _reference(manifest),
+        stateful_set=view,
+        first=view.spec.ordinals.start + view.spec.replicas,
+        claim_templates=tuple(view.spec.volume_claim_templates),
     )
 
 
@@ -226,6 +246,27 @@ def _pod_of(owner: Manifest, inventory: Inventory) -> Manifest | None:
     if found is None:
         return None
     return inventory.get(POD, found.metadata.namespace, found.metadata.name)
+
+
+def _claim_templates(sample: Manifest, inventory: Inventory) -> Iterator[Json]:
+    """Yield a template, with the name of the volume, for each claim that only `sample` has."""
+    for volume in sample.pod.spec.volumes:
+        used = volume.persistent_volume_claim
+        if used is None or sample.ref.name not in used.claim_name:
+            continue
+        claim = inventory.get(PERSISTENT_VOLUME_CLAIM, sample.ref.namespace, used.claim_name)
+        if claim is not None:
+            spec = {key: one for key, one in claim.value["spec"].items() if key != "volumeName"}
+            yield {"metadata": {"name": volume.name}, "spec": spec}
+
+
+def _claim(template: Json, pod: str) -> Json:
+    return {
+        "apiVersion": PERSISTENT_VOLUME_CLAIM.api_version,
+        "kind": PERSISTENT_VOLUME_CLAIM.kind,
+        "metadata": {"name": f"{template['metadata']['name']}-{pod}"},
+        "spec": template["spec"],
+    }
 
 
 def _creation(pod: Pod) -> tuple[str, str]:

@@ -386,18 +386,82 @@ def test_pods_of_a_custom_resource_are_like_one_of_its_pods(snapshot, make):
     assert found["verdict"] == "2 more pods of cloneset/default/web fit, on 1 node."
 
 
+@pytest.mark.parametrize(("claim", "count"), [("db-1", 4), ("data-db-1", 4), ("shared", 1)])
+def test_pods_of_a_custom_resource_get_their_own_claims(snapshot, make, claim, count):
+    """CloudNativePG names the claim of a pod like the pod, OpenKruise adds the template's name."""
+    api = "postgresql.cnpg.io/v1"
+    meta = {"name": "db", "namespace": "default", "uid": "db-uid"}
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+    pod = make.pod("db-1", cpu="1", node_name="a", owner="db", volumes=volumes)
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": "Cluster"}
+    read = snapshot(
+        make.node("a", cpu="2", rack="a"),
+        make.node("b", cpu="3", rack="b"),
+        {"apiVersion": api, "kind": "Cluster", "metadata": meta},
+        pod,
+        *local_storage(claim, "a"),
+    )
+    source = pod_source(None, "cluster/db", "", Inventory(read.manifests))
+    found = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress())
+    assert found.count == count
+
+
+def local_storage(claim, node):
+    """A bound claim with a volume on `node`, and a class that provisions volumes on any node."""
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "local",
+        "volumeName": "v",
+    }
+    term = {"key": "rack", "operator": "In", "values": [node]}
+    bound = {"pv.kubernetes.io/bind-completed": "yes"}
+    return (
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "local"},
+            "provisioner": "rancher.io/local-path",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": claim, "namespace": "default", "annotations": bound},
+            "spec": spec,
+            "status": {"phase": "Bound"},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "v"},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "capacity": {"storage": "1Gi"},
+                "claimRef": {"name": claim, "namespace": "default"},
+                "storageClassName": "local",
+                "local": {"path": "/mnt"},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [term]}]}},
+            },
+            "status": {"phase": "Bound"},
+        },
+    )
+
+
 @pytest.mark.parametrize(
     ("like", "problem"),
     [
         (None, "name either --pod FILE or --like KIND/NAMESPACE/NAME"),
         ("ds/agent", "runs one pod on each node"),
+        ("daemonset.apps.kruise.io/guard", "runs one pod on each node"),
         ("node/n", "has no pods"),
         ("deploy/nothing", "there is no Deployment nothing"),
     ],
 )
 def test_a_source_without_pods_is_refused(fitted, make, like, problem):
+    guard = {**make.workload("DaemonSet", "guard"), "apiVersion": "apps.kruise.io/v1alpha1"}
     with pytest.raises(InputError, match=problem):
-        fitted(like, make.node(), make.workload("DaemonSet", "agent"), make.workload())
+        fitted(like, make.node(), make.workload("DaemonSet", "agent"), guard, make.workload())
 
 
 def test_a_custom_resource_names_the_workload_to_count(fitted, make):
