@@ -20,13 +20,13 @@ from msgspec import Struct
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import (
     controller_of,
-    is_daemon_pod,
     is_guard,
     is_static,
     is_terminal,
 )
 from fairlead.apiserver.kind import DAEMON_SET
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
 DELETE_EMPTY_DIR: Final = "--delete-emptydir-data"
@@ -136,7 +136,7 @@ def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
 def _flags_for(pod: Pod) -> Iterator[str]:
     if is_terminal(pod):
         return
-    if is_daemon_pod(pod):
+    if _daemon_set_of(pod):
         yield IGNORE_DAEMON_SETS
         return
     if is_static(pod):
@@ -172,12 +172,23 @@ def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
 
     For a dump without DaemonSets, which may be incomplete, the result is "", too.
     """
-    owner = None if is_terminal(pod) else controller_of(pod.metadata)
-    if owner is None or owner.kind != DAEMON_SET.kind or not inventory.of_kind(DAEMON_SET):
+    name = "" if is_terminal(pod) else _daemon_set_of(pod)
+    if not name or not inventory.of_kind(DAEMON_SET):
         return ""
-    if inventory.get(DAEMON_SET, pod.metadata.namespace, owner.name) is not None:
+    if inventory.get(DAEMON_SET, pod.metadata.namespace, name) is not None:
         return ""
-    return f'daemonsets.apps "{owner.name}" not found'
+    return f'daemonsets.apps "{name}" not found'
+
+
+def _daemon_set_of(pod: Pod) -> str:
+    """Return the name of the DaemonSet of `pod`; "" if it has none.
+
+    kubectl 1.36 treats the pods of other DaemonSets, such as those of OpenKruise, like all other
+    pods; kubectl 1.32 does not find their DaemonSet (filters.go: daemonSetFilter).
+    """
+    owner = controller_of(pod.metadata)
+    is_one = owner is not None and owner.kind == DAEMON_SET.kind
+    return owner.name if owner is not None and is_one and not is_custom(owner.api_version) else ""
 
 
 def _causes(

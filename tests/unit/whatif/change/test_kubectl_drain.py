@@ -66,6 +66,14 @@ def test_refusals_have_the_messages_of_kubectl(found, objects):
     assert refused(found, objects, None) == []
 
 
+def test_a_pod_of_a_daemon_set_of_another_group_needs_no_flag(found, objects, make):
+    """Recorded with kubectl 1.36; kubectl 1.32 does not find the DaemonSet."""
+    other = owned(make.pod("other", node_name="b"), "DaemonSet", "kruise")
+    other["metadata"]["ownerReferences"][0]["apiVersion"] = "apps.kruise.io/v1alpha1"
+    result = kubectl_drain(["b"], Inventory(found(*objects, other)), ())
+    assert (result.needed, result.refused) == ((), ())
+
+
 def test_a_pod_of_a_deleted_daemon_set_needs_force(found, objects, make):
     orphan = owned(make.pod("orphan", node_name="b"), "DaemonSet", "gone")
     assert refused(found, [*objects, orphan], ALL[:2])[1] == (
