@@ -513,6 +513,11 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         why = f"{rule} with {limit.wanted} wanted leaves no room even if all are ready"
         if limit.lacks_scale:
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
+        if limit.owner:
+            # upstream: cloudnative-pg internal/controller/replicas.go:
+            # reconcileTargetPrimaryFromPods, kubevirt pkg/virt-api/webhooks/validating-webhook/
+            # admitters/pod-eviction-admitter.go: Admit
+            why += f", unless {limit.owner} reacts to the drain"
         scaled_up = _scaled_up(pod, limit)
         edit = scaled_up or _relaxed(limit, spare)
         yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)

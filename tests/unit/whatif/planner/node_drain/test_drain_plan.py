@@ -984,8 +984,9 @@ def test_the_budget_of_an_operator_is_changed_in_its_owner(planner, make, contro
     owner = {"apiVersion": "x/v1", "kind": "Cluster", "name": "pg", "controller": controls}
     owned["metadata"]["ownerReferences"] = [{**owner, "uid": "pg-uid"}]
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"] * 2), owned]
-    [(_, _, edit), *_] = blocked(planner(*objects), "a")
-    assert edit == (
+    blocker = plan_of(planner(*objects), ["a"]).blockers[0]
+    assert blocker.why.endswith("all are ready, unless Cluster default/pg reacts to the drain")
+    assert blocker.edit == (
         "set maxUnavailable 1 for pdb/default/web in Cluster default/pg, which owns the budget"
     )
     second = budget("web", minAvailable=2)
