@@ -72,7 +72,8 @@ class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
     `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `left_out` are selected
-    nodes that are not drained, each with the reason.
+    nodes that are not drained, each with the reason. `returnable` are the nodes that no single
+    change unblocks, but that could be drained if they returned, because their pods would wait.
     """
 
     nodes: tuple[str, ...]
@@ -81,6 +82,7 @@ class DrainPlan(Struct):
     runs: list[DrainRun] = field(default_factory=list)
     flags: tuple[DrainFlag, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
+    returnable: list[str] = field(default_factory=list)
 
     @property
     def best(self) -> DrainRun | None:
@@ -141,7 +143,16 @@ def plan_drains(
     if return_again or len(plan.drains) == len(order):
         return plan
     best = _best_order(planner, order, {drain.node for drain in plan.drains}, progress)
-    return plan if best == order else _planned(planner, start, best, progress, return_again=False)
+    if best != order:
+        plan = _planned(planner, start, best, progress, return_again=False)
+    unhelped = dict.fromkeys(one.node for one in plan.blockers if not one.edit)
+    plan.returnable = [
+        name
+        for name in unhelped
+        if name not in refused
+        and isinstance(_drained_alone(planner, name, return_again=True), PlannedDrain)
+    ]
+    return plan
 
 
 def _planned(
@@ -305,6 +316,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         *_pace_findings(plan),
         *wait_findings(plan),
         *no_change_findings(plan.blockers),
+        *_return_findings(plan.returnable),
         *order_findings(plan.drains),
         *flag_findings(plan.flags),
     )
@@ -577,6 +589,13 @@ def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
         ResultTable("budget_waits", f"pods that wait for a budget{count}", wait_columns, waits, 0),
         ResultTable("node_times", f"times of the drains{count}", time_columns, times, 0),
     )
+
+
+def _return_findings(nodes: Sequence[str]) -> Iterator[str]:
+    if nodes:
+        its = "its pods" if len(nodes) == 1 else "their pods"
+        be = "returns" if len(nodes) == 1 else "return"
+        yield f"If {listed(nodes)} {be} after the drain, {its} can wait: ask again with --for 10m."
 
 
 def _order(plan: DrainPlan) -> ResultTable:

@@ -530,6 +530,40 @@ def test_an_edit_that_is_not_sufficient_for_any_node_has_a_remark(planner, make)
         assert (row["for"], row["alone"]) == (helps, alone)
 
 
+def test_a_node_whose_pods_can_wait_for_its_return_is_named(planner, make):
+    """A pod with a local volume fits only on its node, and no change makes it fit elsewhere."""
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "d"}}]
+    pinned = deployment(make, "db", ["a"], volumes=volumes)
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}
+    term = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["a"]}
+    meta = {"namespace": "default", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+    bound = (
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {**meta, "name": "d"},
+         "spec": {**claim, "volumeName": "v", "storageClassName": "local"},
+         "status": {"phase": "Bound"}},
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"},
+         "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1"},
+                  "claimRef": {"namespace": "default", "name": "d"}, "storageClassName": "local",
+                  "local": {"path": "/d"},
+                  "nodeAffinity": {"required": {
+                      "nodeSelectorTerms": [{"matchExpressions": [term]}]}}},
+         "status": {"phase": "Bound"}},
+    )  # fmt: skip
+    nodes = [make.node(name, **{"kubernetes.io/hostname": name}) for name in ("a", "b")]
+    made = planner(*nodes, *pinned, *bound)
+    plan = plan_of(made, ["a"])
+    assert [one.cause for one in plan.blockers] == [BlockCause.NO_PLACE]
+    found = drain_answer(plan, "dump.yaml", ()).findings
+    assert found[-1] == (
+        "If a returns after the drain, its pods can wait: ask again with --for 10m."
+    )
+    cordoned = {**nodes[0], "spec": {"unschedulable": True}}
+    findings = drain_answer(
+        plan_of(planner(cordoned, nodes[1], *pinned, *bound), ["a"]), "dump.yaml", ()
+    ).findings
+    assert not any("ask again" in one for one in findings)
+
+
 def test_a_node_without_a_known_change_is_named():
     blockers = [Blocker("a", "default/x", BlockCause.NO_PLACE, "pod/default/x", "why", "edit")]
     blockers.append(Blocker("b", "default/y", BlockCause.NO_PLACE, "pod/default/y", "why"))
