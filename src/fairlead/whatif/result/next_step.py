@@ -208,7 +208,8 @@ def _pending(case: _Case) -> Iterator[NextStep]:
 
     If pods fit only copies of the node that they left, such copies are suggested, also for pods of
     the same workloads that are evicted or created later. If possible, these nodes also have room
-    for other pods that lack room. No copy is suggested for a pod whose volumes it would not reach.
+    for other pods that lack room. No copy is suggested for a pod whose volumes it would not reach;
+    if its node is drained, a rolling drain is suggested.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
@@ -254,6 +255,12 @@ def _pending(case: _Case) -> Iterator[NextStep]:
         yield from _new_nodes("ask again with", copies)
     short, nodes = reach.most_reached(short, nodes)
     yield from _new_nodes("ask again with", new_nodes_for(short, nodes, answer.without.nodes))
+    bound = [pod for pod in pending if pod.key in left and pod not in movable]
+    if bound and change.drain and change.max_unavailable is None:
+        yield NextStep(
+            "ask again with drained nodes that return; pods have volumes that are local to them",
+            "--max-unavailable 1 --for 10m",
+        )
 
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:

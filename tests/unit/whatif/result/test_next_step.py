@@ -514,6 +514,22 @@ def test_new_nodes_reach_the_volumes_of_pending_pods(snapshot, make, label, step
     assert steps_of(answer) == steps
 
 
+@pytest.mark.parametrize(("label", "returns"), [("kubernetes.io/hostname", True), (ZONE, False)])
+def test_a_pod_with_a_local_volume_can_wait_for_its_drained_node(snapshot, make, label, returns):
+    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    nodes = [make.node(name, **{"kubernetes.io/hostname": name, ZONE: name}) for name in "ab"]
+    pod = make.pod("web-1", node_name="a", owner="web", volumes=[claim])
+    cluster = snapshot(*nodes, pod, *volume("data", label, "a"))
+    steps = steps_of(what_if(cluster, ClusterChange(drain=("a",))))
+    step = (
+        "ask again with drained nodes that return; pods have volumes that are local to them",
+        "--max-unavailable 1 --for 10m",
+    )
+    assert (step in steps) is returns
+    helped = what_if(cluster, ClusterChange(drain=("a",), max_unavailable=1, lasts="10m"))
+    assert not helped.difference.pending
+
+
 def test_copies_of_the_drained_node_are_not_for_volumes_in_another_zone(snapshot, make):
     """Pod y-0 restarts with a larger request; its volume is in the zone of node b."""
     cluster = []
