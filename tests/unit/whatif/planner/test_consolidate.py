@@ -170,6 +170,19 @@ def test_a_rule_keeps_the_node_unless_an_option_ignores_the_rule(
     assert kept(consolidated(planner(*objects), ignored=(rule,))) == []
 
 
+DRIVER = {"apiVersion": "v1", "kind": "Pod", "name": "etl", "uid": "1", "controller": True}
+
+
+@pytest.mark.parametrize(
+    ("owner", "why"), [(PODSET, "of custom resources"), (DRIVER, "that a Pod controls")]
+)
+def test_the_reason_says_what_controls_a_pod_that_stays(planner, make, owner, why):
+    pod = make.pod("x", node_name="a", owner="x")
+    pod["metadata"]["ownerReferences"] = [owner]
+    [blocker] = consolidated(planner(*map(make.node, NODES), pod)).blockers
+    assert blocker.why == f"Cluster Autoscaler does not move pods {why}"
+
+
 def test_a_system_pod_needs_a_budget(planner, make):
     pod = make.pod("dns", "kube-system", node_name="a", owner="dns-1")
     assert kept(consolidated(planner(*map(make.node, NODES), pod))) == [

@@ -29,6 +29,7 @@ from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 SAFE: Final = f"{ANNOTATION_PREFIX}safe-to-evict"
 SAFE_VOLUMES: Final = f"{ANNOTATION_PREFIX}safe-to-evict-local-volumes"
@@ -122,12 +123,19 @@ class AutoscalerRules:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str) -> Blocker:
-    """Return the blocker for `pod`: it has no controller, or `owner` is a custom resource."""
-    if controller_of(pod.metadata) is None:
+    """Return the blocker for `pod`: it has no controller, or one of a kind that is not replicated.
+
+    This is a custom resource, or a Pod or Deployment whose program creates pods, as Spark does.
+    """
+    controller = controller_of(pod.metadata)
+    if controller is None:
         why = "no controller would replace the pod"
         edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
         return Blocker(node, pod.key, BlockCause.NOT_REPLICATED, owner, why, edit)
-    why = "Cluster Autoscaler does not move pods of custom resources"
+    which = "of custom resources"
+    if not is_custom(controller.api_version):
+        which = f"that a {controller.kind} controls"
+    why = f"Cluster Autoscaler does not move pods {which}"
     edit = f"annotate the pods of {owner} with {SAFE}=true"
     return Blocker(node, pod.key, BlockCause.CUSTOM_CONTROLLER, owner, why, edit)
 
