@@ -138,6 +138,7 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     if any(one.ref.uid for one in some):
         yield from _missing(some)
         yield from _custom_owners(some)
+        yield from _owners_without_control(some)
         yield from _programs(some)
         yield from _custom_owners_of_budgets(some)
         yield from _custom_owners_of_jobs(some)
@@ -270,6 +271,27 @@ def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
         yield (
             f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}): each of "
             "their pods that is deleted is replaced by an equal pod."
+        )
+
+
+def _owners_without_control(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if custom resources own unfinished pods that have no controller.
+
+    upstream: sigs.k8s.io/controller-runtime pkg/controller/controllerutil/controllerutil.go:
+    SetOwnerReference, which some operators call instead of SetControllerReference
+    """
+    pods = (one for one in _views(Pod, POD, manifests) if not is_terminal(one))
+    kinds = {
+        full_kind(owner.kind, owner.api_version)
+        for meta in (one.metadata for one in pods)
+        if meta.owner_references and controller_of(meta) is None
+        for owner in meta.owner_references
+        if is_custom(owner.api_version)
+    }
+    if kinds:
+        yield (
+            f"Custom resources own pods without being their controllers ({_first_kinds(kinds)}): "
+            "nothing replaces these pods in this answer, but their operators may create them again."
         )
 
 

@@ -423,6 +423,26 @@ def test_kinds_of_custom_resources_that_control_pods_are_named(notes, make):
 
 
 @pytest.mark.parametrize(
+    ("api", "controls", "has_note"),
+    [
+        pytest.param("example.com/v1", False, True, id="a custom resource, no controller"),
+        pytest.param("example.com/v1", True, False, id="a custom resource, the controller"),
+        pytest.param("v1", False, False, id="an object of Kubernetes"),
+    ],
+)
+def test_custom_resources_that_own_pods_without_control_are_named(
+    notes, make, api, controls, has_note
+):
+    pod = make.pod("im-1", node_name="n0", owner="im")
+    pod["metadata"]["ownerReferences"][0] |= {
+        "apiVersion": api, "kind": "Cache", "controller": controls,
+    }  # fmt: skip
+    found = [one for one in notes(*COMPLETE, pod) if "without being their controllers" in one]
+    assert bool(found) is has_note
+    assert all("(Cache)" in one for one in found)
+
+
+@pytest.mark.parametrize(
     ("api", "kind", "has_note"),
     [
         ("v1", "Pod", True),
