@@ -26,6 +26,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import Node, Pod, PodSpec
 from fairlead.api.pods.facts import (
+    controller_of,
     foreign_finalizers,
     is_daemon_pod,
     is_guard,
@@ -52,6 +53,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
+from fairlead.whatif.snapshot.served_kind import is_custom
 
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
 _RELAXED_RULE: Final = "maxUnavailable 1"  # the rule that the command of `_relaxed` sets
@@ -513,11 +515,12 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         why = f"{rule} with {limit.wanted} wanted leaves no room even if all are ready"
         if limit.lacks_scale:
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
-        if limit.owner:
+        if operator := limit.owner or _custom_controller(pod.pod):
             # upstream: cloudnative-pg internal/controller/replicas.go:
             # reconcileTargetPrimaryFromPods, kubevirt pkg/virt-api/webhooks/validating-webhook/
-            # admitters/pod-eviction-admitter.go: Admit
-            why += f", unless {limit.owner} reacts to the drain"
+            # admitters/pod-eviction-admitter.go: Admit, longhorn-manager
+            # controller/instance_manager_controller.go: syncInstanceManagerPDB
+            why += f", unless {operator} reacts to the drain"
         scaled_up = _scaled_up(pod, limit)
         edit = scaled_up or _relaxed(limit, spare)
         yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
@@ -543,6 +546,14 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Itera
         patch = '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'
         edit = _patched(limit, patch, "unhealthyPodEvictionPolicy AlwaysAllow")
     yield Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
+
+
+def _custom_controller(pod: Pod) -> str:
+    """Return kind, namespace and name of the custom resource that controls `pod`; "" if none."""
+    owner = controller_of(pod.metadata)
+    if owner is None or not is_custom(owner.api_version):
+        return ""
+    return f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
 
 
 def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:

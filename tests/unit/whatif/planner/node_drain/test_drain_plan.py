@@ -1011,6 +1011,18 @@ def test_advice_for_pods_without_a_scale_is_a_lower_number(planner, make, owner,
     assert edit == f"kubectl -n default patch pdb web --type merge -p '{{\"spec\":{{{rule}}}}}'"
 
 
+@pytest.mark.parametrize("api", ["longhorn.io/v1beta2", "apps/v1"])
+def test_the_controller_of_a_pod_may_react_to_a_drain(planner, make, api):
+    """Longhorn deletes the budget of an instance manager once its volumes are detached."""
+    pod = make.pod("im-0", node_name="a", owner="im")
+    pod["metadata"]["labels"] = {"app": "im"}
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": api, "kind": "InstanceManager"}
+    made = planner(*map(make.node, NODES), pod, budget("im", minAvailable=1))
+    blocker = plan_of(made, ["a"]).blockers[0]
+    reacts = blocker.why.endswith("unless InstanceManager default/im reacts to the drain")
+    assert reacts is (api != "apps/v1")
+
+
 @pytest.mark.parametrize("controls", [True, False])
 def test_the_budget_of_an_operator_is_changed_in_its_owner(planner, make, controls):
     """The operator would revert a patch of the budget, and create a deleted budget again."""
