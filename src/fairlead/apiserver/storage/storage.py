@@ -47,9 +47,9 @@ class ChangeType(StrEnum):
 class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
-    The last version of a deleted object has the resourceVersion of its deletion, as in a watch
-    event. `key` is the object's namespace and name. Entries are never changed, but the class is not
-    frozen, because creating a frozen entry takes three times as long.
+    For a deletion, `object` is the deleted object with the resourceVersion of the deletion, as in a
+    watch event. `key` is the object's namespace and name. Entries are never changed, but the class
+    is not frozen, because creating a frozen entry takes three times as long.
     """
 
     type: ChangeType
@@ -214,9 +214,10 @@ class Storage:
         return self._version
 
     def look_for_room(self) -> bool:
-        """Return whether there is disk space for changes; the result is used until the next check.
+        """Check the disk space; return whether there is enough for changes.
 
-        Each request checks once at its start, so that its changes succeed or fail as a whole.
+        Until the next check, the storage accepts or refuses changes by this result. Each request
+        checks once at its start, so that its changes succeed or fail as a whole.
         """
         self._is_full = not self.has_room()
         self._is_exhausted = self._is_full and not self.has_room_to_delete()
@@ -289,7 +290,7 @@ class Storage:
                 yield key, found
 
     def list_keys(self, kind: Kind, namespace: str) -> Sequence[str]:
-        """Return the keys (see `list_key`) of the objects of `kind`, in the order of a list.
+        """Return the sorted keys (see `list_key`) of the objects of `kind` in `namespace`.
 
         The keys are cached until objects are added or removed. `namespace` "" means all namespaces.
         """
@@ -313,8 +314,8 @@ class Storage:
     def put(self, kind: Kind, obj: Json, *, is_arranged: bool = False) -> Json:
         """Store `obj` under the next version; return the stored object.
 
-        `is_arranged` means that its fields are already in order, as in a copy of a stored object.
-        Raises ApiError 500 if there is no disk space, or if the object is too large.
+        `is_arranged` means that the fields of `obj` are already in order, as in a copy of a stored
+        object. Raises ApiError 500 if there is no disk space, or if the object is too large.
         """
         meta = obj["metadata"]
         if self._is_full and (self._is_exhausted or not meta.get("deletionTimestamp")):
@@ -370,11 +371,11 @@ class Storage:
         return last
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
-        """Add or replace objects that already have versions. Listeners are not called.
+        """Add or replace objects that already have versions, without calling listeners.
 
-        `version` is the newest of their versions; it becomes the version of the storage, unless the
-        storage already has a higher version. The log becomes empty, so watches can only start at
-        the version of the storage.
+        `version` is the newest version of the objects. It becomes the version of the storage,
+        unless the storage already has a higher version. The log becomes empty, so watches can only
+        start at the version of the storage.
         """
         for kind, obj in objects:
             meta = obj["metadata"]
@@ -393,13 +394,13 @@ class Storage:
         self.restore(((one.kind, one.value) for one in objects), version)
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
-        """Add similar objects; a subclass may build their values later. See `restore`."""
+        """Add all objects in `objects`; a subclass may build their values later. See `restore`."""
         self.restore_deferred((objects.object_at(index) for _, index in objects.rows), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
         """Load the log of an earlier storage; the newest change comes last.
 
-        The versions of `changes` are consecutive. The last one is the version that was passed to
+        The versions of `changes` are consecutive. The newest version is the one that was passed to
         `restore`.
         """
         self._log.extend(changes)
@@ -442,7 +443,7 @@ class Storage:
         return objects
 
     def _require_space(self, change: StoredChange) -> None:
-        """Raise ApiError 500 if a change is too large to store; this class accepts every size."""
+        """Do nothing; a subclass may raise ApiError 500 for a change that is too large to store."""
 
     def _record(self, change: StoredChange) -> None:
         if not self._log.maxlen:

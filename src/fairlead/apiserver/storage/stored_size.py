@@ -1,8 +1,7 @@
 """The size of an object as etcd would store it, and the limits of etcd and its client.
 
 Upstream stores built-in kinds as protobuf and custom resources as JSON. The size of the protobuf
-message is computed from the object and its schema, without encoding it. Each tag counts as two
-bytes.
+message is estimated from the object and its schema; the message itself is not built.
 
 upstream: etcd's server/etcdserver/v3_server.go:processInternalRaftRequestOnce,
 etcd's client/v3/options.go:defaultMaxCallSendMsgSize

@@ -4,14 +4,15 @@
 
 Changes are recorded in order and written by one thread. All changes that arrive during one
 transaction are written in the next transaction (group commit), so writers share the cost of an
-fsync. A transaction begins when a caller waits for its changes, and otherwise after COLLECT_S. A
-server that acknowledges writes only after `wait_until_durable` never loses an acknowledged write. A
-response with one object waits only for the version of this object, so reads do not wait for
-unrelated writes.
+fsync. A transaction begins as soon as a caller waits for changes. If no caller waits, the writer
+collects changes for at most COLLECT_S first. A server that acknowledges writes only after
+`wait_until_durable` never loses an acknowledged write. A response with one object waits only for
+the version of this object, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. `has_room` returns False before the disk is full, so
-that all accepted changes can still be written. Deletions are accepted longer, because disk space is
-reserved for them (`disk_reserve`), and they free the space of the deleted objects:
+that all accepted changes can still be written. Deletions free the space of
+the deleted objects, so they are still accepted then, and disk space is reserved for them
+(`disk_reserve`). The free disk space decides what is accepted:
 
     free disk space      changes    deletions
     32 MiB and more      yes        yes
@@ -19,7 +20,8 @@ reserved for them (`disk_reserve`), and they free the space of the deleted objec
     less                 no         yes; the reserve of 24 MiB is released
     less, no reserve     no         no
 
-A start with less than 4 MiB releases another reserve for its own writes.
+If the server starts with less than 4 MiB of free disk space, it releases another reserve, which is
+for the writes of the start.
 """
 
 from __future__ import annotations

@@ -94,8 +94,9 @@ class ExpressionVariables(Struct):
 
     `has_params` allows the variable `params`, and `has_rights` allows `authorizer`. `makes_objects`
     allows expressions to build objects. `variables` are the variables that a policy has defined so
-    far; None if the object cannot define variables. `left[0]` is the number of characters that the
-    remaining expressions may have; copies of this struct share the list `left`.
+    far; None where expressions cannot use such variables, as in matchConditions. `left[0]` is the
+    number of characters that all remaining expressions may have together; copies of this struct
+    share the list `left`.
     """
 
     has_params: bool = False
@@ -122,7 +123,8 @@ def check_expression(
     """Yield the errors of `expression`, which may use the variables `known`.
 
     The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed. If
-    `known` is None, no optional variables are allowed. A blank expression has no errors.
+    `known` is None, `authorizer` is the only optional variable that is allowed. A blank expression
+    has no errors.
     """
     if not expression.strip():
         return

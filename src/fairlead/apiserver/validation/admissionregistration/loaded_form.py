@@ -1,7 +1,8 @@
-"""Checks the fields of admission policies and webhooks that admission reads.
+"""Checks those fields of admission policies and webhooks that admission reads.
 
-These kinds have no typed view, so this module checks types and required fields when a snapshot is
-loaded. An API server checks more (see `policy` and `webhook`).
+Policies and webhooks have no typed view. So this module checks, when a snapshot is loaded, that
+fields have the right types and that required fields are present. An API server checks more (see
+`policy` and `webhook`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Validates admission webhook configurations: their rules, client configurations and policies.
+"""Validates admission webhook configurations (validating and mutating).
 
 upstream: pkg/apis/admissionregistration/validation/validation.go,
 apiserver/pkg/util/webhook/validation.go
@@ -237,7 +237,7 @@ def check_conditions(
 ) -> Causes:
     """Yield the errors of matchConditions, a list of named CEL expressions.
 
-    `known` are the optional variables that the expressions may use; None allows none of them.
+    `known` are the optional variables that the expressions may use. None allows only `authorizer`.
     """
     known = known or ExpressionVariables()
     if len(conditions) > CONDITIONS_MAX:

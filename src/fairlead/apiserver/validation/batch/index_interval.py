@@ -41,8 +41,8 @@ def index_intervals(text: str, completions: int) -> list[Interval]:
 def shared_index(first: str, second: str, completions: int) -> int | None:
     """Return an index that is in an interval of `first` and in an interval of `second`.
 
-    Return None if there is no such index. Intervals that are malformed, or that contain indexes
-    not below `completions`, are ignored.
+    Return None if there is no such index. Malformed intervals are ignored, and so are intervals
+    that contain an index of `completions` or more.
     """
     mine, theirs = _readable(first, completions), _readable(second, completions)
     left, right = next(mine, None), next(theirs, None)

@@ -182,8 +182,8 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 def check_new_cron_job(obj: Json) -> Causes:
     """Yield the errors of a new CronJob.
 
-    The name is limited to NAME_MAX characters, because the controller appends a suffix of up to
-    eleven characters to it for the names of Jobs.
+    The name is limited to NAME_MAX characters. The controller makes the name of each Job from it,
+    by appending a suffix of up to eleven characters.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
@@ -413,9 +413,9 @@ def _with_resources(was: Json, shall: Json) -> Json:
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
-    """Return the pod template `was` with the scheduling directives of the template `shall`.
+    """Return the old pod template, `was`, with the scheduling directives of the new one, `shall`.
 
-    Labels and annotations are also taken from `shall`.
+    Labels and annotations are also those of the new template.
     """
     # upstream: validation.go:validatePodTemplateUpdate
     spec, wanted = dict(was["spec"]), shall["spec"]

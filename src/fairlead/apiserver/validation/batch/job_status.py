@@ -48,9 +48,10 @@ class _StatusChange:
         return self.is_finished != any(end in self.had for end in _ENDS)
 
     def changes(self, *names: str) -> bool:
-        """Return whether one of the fields or conditions `names` has changed.
+        """Return whether at least one of the fields and conditions in `names` has changed.
 
-        A name that begins with a capital letter is the type of a condition.
+        A name that begins with a capital letter is the type of a condition. A condition changes
+        when it becomes or stops being "True".
         """
         return any(
             (name in self.had) != (name in self.has)
