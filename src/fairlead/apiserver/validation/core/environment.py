@@ -99,7 +99,8 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
 def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = FIELDS) -> Causes:
     """Yield the errors of a fieldRef, which refers to a field of the container's own pod.
 
-    `known` are the supported field paths. Single labels and annotations are supported too.
+    `known` are the supported field paths. A path to one label or annotation, such as
+    `metadata.labels['app']`, is supported too.
     """
     path = reference.get("fieldPath", "")
     if not path:

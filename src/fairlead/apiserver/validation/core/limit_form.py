@@ -4,7 +4,7 @@ These kinds have no typed view, so this module checks amounts, operators and the
 when a snapshot is loaded. An API server checks more (see `limit_range` and `resource_quota`).
 
 Unknown scopes of quotas and unknown types of limits are accepted, because a newer Kubernetes
-release may have more of them. As in Kubernetes, they match no object.
+release may define them. As in Kubernetes, an unknown scope or type matches no object.
 
 upstream: pkg/quota/v1/evaluator/core/pods.go:podMatchesScopeFunc,
 plugin/pkg/admission/limitranger/admission.go:PodValidateLimitFunc

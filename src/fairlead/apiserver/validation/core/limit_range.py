@@ -129,10 +129,10 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Yield an error if the resource `name` has different values of `default` and `defaultRequest`.
+    """Yield an error if a resource that cannot be over-committed has two different defaults.
 
-    `bounds` contains both values. For resources that can be over-committed, such as cpu, the values
-    may differ.
+    `name` is the resource. If `bounds` contains both its `default` and its `defaultRequest`, these
+    amounts must be equal, unless the resource can be over-committed, as cpu can.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

@@ -48,7 +48,7 @@ def check_node(obj: Json, view: Node) -> Causes:
 def check_scheduled_node(node: Node) -> Causes:
     """Yield the errors in those fields of a Node that the scheduler reads.
 
-    The paths of errors are those of the Node's YAML, unlike in `check_node`.
+    Errors of taints have the path spec.taints. In `check_node`, they have the path metadata.taints.
     """
     yield from _check_scheduled_node(node, "spec.taints")
 

@@ -169,7 +169,10 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """Yield the errors of a resource name. These rules apply in every context."""
+    """Yield the errors of a resource name, wherever it is used.
+
+    `check_container_resource` also checks the rules for names in requests and limits.
+    """
     # upstream: validation.go:validateResourceName
     problems = label_key_problems(name)
     for problem in problems:

@@ -75,7 +75,7 @@ def is_headless(spec: Json) -> bool:
 
 
 def _sent_ips(spec: Json) -> list[str]:
-    """Return the cluster IPs. If only clusterIP is set, return a list with this address."""
+    """Return clusterIPs. If only clusterIP is set, return a list that contains only its value."""
     # upstream: pkg/registry/core/service/storage/storage.go:normalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 
@@ -88,10 +88,10 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """Yield the errors of externalName, and of cluster IPs that the type of a Service forbids.
+    """Yield the errors of externalName, and an error for each IP field that the type forbids.
 
-    A Service of type ExternalName needs an externalName, and must not have cluster IPs. A Service
-    of type NodePort or LoadBalancer must not be headless.
+    A Service of type ExternalName needs an externalName. It must not have cluster IPs, ipFamilies
+    or an ipFamilyPolicy. A Service of type NodePort or LoadBalancer must not be headless.
     """
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):

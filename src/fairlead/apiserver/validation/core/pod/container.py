@@ -54,9 +54,9 @@ _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolic
 
 
 class PodContext(Struct, frozen=True, kw_only=True):
-    """The parts of a pod that its containers refer to.
+    """The parts of a pod that are needed to check its containers.
 
-    `volumes` contains the mountable volumes by name, and `claims` the names of the pod's
+    `volumes` maps names to the mountable volumes. `claims` contains the names of the pod's
     resourceClaims.
     """
 
@@ -77,8 +77,8 @@ def check_containers(
 ) -> Causes:
     """Yield all errors of a pod's main containers, and add the containers' names to `names`.
 
-    `views` are the typed views of `containers`. `names` contains the names that the pod's other
-    containers use.
+    `views` are the typed views of `containers`. A container's name is a duplicate if it is already
+    in `names`.
     """
     if not containers:
         yield required(field)
@@ -187,10 +187,12 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
 
 
 def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
-    """Yield the errors of a container's use of a whole claim, or of one of its requests.
+    """Yield the errors of one use of a claim by a container, and count the use in `seen`.
 
-    `seen` counts the earlier uses. The key `name` counts uses of the whole claim, `name/request`
-    uses of one request, and `name/` uses of any request.
+    If `request` is "", the container uses the whole claim `name`; otherwise it uses only that
+    request of the claim. The key `name` of `seen` counts the uses of the whole claim. The key
+    `name/request` counts the uses of that request. The key `name/` counts the different requests of
+    the claim that are used.
     """
     key = f"{name}/{request}" if request else name
     if request:
@@ -261,7 +263,7 @@ def check_scheduled_containers(
 def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
     """Yield the errors of the containers' names, and add the names to `names`.
 
-    `names` contains the names that the pod's other containers use.
+    A container's name is a duplicate if it is already in `names`.
     """
     for index, container in enumerate(containers):
         yield from _check_unused_name(f"{field}[{index}]", container, names)
@@ -366,8 +368,8 @@ def _check_handler(
 ) -> Causes:
     """Yield the errors of the handler of a probe or hook.
 
-    The handler must have exactly one of the actions `known`. If `grace_period_s` is not None, the
-    action `sleep` must not take longer.
+    The handler must have exactly one of the actions in `known`. If `grace_period_s` is not None, a
+    `sleep` action must not take longer than this period.
     """
     stated = [key for key in known if handler.get(key) is not None]
     for key in stated[:1]:

@@ -62,7 +62,7 @@ _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 def check_container_security(field: str, context: Json, *, host_users: bool) -> Causes:
     """Yield the errors of a container's securityContext.
 
-    `host_users` is the hostUsers of the pod, which is True if it is absent.
+    `host_users` is False if the pod has `hostUsers: false`, and True otherwise.
     """
     names = ("runAsUser", "runAsGroup", "procMount")
     yield from check_fields(field, "core.v1.SecurityContext", context, *names)

@@ -362,7 +362,10 @@ def _check_system(field: str, spec: Json) -> Causes:
 
 
 def _check_own_users(field: str, spec: Json) -> Causes:
-    """Yield an error for each namespace that a pod with `hostUsers: false` shares with its host."""
+    """Yield an error for each Linux namespace that the pod shares with its node.
+
+    The pod has `hostUsers: false`, so it must not have hostNetwork, hostPID or hostIPC.
+    """
     for key, shown in _HOST_SPACES:
         if spec.get(key):
             yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")

@@ -67,9 +67,10 @@ def _check_size(field: str, spec: Json) -> Causes:
 
 
 def is_kept_source(source: Json | None) -> bool:
-    """Return whether the API server keeps the dataSource `source` of a claim.
+    """Return whether the API server keeps `source`, the dataSource of a claim.
 
-    It keeps references to PersistentVolumeClaims and VolumeSnapshots, and silently drops others.
+    The API server keeps a dataSource that refers to a PersistentVolumeClaim or VolumeSnapshot. It
+    silently drops any other dataSource.
     """
     # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
     named = source or {}

@@ -201,9 +201,9 @@ def _shown_source(spec: Json) -> Json:
 
 
 def _unexpanded(old: Json, new: Json) -> Json:
-    """Return `new`, without controllerExpandSecretRef if `old` has none.
+    """Return `new`; if `old` has no controllerExpandSecretRef, return `new` without this field.
 
-    So an update may add this field to a CSI volume.
+    The caller compares the result with `old`, so that an update may add the field to a CSI volume.
     """
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:

@@ -153,9 +153,10 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """Yield (path, value that an error about this path quotes) for each file of `source`.
+    """Yield (path, quoted) for each item of `source`, and for the file of a clusterTrustBundle.
 
-    `key` is the type of `source`, such as `configMap`.
+    `quoted` is the value that an error quotes if an earlier file has the same path. `key` is the
+    type of `source`, such as `configMap`.
     """
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")

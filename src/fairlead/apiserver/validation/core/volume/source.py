@@ -60,9 +60,11 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """Return a function that checks a disk source; its field `name` identifies the disk.
+    """Return a function that checks a disk, which is a volume source.
 
-    If `shown` is not "", it replaces the source's field name in the paths of errors.
+    `name` is the field of the source that identifies the disk, such as `pdName`. If `shown` is not
+    "", the paths of errors contain `shown` instead of the name of the field that holds the source,
+    such as `gcePersistentDisk`.
     """
 
     def check(field: str, source: Json) -> Causes:
@@ -244,12 +246,15 @@ _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
 def check_inline(field: str, volume: Json) -> Causes:
-    """Yield the errors of a pod's volume. It must have exactly one valid source."""
+    """Yield the errors of a pod's volume. It must have exactly one source, which must be valid."""
     yield from _check_sources(field, volume, "Volume", INLINE, _INLINE_RULES)
 
 
 def check_persistent(field: str, spec: Json) -> Causes:
-    """Yield the errors of a PersistentVolume's spec. It must have exactly one valid source."""
+    """Yield the errors in the source of a PersistentVolume.
+
+    `spec` must have exactly one source, which must be valid.
+    """
     yield from _check_sources(field, spec, "PersistentVolumeSpec", PERSISTENT, _PERSISTENT_RULES)
 
 
@@ -273,9 +278,9 @@ def _check_sources(
 
 @cache
 def _needed(holder_type: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """Return (type of a volume source, its required fields).
+    """Return (type, names of the required fields) of the volume source in the field `key`.
 
-    The volume source is the field `key` of the type `holder_type`.
+    `holder_type` is the type that has this field: `Volume` or `PersistentVolumeSpec`.
     """
     holder = schemas().of_definition(f"io.k8s.api.core.v1.{holder_type}")
     source_type = holder.fields[key].schema.long_name

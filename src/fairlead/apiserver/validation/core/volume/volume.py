@@ -68,9 +68,10 @@ def mountable(volumes: list[Json]) -> dict[str, Json]:
 
 
 def _is_sound(volume: Json) -> bool:
-    """Return whether the volume's source is known to be valid.
+    """Return whether the volume's source is valid and at most SOURCE_BYTES_MAX bytes long.
 
-    The result is cached, and is always False for sources longer than SOURCE_BYTES_MAX.
+    The results for sources up to this length are cached. If the result is False, the caller checks
+    the source without the cache.
     """
     text = _encode({key: value for key, value in volume.items() if key != "name"})
     return len(text) <= SOURCE_BYTES_MAX and _is_known_sound(text)
@@ -126,8 +127,9 @@ def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Ca
 def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
     """Yield the errors of subPath and subPathExpr of one mount.
 
-    These paths must not leave the volume, and an image volume supports neither field. `field` is
-    the path of all mounts, and `where` is the path of this mount; upstream uses both in errors.
+    Only one of the two may be set, to a path inside the volume. A mount of an image volume must
+    have neither. As in upstream, some errors are reported under `field`, the path of all mounts,
+    and others under `where`, the path of this mount.
     """
     stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
     if volume.get("image") is not None:
