@@ -290,7 +290,7 @@ def _owners_without_control(manifests: Iterable[Manifest]) -> Iterator[str]:
     }
     if kinds:
         yield (
-            f"Custom resources own pods without being their controllers ({_first_kinds(kinds)}): "
+            f"Custom resources own pods without being their controllers ({listed(sorted(kinds))}): "
             "nothing replaces these pods in this answer, but their operators may create them again."
         )
 
