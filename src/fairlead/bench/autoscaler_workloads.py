@@ -1,9 +1,9 @@
 """Autoscaling benchmarks: single decisions, and a day of an elastic cluster.
 
     ClusterAutoscaler/ScaleUp    one loop: 5,000 pending pods of 50 ReplicaSets, 20 node groups
-    Karpenter/Provisioning       one pass over the pods of Karpenter's own benchmark; each of these
-                                 kinds is a sixth of the pods: plain pods, zonal spread, host
-                                 spread, host affinity, zonal affinity, host anti-affinity
+    Karpenter/Provisioning       one pass over the pods of Karpenter's own benchmark: in equal
+                                 numbers, plain pods and pods with zonal spread, host spread,
+                                 host affinity, zonal affinity and host anti-affinity
     …/Day                        a day in which a fifth of the workloads grow to twice their size
                                  and shrink again every twelve hours, in steps of ten minutes; API
                                  objects, controllers and kubelets are included
@@ -255,9 +255,9 @@ def _affinity(number: int, key: str) -> tuple[Json, Json]:
 
 
 def _alone(number: int) -> tuple[Json, Json]:
-    """Return (spec, labels) of a pod that must not share a node with pods with these labels.
+    """Return (spec, labels) of a pod that must not share a node with a pod with the same labels.
 
-    `number` selects the amounts that the pod requests.
+    `number` determines how much CPU and memory the pod requests.
     """
     labels = {"app": "nginx"}
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": HOSTNAME}
@@ -333,12 +333,13 @@ def _type(cores: int) -> InstanceType:
 def day(
     autoscaler: Autoscaler, nodes: int, pods: int, *, is_by_load: bool = False
 ) -> Callable[[], int]:
-    """Prepare a day with `autoscaler`; `pods` is the number of pods at the peak.
+    """Prepare a simulated day with `autoscaler`; `pods` is the number of pods at the peak.
 
-    `nodes` is the maximum size of a node group of Cluster Autoscaler; Karpenter has no maximum. If
-    `is_by_load` is set, HorizontalPodAutoscalers scale the workloads, otherwise scripted steps.
+    `nodes` is the maximum size of each node group of Cluster Autoscaler; for Karpenter, it has no
+    effect. If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, a
+    script scales them every ten minutes.
 
-    Returns a function that runs the day and returns the number of pods. It raises
+    Returns a function that runs the day and returns `pods`. The function raises
     IncompleteRunError if the number of nodes hardly changed, or if pods are not bound at the end.
     """
     workloads = pods * 5 // 6 // REPLICAS
@@ -380,9 +381,10 @@ def _verify(store: Store, sizes: list[int], pods: int) -> None:
 
 
 def _scale(elastic: int, after_s: int, store: Store, now: Instant) -> None:
-    """Scale the elastic workloads to their size at `after_s`.
+    """Scale the first `elastic` workloads to their size `after_s` seconds after the start.
 
-    The size follows a cosine curve with two periods per day, from REPLICAS to twice that number.
+    The size follows a cosine curve with two periods per day. It lies between REPLICAS and twice
+    that number.
     """
     patch = {"spec": {"replicas": REPLICAS + round(REPLICAS * _share(after_s))}}
     for number in range(elastic):

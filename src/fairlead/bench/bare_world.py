@@ -96,7 +96,7 @@ class BareWorld:
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """Return the changes and outcomes of commands that `poll` has not returned yet.
+        """Return the changes and outcomes that commands have caused since the last `poll`.
 
         If there are none, return the next enqueued stimulus, if any.
         """

@@ -32,7 +32,7 @@ _NODE: Final = {"cpu": "32", "memory": "64Gi", "pods": "110"}
 def batch_engine(configuration: str = KUBE_BATCH) -> Engine:
     """Return an engine that contains only the batch scheduler.
 
-    `configuration` is the name of a configuration in Fairlead.
+    `configuration` is the name of a configuration that is shipped with Fairlead.
     """
     cluster = Cluster()
     # The whole benchmark runs at one instant, so sessions cannot wait for a period.

@@ -57,9 +57,9 @@ def _mixed(shapes: int, measured: int) -> Setting:
 def _preemption_full(
     node_count: int, high: Iterable[Pod], zones: int = 0, related: Iterable[ApiObject] = ()
 ) -> Setting:
-    """Build nodes with 30 pods each, so that the pods `high` do not fit without preemption.
+    """Build nodes that run 30 pods each, so the pods in `high` do not fit without preemption.
 
-    `zones` is the number of zones, 0 for none. `related` are objects to which the pods `high`
+    `zones` is the number of zones, 0 for none. `related` are objects to which the pods in `high`
     refer.
     """
     objects: list[ApiObject] = [*nodes(node_count, zones), *related]
@@ -110,9 +110,9 @@ def _on(pod: Pod, node: int) -> Pod:
 
 
 def _reclaim(node_count: int) -> Setting:
-    """Build a queue whose gangs run on all nodes, and half as many pending gangs of another queue.
+    """Build a queue with one running gang per node, and another with half as many pending gangs.
 
-    A node has resources for ten tasks. Running gangs have minMember 1, so most members may be
+    A node has CPU for ten tasks. Running gangs have `minMember: 1`, so all members but one may be
     evicted.
     """
     offered = {"cpu": "10", "memory": "64Gi", "pods": "110"}

@@ -114,9 +114,10 @@ def first_ms(cycles_ns: Sequence[int]) -> float | None:
 
 
 def p99_of_later_ms(cycles_ns: Sequence[int]) -> float | None:
-    """Return the 99th percentile in ms of all cycles but the first; None if there are none.
+    """Return the 99th percentile of the times of all cycles after the first, in ms.
 
-    With fewer than a hundred of them, this is the longest.
+    If there are fewer than a hundred later cycles, this is the longest time; if there are none, it
+    is None.
     """
     later = sorted(cycles_ns[1:])
     return later[-(len(later) // 100) - 1] / _NS_PER_MS if later else None

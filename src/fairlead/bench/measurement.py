@@ -12,17 +12,17 @@ KIB_PER_MIB: Final = 1024
 class Measurement(Struct, frozen=True):
     """The result of one run of a benchmark.
 
-    `pods_per_second` counts bound pods, for Outage workloads evicted pods, and for WhatIf and
-    autoscaling workloads all pods of the cluster. `upstream_threshold` is the value that upstream
-    requires or, for Batch workloads, that kube-batch reaches; None if there is none. `seconds` and
-    `cpu_seconds` are wall-clock and CPU time of the measured part. `peak_mib` is the peak resident
-    set size of the process. `virtual_seconds_per_second` is the ratio of simulated to real time,
-    for workloads that simulate a day.
+    `pods_per_second` counts evicted pods for Outage workloads, all pods of the cluster for WhatIf
+    and autoscaling workloads, and bound pods for all others. `upstream_threshold` is the value that
+    upstream requires or, for Batch workloads, that kube-batch reaches; None if there is none.
+    `seconds` and `cpu_seconds` are wall-clock and CPU time of the measured part. `peak_mib` is the
+    peak resident set size of the process. `virtual_seconds_per_second` is the ratio of simulated to
+    real time, for workloads that simulate a day.
 
-    The other fields are set only if the workload runs nothing but a scheduler. `growth_mib` is the
-    part of the peak that the measured pods added. `first_cycle_ms` is the CPU time of the first
-    scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of the CPU times of all
-    later measured cycles or sessions.
+    The last three fields are set only if the workload runs nothing but a scheduler. `growth_mib` is
+    the part of `peak_mib` that the measured pods added. `first_cycle_ms` is the CPU time of the
+    first scheduling cycle or batch session. `p99_cycle_ms` is the 99th percentile of the CPU times
+    of all later measured cycles or sessions.
     """
 
     workload: str

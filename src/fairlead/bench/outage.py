@@ -60,8 +60,9 @@ class _Evictions(Struct):
 
 
 def measure_outage(outage: OutageWorkload) -> Measurement:
-    """Run the day once in this process, after a day of a few nodes that imports all modules.
+    """Run the day once in this process.
 
+    A day of a small cluster runs first and is not measured, so that all modules are imported.
     Raises IncompleteRunError unless pods were evicted and all pods are ready at the end.
     """
     _run_day(replace(outage, nodes=FEW_NODES), _Evictions(), _manifests(FEW_NODES))

@@ -71,7 +71,10 @@ def light(**spec: Any) -> Json:
 
 
 def affinity_term(color: str, topology_key: str, **more: Any) -> Json:
-    """Return a pod affinity term for pods with the label `color`; `more` adds fields to it."""
+    """Return a pod affinity term for pods whose label "color" has the value `color`.
+
+    `more` adds fields to the term.
+    """
     selector = {"matchLabels": {"color": color}}
     return {"labelSelector": selector, "topologyKey": topology_key, **more}
 

@@ -44,8 +44,9 @@ def check_pod_group(obj: Json) -> Causes:
 def check_scheduled_pod_group(obj: Json) -> Causes:
     """Yield the errors of a PodGroup in a simulation.
 
-    Fields that Fairlead does not implement are errors. A server drops such fields from new
-    PodGroups while their feature gates are off.
+    It is an error to set a field that Fairlead does not implement (see `_UNSUPPORTED`). An API
+    server, in contrast, drops such a field from new PodGroups while the field's feature gate is
+    off.
     """
     wrong = _wrong_type(POD_GROUP, obj)
     if wrong is not None:

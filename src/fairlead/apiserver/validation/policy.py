@@ -45,9 +45,10 @@ def check_disruption_budget(manifest: Json, budget: PodDisruptionBudget) -> Caus
 
 
 def check_disrupted_pods(budget: PodDisruptionBudget) -> Causes:
-    """Yield an error for each time in status.disruptedPods that does not parse.
+    """Yield an error for each entry of status.disruptedPods whose time is malformed.
 
-    An API server refuses such times when it decodes the object; a view keeps them as text.
+    An API server refuses a malformed time when it decodes the object. The typed view `budget` keeps
+    the times as text, so they are checked here.
     """
     for name, text in budget.status.disrupted_pods.items():
         try:

@@ -1,7 +1,7 @@
 """Validates, for simulations, the kinds that few simulations contain or change.
 
-`simulation` imports this module only when it validates one of these kinds, because the rules import
-many other modules.
+The module `simulation` imports this module only when it validates one of these kinds, because this
+module imports many others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from fairlead.apiserver.validation.pod_group import (
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules that apply to new and to stored objects; yield the errors.
+    """Check the rules that apply both to new objects and to stored ones; yield the errors.
 
     `view` is the typed view of `obj`.
     """

@@ -84,7 +84,7 @@ _FIXED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules that apply to new and to stored objects; yield the errors.
+    """Check the rules that apply both to new objects and to stored ones; yield the errors.
 
     `view` is the typed view of `obj`.
     """
@@ -127,10 +127,10 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def check_simulated(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Check the rules of `check_stored` and the facts about fields; yield the errors.
+    """Check the rules of `check_stored`, then the facts about fields; yield the errors.
 
-    Only the facts about the fields that decisions read are checked. They are checked even for
-    stored objects, because a dump may have been edited.
+    Only the facts about the fields that decisions read are checked. Stored objects are checked
+    too, because they may come from a dump that somebody has edited.
     """
     is_valid = True
     for cause in check_stored(obj, view):
@@ -190,7 +190,8 @@ def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
     """Yield errors if an update changes an immutable field of a workload.
 
     A field is compared only if it is in `_FIXED_FIELDS` and the old object has it. Other immutable
-    fields, such as volumeClaimTemplates, may differ because a default is missing.
+    fields, such as volumeClaimTemplates, are not compared, because one of the two objects may lack
+    a default that the other has.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

@@ -1,4 +1,4 @@
-"""Validates updates of statuses. The arguments of each check are the old and the new object.
+"""Validates updates of statuses. The check of a kind's status takes the old and the new object.
 
 upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,policy}/validation
 """

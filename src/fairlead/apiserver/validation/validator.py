@@ -118,9 +118,9 @@ class ApiValidator:
     def validate_part(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, causes: Causes
     ) -> None:
-        """Refuse an invalid update of a subresource, which changes `old` to `new`.
+        """Refuse an invalid update of `old` to `new` through a subresource.
 
-        `causes` are the errors that the rules of the subresource itself found. Raises ApiError.
+        `causes` are the errors that the subresource's own rules found. Raises ApiError.
         """
         view = _decoded(kind, new, decode_stored)
         kept = check_metadata_update(rules, old, new)
@@ -246,7 +246,7 @@ def stored_problems(rules: KindRules, obj: Json, view: ApiObject) -> Iterator[Ca
 def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
     """Return (`obj` with its defaults, its typed view).
 
-    If an amount is malformed, no defaults are set.
+    If a quantity in `obj` is malformed, the returned object is `obj` itself, unchanged.
     """
     view = _decoded(kind, obj, decode)
     try:
@@ -281,7 +281,7 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 
 
 def _missing_fields(schema: Schema, value: Any, path: str = "") -> Iterator[Cause]:
-    """Yield an error for each required field that `value`, or an object in its fields, lacks.
+    """Yield an error for each required field that is missing in `value`, at any depth.
 
     Values of the wrong type are skipped; decoding refuses them.
     """

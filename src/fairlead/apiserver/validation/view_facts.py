@@ -1,13 +1,13 @@
 """view_facts: finds unknown enum values, numbers out of bounds and malformed times in views.
 
-Without this check, a rule would silently treat an unknown value as another one: a StatefulSet with
-the misspelled `podManagementPolicy: parallel` would be processed in order. The values and bounds of
-a field are facts (`api/facts.py`), found through the schema of the kind. The schema also says which
-texts are times.
+Without this check, an unknown value would silently count as a known one: a StatefulSet with the
+misspelled `podManagementPolicy: parallel` would be treated as if it had `OrderedReady`. The allowed
+values and bounds of a field are facts (`api/facts.py`), found through the schema of the kind. The
+schema also says which strings are times.
 
 Empty strings and zeros are not checked, because in a view they may stand for absent fields. In a
-status, only times are checked: controllers compute numbers again, and a newer Kubernetes release
-may report an enum value that is unknown here.
+status, only times are checked: controllers recompute its numbers, and a newer Kubernetes release
+may have written an enum value that is unknown here.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ _KEYWORDS: Final = ("enum", "minimum", "maximum")
 
 
 class _Member(Struct, frozen=True):
-    """A member of a view that is checked or contains checked members.
+    """One member of a view. It is checked itself, or it contains checked members.
 
-    `name` is its name in Python, `field` its name in JSON. Exactly one of the other fields is set:
-    `is_time` for a time, `facts` if facts limit its value or the items of its list, or `members` if
-    it is a struct or a list of structs. `members` are the members of this struct.
+    `name` is the member's name in Python, `field` its name in JSON. Exactly one of `is_time`,
+    `facts` and `members` is set. `is_time` marks a time. `facts` limit the member's value, or the
+    items if the value is a list. `members` is set for a struct or a list of structs; it contains
+    those members of the struct that are checked or contain checked members.
     """
 
     name: str
@@ -49,8 +50,8 @@ class _Member(Struct, frozen=True):
 def check_view_facts(view: ApiObject) -> Causes:
     """Yield an error for each unknown enum value, number out of bounds and malformed time.
 
-    A view is not checked if it belongs to several kinds, such as PodGroup, or if its kind has no
-    schema.
+    Nothing is checked if several kinds share the class of `view`, as they share `PodGroup`, or if
+    the kind has no schema.
     """
     members = _members_of_view(type(view))
     if members:
@@ -134,9 +135,10 @@ def _checked(facts: FieldFacts | None, keywords: tuple[str, ...]) -> FieldFacts 
 
 
 def _part(kind: inspect.Type) -> inspect.StructType | None:
-    """Return the struct type in `kind`, the type of a member: the type itself or that of its items.
+    """Return `kind` if it is a struct type, or the type of its items if that is a struct type.
 
-    Returns None if neither is a struct.
+    `kind` is the type of a view's member. If it is a union, the first struct type that is found in
+    this way among its types is returned. Returns None if there is none.
     """
     match kind:
         case inspect.StructType():

@@ -22,8 +22,8 @@ NOT_NEGATIVE: Final = "must be greater than or equal to 0"
 def bounded(causes: Causes) -> Iterator[Cause]:
     """Yield `causes` until their total length exceeds CHARACTERS_MAX.
 
-    Each cause repeats the path of its field, so the length could grow with the square of the
-    request's size.
+    Each cause contains the path of its field. Many errors below a long path could therefore make
+    the total length grow with the square of the request's size.
     """
     characters = 0
     for cause in causes:

@@ -147,8 +147,9 @@ def check_at_least(field: str, value: int | None, least: int) -> Causes:
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
     """Yield an error if `old` and `new`, two values of an immutable field, differ.
 
-    An absent value equals an empty list or map. `shape` is the type of an object, or of the items
-    of a list, that upstream prints as a Go struct.
+    An absent value equals an empty list or map. If `shape` is set, the error prints `new` as
+    upstream does, with Go structs: `shape` is the type of `new` or, if `new` is a list, of its
+    items.
     """
     if old == new or (_is_none(old) and _is_none(new)):
         return
@@ -161,9 +162,9 @@ def _is_none(value: Any) -> bool:
 
 
 def shown_as(shape: str, value: Any) -> Any:
-    """Return `value`, of the type `shape`, as errors print its internal Go type.
+    """Return `value` as upstream's errors print it, with the fields of its internal Go type.
 
-    If `value` is a list, its items are of the type `shape`.
+    `shape` is the type of `value` or, if `value` is a list, of its items.
     """
     if isinstance(value, list):
         return [internal_of(shape, item) for item in value]

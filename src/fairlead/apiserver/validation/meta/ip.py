@@ -1,9 +1,9 @@
 """IP addresses and CIDRs, in legacy and canonical form.
 
 Go's old parser (`ParseIPSloppy`) accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with
-host bits set. `check_ip` and `check_cidr`, for fields of older kinds, refuse these three forms,
-each with its own message. `check_strict_ip` and `check_strict_cidr`, for fields of newer kinds,
-also require the canonical form.
+host bits set. `check_ip` and `check_cidr`, for fields of older kinds, refuse these three forms.
+The error message depends on the form. `check_strict_ip` and `check_strict_cidr`, for fields of
+newer kinds, also require the canonical form.
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 """

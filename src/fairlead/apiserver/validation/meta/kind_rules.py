@@ -1,6 +1,6 @@
 """KindRules: the validation rules of one kind, which are part of the kind's strategy.
 
-`validator` applies the rules.
+The module `validator` applies the rules.
 
 upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*/strategy.go
 """
@@ -25,8 +25,8 @@ CheckUpdate = Callable[[Json, Json], Causes]
 class KindRules(Struct, frozen=True, kw_only=True):
     """The validation rules of one kind. The defaults are the rules that all kinds share.
 
-    The checks `new` and `changed` take an object's JSON and its typed view: the new object, or
-    the result of an update.
+    The check `new` is for new objects, and the check `changed` is for the results of updates. Both
+    take the object's JSON and its typed view.
     """
 
     # --- metadata ----------------------------------------------------------------------------

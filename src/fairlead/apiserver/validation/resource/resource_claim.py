@@ -149,7 +149,8 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
 def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
     """Yield the errors of `name`, which must be in `known`.
 
-    `known` are the names of a claim's requests, and of subrequests as `request/subrequest`.
+    `known` contains the name of each request of a claim, and `request/subrequest` for each
+    subrequest.
     """
     parts = name.split("/")
     if len(parts) > 2:
@@ -282,7 +283,7 @@ def _check_configs(configs: list[Json], known: set[str]) -> Causes:
 
 
 def without_deallocated(old: Json, new: Json) -> Json:
-    """Return `new` without the statuses of devices that were allocated and no longer are.
+    """Return `new` without the statuses of devices that are allocated in `old` but not in `new`.
 
     upstream: pkg/registry/resource/resourceclaim/strategy.go: dropDeallocatedStatusDevices
     """
