@@ -343,6 +343,16 @@ def find_kind(name: str) -> Kind | None:
     return _BY_NAME.get(name.lower())
 
 
+def reference_kind(kind: Kind) -> str:
+    """Return how an ObjectRef names `kind`.
+
+    The group is appended (`Job.batch.volcano.sh`) if `find_kind` finds another kind of this name.
+    """
+    known = find_kind(kind.kind)
+    is_found = known is None or known.resource == kind.resource
+    return kind.kind if is_found else kind.qualified
+
+
 def kind_of(obj: Mapping[str, Any]) -> Kind:
     """Return the kind of a JSON object.
 

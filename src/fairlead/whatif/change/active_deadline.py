@@ -25,6 +25,7 @@ from fairlead.apiserver.kind import JOB, POD
 from fairlead.engine.core.command import Command, CreateObject, PatchObject
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.cluster_change import ChangeScript
+from fairlead.whatif.snapshot.served_kind import full_kind
 
 RunDurations = Callable[[Pod], DurationNs | None]
 
@@ -43,8 +44,10 @@ class IgnoredDeadlines(Struct, frozen=True):
     def __call__(self, pod: Pod) -> bool:
         """Return whether the deadline of `pod` is ignored."""
         owner, meta = controller_of(pod.metadata), pod.metadata
-        kind, name = (POD.kind, meta.name) if owner is None else (owner.kind, owner.name)
-        return (kind, meta.namespace, name) in self.names
+        if owner is None:
+            return (POD.kind, meta.namespace, meta.name) in self.names
+        kind = full_kind(owner.kind, owner.api_version)
+        return (kind, meta.namespace, owner.name) in self.names
 
 
 def without_deadlines(

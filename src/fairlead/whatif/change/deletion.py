@@ -25,6 +25,7 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.served_kind import full_kind
 
 # upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: NewLifecycle
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
@@ -43,7 +44,7 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
     if target.ref.name in _IMMORTAL:
         raise InputError(source, f"the {target.title} cannot be deleted")
     held = inventory.in_namespace(target.ref.name)
-    names = {(manifest.kind.kind, manifest.ref.name) for manifest in held}
+    names = {(manifest.full_kind, manifest.ref.name) for manifest in held}
     for manifest in held:
         if manifest.kind is POD and (owner := manifest.controller):
             _refuse_unknown(source, manifest, owner, names)
@@ -158,7 +159,7 @@ def _finalizers(target: Manifest) -> list[str]:
 def _refuse_unknown(
     source: str, pod: Manifest, owner: Json, names: Collection[tuple[str, str]]
 ) -> None:
-    kind, name = owner["kind"], owner["name"]
+    kind, name = full_kind(owner["kind"], owner.get("apiVersion", "")), owner["name"]
     if (kind, name) not in names and kind != NODE.kind:
         problem = f"its {kind} {name} is not in the dump, and would create it again"
         raise InputError(source, problem, object_name=pod.title)

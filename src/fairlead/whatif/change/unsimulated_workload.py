@@ -48,13 +48,13 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
     workloads: list[str] = []
     unknown: list[str] = []
     for one in written:
-        version = one.value["apiVersion"]
+        title, version = f"{one.kind.kind} {one.ref.key}", one.value["apiVersion"]
         if one.kind not in _COMPLETE and _has_containers(one.value):
-            workloads.append(f"{one.title} ({version})")
+            workloads.append(f"{title} ({version})")
         elif one.kind.group not in _groups():
             near = find_kind(one.kind.kind)
             hint = f", not {near.api_version}" if near is not None else ""
-            unknown.append(f"{one.title} ({version}{hint})")
+            unknown.append(f"{title} ({version}{hint})")
     if workloads:
         yield (
             f"No pods are created for {_named(workloads)}, because the controller is not "

@@ -45,6 +45,7 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.served_kind import full_kind
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 _PENDING_COLUMNS: Final = (
@@ -179,7 +180,7 @@ def _job_state(workload: Manifest) -> Iterator[str]:
 def _ref_of(workload: Manifest) -> WorkloadRef:
     """Return the reference that identifies the pods of `workload`."""
     ref = workload.ref
-    return WorkloadRef(workload.kind.kind, ref.namespace, ref.name)
+    return WorkloadRef(workload.full_kind, ref.namespace, ref.name)
 
 
 def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
@@ -191,8 +192,10 @@ def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
     if workload_of(pod.pod) == ref:
         return True
     owner = controller_of(pod.pod.metadata)
-    is_direct = owner is not None and (owner.kind, owner.name) == (ref.kind, ref.name)
-    return is_direct and ref.kind != DEPLOYMENT.kind and pod.namespace == ref.namespace
+    if owner is None or ref.kind == DEPLOYMENT.kind:
+        return False
+    is_named = (owner.name, pod.namespace) == (ref.name, ref.namespace)
+    return is_named and full_kind(owner.kind, owner.api_version) == ref.kind
 
 
 def _leaving(count: int) -> Iterator[str]:

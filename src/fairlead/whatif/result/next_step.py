@@ -55,7 +55,7 @@ class _Case(Struct, frozen=True):
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""
         entries = entries_of(self.manifests)
-        found = (one for one in entries if isinstance(one, Manifest) and one.kind.kind == ref.kind)
+        found = (one for one in entries if isinstance(one, Manifest) and one.full_kind == ref.kind)
         return any(one.ref.namespace == ref.namespace and one.ref.name == ref.name for one in found)
 
 

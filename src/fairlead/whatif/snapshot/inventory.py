@@ -16,9 +16,10 @@ from typing import Final
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind
+from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind, reference_kind
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
+from fairlead.whatif.snapshot.served_kind import full_kind
 
 _NEAREST_MAX: Final = 3
 _LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
@@ -100,6 +101,11 @@ class Inventory:
         """Return all objects of `kind` in the order of addition."""
         return list(self._objects(kind).values())
 
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds of the objects, in the order of addition."""
+        return list(self._kinds.values())
+
     def pods_on(self, nodes: Collection[str]) -> Iterator[Pod]:
         """Yield the pods on `nodes` in the order of addition. Raises InputError for a bad pod."""
         filed = self._by_resource.get(POD.resource, {}).values()
@@ -120,11 +126,9 @@ class Inventory:
             pods = entry.replicas if isinstance(entry, ReplicaManifests) else (entry.pod,)
             meta, ref = pods[0].metadata, owner.ref
             reference = controller_of(meta) if meta.namespace == ref.namespace else None
-            if (
-                reference is not None
-                and reference.name == ref.name
-                and owner.is_of_kind(reference.kind, reference.api_version)
-            ):
+            if reference is None or reference.name != ref.name:
+                continue
+            if full_kind(reference.kind, reference.api_version) == owner.full_kind:
                 yield from pods
 
     def absence(self, kind: Kind) -> str:
@@ -259,22 +263,30 @@ class Inventory:
             raise InputError(source, f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME{hint}")
         if len(parts) == 3:
             namespace = parts[1]
-        kind = self._kind(parts[0])
+        kind = self._kind(parts[0], namespace, parts[-1])
         if kind is None:
             raise InputError(
                 source, f"unknown kind {parts[0]!r}; {self._suggestion(text, expected)}"
             )
         return kind, namespace if kind.namespaced else "", parts[-1]
 
-    def _kind(self, name: str) -> Kind | None:
-        if known := find_kind(name):
+    def _kind(self, name: str, *of_object: str) -> Kind | None:
+        """Return the kind called `name`, as kubectl names kinds; None if there is none.
+
+        A plain name of a built-in kind is not the name of a custom resource. If several custom
+        resources have this name, the result is the first with the object `of_object` (namespace,
+        "" for any, and name), or else the first.
+        """
+        known = find_kind(name)
+        if known is not None and not known.is_custom:
             return known
-        for kind in self._kinds.values():
-            singular = kind.kind.lower()
-            names = (singular, kind.plural, kind.resource, f"{singular}.{kind.group}")
-            if name.lower() in names:
+        found = [kind for kind in self._kinds.values() if name.lower() in _names(kind)]
+        for kind in found if of_object else ():
+            namespace, object_name = of_object
+            keys = self._objects(kind)
+            if any(object_name == key[1] and namespace in ("", key[0]) for key in keys):
                 return kind
-        return None
+        return found[0] if found else known
 
     def _suggestion(self, text: str, expected: Sequence[Kind]) -> str:
         """Return a suggestion for what `text`, whose kind is unknown, may mean.
@@ -284,7 +296,7 @@ class Inventory:
         first, _, rest = text.partition("/")
         for kind in expected or self._kinds.values():
             if self.get(kind, first, rest) is not None:
-                return f"did you mean {kind.kind.lower()}/{text}?"
+                return f"did you mean {reference_kind(kind).lower()}/{text}?"
         known = known_names(first, (kind.kind.lower() for kind in expected or KINDS))
         if expected and "/" not in rest and not known.startswith("did you mean"):
             return f"{known}; such as {expected[0].kind.lower()}/{text}"
@@ -296,7 +308,7 @@ class Inventory:
         `expected` limits the kinds. If `namespace` is "", all namespaces are searched.
         """
         found = (
-            f"{kind.kind.lower()}/{object_namespace and f'{object_namespace}/'}{name}"
+            f"{reference_kind(kind).lower()}/{object_namespace and f'{object_namespace}/'}{name}"
             for kind in expected or self._kinds.values()
             for object_namespace, object_name in self._objects(kind)
             if object_name == name and namespace in ("", object_namespace)
@@ -327,6 +339,14 @@ class Inventory:
         if len(objects) > _NAMED_MAX:
             return f"; {hint}there are {len(objects):,} {kind.plural}"
         return f"; {hint}known: {', '.join(known)}"
+
+
+def _names(kind: Kind) -> Iterator[str]:
+    """Yield the names of `kind` that kubectl accepts, in lower case."""
+    for name in (kind.kind.lower(), kind.plural, *kind.short_names):
+        yield name
+        yield f"{name}.{kind.group}"
+        yield f"{name}.{kind.version}.{kind.group}"
 
 
 def _without_leading_zeros(name: str) -> str:

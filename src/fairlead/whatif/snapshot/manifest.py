@@ -39,6 +39,7 @@ from fairlead.apiserver.kind import (
     Kind,
     find_kind,
     kind_of,
+    reference_kind,
 )
 from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
@@ -150,20 +151,11 @@ class Manifest(Struct, frozen=True):
 
     def is_controlled_by(self, owner: Manifest) -> bool:
         """Return whether `owner` is the object's controller. Uids are not compared."""
-        reference, ref = self.controller, owner.ref
-        return (
-            reference is not None
-            and reference.get("name") == ref.name
-            and owner.is_of_kind(reference.get("kind", ""), reference.get("apiVersion", ""))
-            and self.ref.namespace == ref.namespace
-        )
-
-    def is_of_kind(self, kind: str, api_version: str) -> bool:
-        """Return whether an owner reference with `kind` and `api_version` can name the object.
-
-        Different versions of an API group are not distinguished.
-        """
-        return full_kind(kind, api_version) == full_kind(self.kind.kind, self.kind.api_version)
+        found, ref = self.controller, owner.ref
+        if found is None or self.ref.namespace != ref.namespace:
+            return False
+        kind = full_kind(found.get("kind", ""), found.get("apiVersion", ""))
+        return kind == owner.full_kind and found.get("name") == ref.name
 
     def is_replica_of(self, other: Manifest) -> bool:
         """Return True if this object and `other` are certainly replicas of each other.
@@ -219,6 +211,11 @@ class Manifest(Struct, frozen=True):
         if self.newest:
             return (self.newest,)
         return dict.fromkeys(timestamps(self.kind, self.value))
+
+    @property
+    def full_kind(self) -> str:
+        """The kind, with its group if it is a custom resource with the name of a built-in kind."""
+        return full_kind(self.kind.kind, self.kind.api_version)
 
     @property
     def title(self) -> str:
@@ -546,7 +543,8 @@ def _listed(
             else:
                 dumped, newest = decoded
                 meta = dumped.view.metadata
-                ref = ObjectRef(dumped.kind.kind, meta.namespace, meta.name, meta.uid)
+                kind = reference_kind(dumped.kind)
+                ref = ObjectRef(kind, meta.namespace, meta.name, meta.uid)
                 found.append(Manifest(source, dumped.kind, ref, dumped, newest))
             number += 1
     return found
@@ -648,10 +646,8 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
         metadata.pop("namespace", None)
     elif not metadata.get("namespace"):
         metadata["namespace"] = namespace
-    # Without its group, a custom kind such as Knative's Service would name an object of Kubernetes.
-    is_typed = (kind.group, kind.kind) in _VERSIONS
-    name = kind.kind if is_typed else full_kind(kind.kind, kind.api_version)
-    ref = ObjectRef(name, metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""))
+    name, uid = metadata["name"], metadata.get("uid", "")
+    ref = ObjectRef(reference_kind(kind), metadata.get("namespace", ""), name, uid)
     managed = value["metadata"].get("managedFields")
     kept = tuple(managed) if isinstance(managed, list) else ()
     return Manifest(source, kind, ref, clean, managed=kept)

@@ -151,3 +151,40 @@ def test_blank_text_selects_nothing(inventory):
         inventory.nodes("--drain", " ")
     with pytest.raises(InputError, match="--delete: 'deploy/shop/ ' has an empty selector"):
         inventory.select("--delete", "deploy/shop/ ")
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("job/train", "Job default/train"),
+        ("jobs.batch/train", "Job default/train"),
+        ("job.batch.volcano.sh/train", "Job.batch.volcano.sh default/train"),
+        ("jobs.v1alpha1.batch.volcano.sh/train", "Job.batch.volcano.sh default/train"),
+        ("podgroup/a", "PodGroup default/a"),
+        ("podgroup/b", "PodGroup.scheduling.x-k8s.io default/b"),
+        ("podgroups.scheduling.x-k8s.io/a", "PodGroup.scheduling.x-k8s.io default/a"),
+    ],
+)
+def test_kinds_of_one_name_are_told_apart_by_their_groups(found, text, title):
+    """A plain name of a built-in kind means this kind, as in kubectl."""
+    inventory = Inventory(
+        found(
+            custom("batch.volcano.sh/v1alpha1", "Job", "train"),
+            custom("batch/v1", "Job", "train"),
+            custom("scheduling.volcano.sh/v1beta1", "PodGroup", "a"),
+            custom("scheduling.x-k8s.io/v1alpha1", "PodGroup", "a"),
+            custom("scheduling.x-k8s.io/v1alpha1", "PodGroup", "b"),
+        )
+    )
+    assert inventory.find("--delete", text).title == title
+
+
+def test_an_absent_object_may_be_one_of_a_kind_with_the_same_name(found):
+    inventory = Inventory(found(custom("batch.volcano.sh/v1alpha1", "Job", "train")))
+    with pytest.raises(InputError, match=r"did you mean job\.batch\.volcano\.sh/default/train"):
+        inventory.find("--delete", "job/train")
+
+
+def custom(api_version, kind, name):
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": {}}
