@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from fairlead.apiserver.kind import (
     HORIZONTAL_POD_AUTOSCALER,
     SCALABLE,
+    Kind,
 )
 from fairlead.engine.core.command import PatchObject
 from fairlead.whatif.change import commands
@@ -46,13 +48,13 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     return commands.scale(workload.ref, _replicas(source, workload.title, count))
 
 
-def owned_hint(owner: Manifest, inventory: Inventory) -> str:
-    """Return a hint that names the largest workload that `owner` controls; "" if there is none.
+def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SCALABLE) -> str:
+    """Return a hint that names the largest object of `kinds` that `owner` controls, or "".
 
     A custom resource, such as a DeploymentConfig of OpenShift, owns its pods through a workload.
     """
     owned = [
-        one for kind in SCALABLE for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
+        one for kind in kinds for one in inventory.of_kind(kind) if one.is_controlled_by(owner)
     ]
     largest = max(owned, key=lambda one: (_wanted(one), one.ref.name), default=None)
     return "" if largest is None else f"; name its {largest.title}"

@@ -45,6 +45,7 @@ from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
+from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 
@@ -61,18 +62,18 @@ def explain_object(
 ) -> TabularAnswer | None:
     """Return the explanation of the workload, node, budget or autoscaler `target`.
 
-    Return None for a pod or a PodGroup, which other functions explain. Raises InputError for an
-    object that does not exist or cannot be explained.
+    A custom resource is explained if it controls pods itself. Return None for a pod or a PodGroup,
+    which other functions explain. Raises InputError for an object that does not exist or cannot be
+    explained.
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
-    found = snapshot.inventory().find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
+    inventory = snapshot.inventory()
+    found = inventory.find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
-    if found.kind not in _EXPLAINED:
-        known = ", ".join(kind.kind for kind in _EXPLAINED)
-        hint = owned_hint(found, snapshot.inventory()) or f"; only {known}, PodGroup"
-        raise InputError(SOURCE, f"a {found.ref.kind} cannot be explained{hint}")
+    if found.kind not in _EXPLAINED and next(inventory.pods_of(found), None) is None:
+        raise InputError(SOURCE, _why_unexplained(found, inventory))
     if found.kind is NODE:
         base = read_baseline(snapshot, scheduler, release, NoProgress())
         answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot.source)
@@ -86,6 +87,21 @@ def explain_object(
     else:
         answer = explain_workload(planner, snapshot, found)
     return replace(answer, notes=plan_notes(snapshot, model, release))
+
+
+def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
+    """Return why `found`, which controls no pods itself, cannot be explained."""
+    if not is_custom(found.kind.api_version):
+        known = ", ".join(kind.kind for kind in _EXPLAINED)
+        return f"a {found.kind.kind} cannot be explained; only {known}, PodGroup"
+    spec = found.value.get("spec") or {}
+    for path, fields in (("spec", spec), ("spec.runPolicy", spec.get("runPolicy") or {})):
+        if fields.get("suspend") is True:
+            return f"{found.title} has no pods: it is suspended ({path}.suspend)"
+    custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
+    if hint := owned_hint(found, inventory, (*WORKLOADS, *custom)):
+        return f"a {found.ref.kind} cannot be explained{hint}"
+    return f"{found.title} has no pods to explain"
 
 
 def group_to_explain(

@@ -478,3 +478,53 @@ def test_a_job_without_pods_says_why_it_gets_none(explained, make, spec, status,
     answer = explained("job/j", make.node("a"), job)
     assert answer.verdict == "job/default/j wants no pods and has none."
     assert answer.findings[0] == finding
+
+
+def custom(api_version, kind, name, **spec):
+    metadata = {"name": name, "namespace": "default", "uid": f"{kind}-{name}"}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def owned(obj, owner):
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    names = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    obj["metadata"]["ownerReferences"] = [reference | names]
+    return obj
+
+
+def test_jobs_of_two_groups_have_their_own_pods(explained, make):
+    """A Job and a Job of Volcano with the same name; only the latter has a pending pod."""
+    volcano = custom("batch.volcano.sh/v1alpha1", "Job", "train")
+    job = make.workload("Job", "train", restartPolicy="Never") | {"apiVersion": "batch/v1"}
+    job["metadata"]["uid"] = "job"
+    job["spec"] = {"template": job["spec"]["template"]}
+    running = owned(make.pod("train-x", node_name="a"), job)
+    running["status"]["conditions"] = READY
+    waiting = owned(make.pod("train-worker-0", cpu="9"), volcano)
+    objects = (make.node("a"), job, volcano, running, waiting)
+    answer = explained("job/train", *objects)
+    assert answer.verdict == "The wanted pod of job/default/train is ready."
+    answer = explained("jobs.batch.volcano.sh/train", *objects)
+    assert answer.verdict == (
+        "0 of 1 wanted pod of job.batch.volcano.sh/default/train are ready: 1 pending."
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("jobset/sim", "a JobSet cannot be explained; name its Job default/sim-0"),
+        ("rayjob/r", "a RayJob cannot be explained; name its RayCluster default/r-x"),
+        ("pytorchjob/p", r"PyTorchJob default/p has no pods: it is .*\(spec.runPolicy.suspend\)"),
+        ("pytorchjob/q", "PyTorchJob default/q has no pods to explain"),
+    ],
+)
+def test_a_custom_resource_without_pods_of_its_own_says_why(explained, make, target, problem):
+    sets = custom("jobset.x-k8s.io/v1alpha2", "JobSet", "sim")
+    job = custom("batch/v1", "Job", "sim-0", template=make.workload()["spec"]["template"])
+    ray = custom("ray.io/v1", "RayJob", "r")
+    cluster = owned(custom("ray.io/v1", "RayCluster", "r-x"), ray)
+    held = custom("kubeflow.org/v1", "PyTorchJob", "p", runPolicy={"suspend": True})
+    other = custom("kubeflow.org/v1", "PyTorchJob", "q")
+    with pytest.raises(InputError, match=problem):
+        explained(target, make.node("a"), sets, owned(job, sets), ray, cluster, held, other)
