@@ -120,7 +120,7 @@ def experiments_of(
         else with_batch(changed, new, changed.steps),
         script.drain,
         (
-            *batch_notes(new, without.batch, snapshot.manifests),
+            *batch_notes(new, without.batch, snapshot.manifests, without.scheduler),
             *script.notes,
             *([order] if order else []),
             *_zone_notes(script, without),

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.engine.framework.fault import describe
@@ -34,30 +35,41 @@ QUEUE_SORT: Final = "PrioritySort"
 LAST: Final = "DefaultBinder"
 
 
-def factory_of(plugin: type) -> Factory:
-    """Return a factory for the class `plugin`; the factory raises ValueError for invalid arguments.
+class ClassFactory(Struct, frozen=True):
+    """The factory of the class `plugin`; `wanted` are the arguments of its constructor."""
 
-    Raises ValueError if the constructor needs arguments other than `handle` and `args`.
-    """
-    wanted = _wanted(plugin)
+    plugin: type
+    wanted: tuple[str, ...]
 
-    def factory(handle: Handle, args: Mapping[str, Any]) -> Plugin:
+    def __call__(self, handle: Handle, args: Mapping[str, Any]) -> Plugin:
+        """Return an instance of the class. Raises ValueError for invalid arguments."""
         given: dict[str, Any] = {}
-        if "handle" in wanted:
+        if "handle" in self.wanted:
             given["handle"] = handle
-        if "args" in wanted:
-            given["args"] = _decoded(plugin, args)
+        if "args" in self.wanted:
+            given["args"] = _decoded(self.plugin, args)
         elif args:
             raise ValueError("takes no arguments")
         try:
-            made: Plugin = plugin(**given)
+            made: Plugin = self.plugin(**given)
         except (ValueError, KeyboardInterrupt):
             raise
         except BaseException as cause:
             raise ValueError(f"cannot be made: {describe(cause)}") from cause
         return made
 
-    return factory
+
+def factory_of(plugin: type) -> ClassFactory:
+    """Return a factory for the class `plugin`; the factory raises ValueError for invalid arguments.
+
+    Raises ValueError if the constructor needs arguments other than `handle` and `args`.
+    """
+    return ClassFactory(plugin, tuple(_wanted(plugin)))
+
+
+def may_delay_binding(factory: Factory) -> bool:
+    """Return whether the plugin of `factory` is a user's class with the method `permit`."""
+    return isinstance(factory, ClassFactory) and hasattr(factory.plugin, "permit")
 
 
 def _wanted(plugin: type) -> list[str]:

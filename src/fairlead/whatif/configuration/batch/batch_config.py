@@ -24,6 +24,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.engine.batch.info.group import GROUP_LABELS, GROUP_NAME_ANNOTATION, UPSTREAM_API
 from fairlead.engine.batch.scheduler_name import FAIRLEAD, KUBE_BATCH, SCHEDULER_NAMES, VOLCANO
 from fairlead.engine.core.command import CreateObject
+from fairlead.engine.framework.user_plugin.plugin_factory import may_delay_binding
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch.options import OPTION, SINGLE_PODS, BatchOptions
@@ -83,21 +84,37 @@ def batch_config(
 
 
 def batch_notes(
-    options: BatchOptions, config: BatchConfig | None, initial: Iterable[Manifest]
+    options: BatchOptions,
+    config: BatchConfig | None,
+    initial: Iterable[Manifest],
+    scheduler: SchedulerConfig,
 ) -> Iterator[str]:
     """Yield notes about pods that the real cluster may schedule by rules other than `config`."""
     initial = tuple(initial) if not isinstance(initial, Collection) else initial
     yield from _assumed_notes(options, config, initial)
     if options.source != SINGLE_PODS:
-        yield from _single_pod_notes(config, initial)
+        yield from _single_pod_notes(config, initial, scheduler)
 
 
-def _single_pod_notes(config: BatchConfig | None, initial: Iterable[Manifest]) -> Iterator[str]:
+def _single_pod_notes(
+    config: BatchConfig | None, initial: Iterable[Manifest], scheduler: SchedulerConfig
+) -> Iterator[str]:
     """Yield a note about pods that name a PodGroup, but are scheduled one by one.
 
-    In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs.
+    In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs. There
+    is no note for a profile with a plugin that may do so here, because it has the method `permit`.
     """
-    owned = () if config is None else config.ownership.scheduler_names
+    gang_plugins = {
+        name for name, factory in scheduler.out_of_tree.items() if may_delay_binding(factory)
+    }
+    owned = [
+        *(() if config is None else config.ownership.scheduler_names),
+        *(
+            profile.scheduler_name
+            for profile in scheduler.profiles
+            if not gang_plugins.isdisjoint(dict(profile.needed))
+        ),
+    ]
     names = {
         one.pod.spec.scheduler_name
         for one in samples(initial)

@@ -120,6 +120,19 @@ def test_a_note_says_that_pods_that_name_groups_are_scheduled_one_by_one(ask, tm
     assert note not in ask([make.node("n"), make.pod("p", schedulerName=name)]).changed.notes
 
 
+@pytest.mark.parametrize(("method", "is_noted"), [("permit", False), ("filter", True)])
+def test_a_plugin_with_permit_may_start_gangs_itself(snapshot, tmp_path, make, method, is_noted):
+    file = tmp_path / "coscheduling.py"
+    file.write_text(
+        f"class Coscheduling:\n    name = 'Coscheduling'\n"
+        f"    def {method}(self, *_):\n        pass\n"
+    )
+    conditions = replace(DEFAULT_CONDITIONS, plugin=(f"{file}:Coscheduling",))
+    cluster = snapshot(make.node("n"), coscheduled(make))
+    answer = what_if(cluster, ClusterChange(cordon=("n",)), conditions)
+    assert any("one by one" in note for note in answer.changed.notes) == is_noted
+
+
 def test_a_configuration_in_a_config_map_is_used_if_an_option_names_it(ask, make, gang):
     """This configuration places no pods."""
     nothing = volcano_config_map(VOLCANO_CONF.replace("allocate, backfill", "preempt"))
