@@ -6,12 +6,15 @@ of the batch scheduler, its group is explained; a pod without a group is its own
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import is_terminal
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD, POD_GROUP
 from fairlead.apiserver.registry.store import Store
@@ -19,8 +22,10 @@ from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration_file import BatchConfig
 from fairlead.engine.batch.explanation.explanation import GroupExplanation, explain_group
 from fairlead.engine.batch.explanation.next_session import with_next_session
+from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.batch.plugin_guard import PluginFailures
 from fairlead.engine.batch.queue_usage import QueueUsage
+from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
@@ -29,10 +34,13 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.configuration.batch.batch_config import batch_config, batch_notes
 from fairlead.whatif.configuration.batch.batch_file import override_notes, read_batch_config
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
+from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.result.result_json import API_VERSION
+from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -57,16 +65,16 @@ def is_about_group(
     """Return whether `target` names a group, or a pod of the batch scheduler."""
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
-    config = (
-        None
-        if options.source == SINGLE_PODS
-        else batch_config(options, scheduler, snapshot.manifests)
-    )
-    if config is None:
+    if options.source == SINGLE_PODS:
         return False
     manifest = snapshot.inventory().find(SOURCE, target, expected=(POD,))
-    chosen = manifest.value.get("spec", {}).get("schedulerName")
-    return manifest.kind is POD and chosen in config.ownership.scheduler_names
+    if manifest.kind is not POD:
+        return False
+    pod = manifest.pod
+    if labelled_group(pod) and _is_of_unknown_scheduler(pod, snapshot, scheduler):
+        return True
+    config = batch_config(options, scheduler, snapshot.manifests)
+    return config is not None and pod.spec.scheduler_name in config.ownership.scheduler_names
 
 
 def explain_group_of(
@@ -75,34 +83,87 @@ def explain_group_of(
     """Return the explanation of a group in `snapshot`.
 
     `target` names the group, or a pod of it. `scheduler` and `options` configure the scheduler and
-    the batch scheduler. Raises InputError if there is no such group.
+    the batch scheduler. Pods that name a group in a label belong to it also if another scheduler
+    schedules them, such as one with the plugin Coscheduling. Raises InputError if there is no such
+    group.
     """
     config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
+    _refuse_group_of_default_scheduler(snapshot, target, scheduler, config)
     if scheduler.version.pod_groups:
-        _refuse_group_of_default_scheduler(snapshot, target)
         config = replace(config, ownership=replace(config.ownership, own_groups_only=True))
+    others = _other_schedulers_of(snapshot, target, config)
+    names = (*config.ownership.scheduler_names, *others)
+    config = replace(config, ownership=replace(config.ownership, scheduler_names=names))
     failures = PluginFailures()
     cluster, composition = _look(snapshot, config, failures)
     job = _job_of(snapshot, target, composition)
     now = snapshot.taken_at
     alone = explain_group(composition, cluster, job, now)
     found = with_next_session(alone, composition, cluster, now)
-    notes = (*override_notes(config), *batch_notes(options, config, snapshot.manifests))
-    return ExplainedGroup(found, now, tuple(failures.messages), notes)
+    notes = [*override_notes(config), *batch_notes(options, config, snapshot.manifests, scheduler)]
+    if others:
+        found = replace(found, queue=None, queue_name="")  # these schedulers have no queues
+        notes.append(
+            f"Pods with schedulerName {' and '.join(others)} follow Fairlead's own batch "
+            "configuration here, not the rules of their scheduler."
+        )
+    return ExplainedGroup(found, now, tuple(failures.messages), tuple(notes))
 
 
-def _refuse_group_of_default_scheduler(snapshot: Snapshot, target: str) -> None:
-    """Raise InputError if `target` is a PodGroup that kube-scheduler schedules."""
+def _is_of_unknown_scheduler(pod: Pod, snapshot: Snapshot, scheduler: SchedulerConfig) -> bool:
+    """Return whether `pod` is not explained by the rules of kube-scheduler."""
+    known = {profile.scheduler_name for profile in scheduler.profiles}
+    known.update((FAIRLEAD, *other_schedulers(scheduler, snapshot.manifests)))
+    return pod.spec.scheduler_name not in known
+
+
+def _other_schedulers_of(snapshot: Snapshot, target: str, config: BatchConfig) -> tuple[str, ...]:
+    """Return the schedulerNames of the labelled pods of the group `target` that `config` lacks."""
     kind, _, name = target.partition("/")
-    refs = (one.ref for one in snapshot.manifests if one.kind is POD_GROUP)
+    if kind.partition(".")[0].lower() not in GROUP_KINDS:
+        pod = snapshot.inventory().find(SOURCE, target, expected=(POD,)).pod
+        name = f"{pod.metadata.namespace}/{labelled_group(pod)}"
+    names = {
+        pod.spec.scheduler_name
+        for pod in _pods_of(snapshot, name)
+        if labelled_group(pod) and not is_terminal(pod)
+    }
+    return tuple(sorted(names.difference(config.ownership.scheduler_names)))
+
+
+def _pods_of(snapshot: Snapshot, group: str) -> Iterator[Pod]:
+    """Yield pods of `group` (NAMESPACE/NAME or NAME), but of replicas at least one."""
+    for one in samples(snapshot.manifests):
+        name = group_name(one.pod) if one.kind is POD else ""
+        if name and group in (name, f"{one.ref.namespace}/{name}"):
+            yield one.pod
+
+
+def _refuse_group_of_default_scheduler(
+    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, config: BatchConfig
+) -> None:
+    """Raise InputError if `target` is a PodGroup that only kube-scheduler schedules.
+
+    The error names a pod of the group, or the feature gates without which the group has no effect.
+    """
+    kind, _, name = target.partition("/")
     if kind.partition(".")[0].lower() not in GROUP_KINDS:
         return
-    if any(name in (ref.key, ref.name) for ref in refs):
+    groups = (one for one in snapshot.manifests if one.kind.kind == POD_GROUP.kind)
+    kinds = {one.kind for one in groups if name in (one.ref.key, one.ref.name)}
+    if POD_GROUP not in kinds or len(kinds) > 1:
+        return
+    pods = list(_pods_of(snapshot, name))
+    if scheduler.version.pod_groups:
+        such_as = f", such as pod/{pods[0].key}" if pods else ""
         problem = (
             f"{target} is scheduled by the default scheduler (feature gate GenericWorkload); "
-            "explain one of its pods"
+            f"explain one of its pods{such_as}"
         )
         raise InputError(SOURCE, problem)
+    owned = config.ownership.scheduler_names
+    if pods and not any(pod.spec.scheduler_name in owned for pod in pods):
+        raise InputError(SOURCE, f"{target} holds no pods back: {IGNORED_GROUPS}")
 
 
 def _look(

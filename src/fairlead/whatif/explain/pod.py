@@ -5,7 +5,7 @@ A pod that already has a node is evaluated as if it were pending.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -20,6 +20,7 @@ from fairlead.api.pods.requests import RESIZE_PENDING
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
 from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
@@ -60,6 +61,7 @@ from fairlead.whatif.planner.refusal import (
 )
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
+from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
@@ -143,6 +145,19 @@ def _resize_notes(pod: Pod) -> tuple[str, ...]:
     return (f"The pod's resize is pending{because}. {what}.",)
 
 
+def _group_notes(pod: Pod, config: SchedulerConfig) -> Iterator[str]:
+    """Yield a note if `pod` names a PodGroup that the evaluation ignores."""
+    if pod.spec.scheduling_group is not None:
+        if not config.version.pod_groups:
+            yield IGNORED_GROUPS
+    elif name := labelled_group(pod):
+        group = f"{pod.metadata.namespace}/{name}"
+        yield (
+            f"The pod names PodGroup {group}, but is evaluated alone here; fairlead explain "
+            f"podgroup/{group} evaluates the group."
+        )
+
+
 def _with_profile(
     config: SchedulerConfig, snapshot: Snapshot, pod: Pod
 ) -> tuple[SchedulerConfig, str]:
@@ -179,7 +194,7 @@ def _explanation(
     notes: tuple[str, ...] = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
-    notes += _resize_notes(found)
+    notes += (*_resize_notes(found), *_group_notes(found, config))
     if config.version.pod_groups and evaluation.gated is None and not node and not config.extenders:
         trial = try_pod_group(built, info)
         notes += () if trial is None else (trial.note,)

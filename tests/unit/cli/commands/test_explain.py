@@ -213,6 +213,54 @@ def test_a_pod_of_a_new_gang_is_explained_by_the_rules_of_its_batch_scheduler(
     assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
 
 
+def coscheduled(name, scheduler):
+    """A pending pod of a PodGroup of the plugin Coscheduling."""
+    found = member(name)
+    found["metadata"].pop("annotations")
+    found["metadata"]["labels"] = {"scheduling.x-k8s.io/pod-group": "g"}
+    found["spec"] = {**found["spec"], "schedulerName": scheduler}
+    return found
+
+
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "scheduler-plugins-scheduler"])
+def test_a_group_of_the_plugin_coscheduling_has_the_pods_that_name_it(tmp_path, capsys, scheduler):
+    group = {**GANG, "apiVersion": "scheduling.x-k8s.io/v1alpha1"}
+    items = [*NODES[:2], group, *(coscheduled(f"g-{number}", scheduler) for number in range(3))]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    main.run(["explain", str(dump), "podgroup/g", "-o", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
+    assert (answer["obstacle"], answer["queue"]) == ("NO_NODE", None)
+    assert f"schedulerName {scheduler} follow Fairlead's own" in answer["notes"][0]
+    main.run(["explain", str(dump), "pod/g-0", "-o", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    if scheduler == "default-scheduler":
+        assert "fairlead explain podgroup/default/g evaluates" in answer["notes"][0]
+    else:  # no scheduler of this name is known
+        assert answer["group"] == "default/g"
+
+
+@pytest.mark.parametrize(
+    ("gates", "problem"),
+    [
+        ([], "podgroup/g holds no pods back: PodGroups of scheduling.k8s.io have no effect"),
+        (["--feature-gates", "GenericWorkload=true"], "explain one of its pods, such as pod/de"),
+    ],
+)
+def test_a_group_of_kubernetes_is_explained_by_its_pods(tmp_path, capsys, gates, problem):
+    policy = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+    group = {**GANG, "apiVersion": "scheduling.k8s.io/v1alpha2", "spec": policy}
+    pod = coscheduled("g-0", "default-scheduler")
+    pod["metadata"].pop("labels")
+    pod["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+    dump = tmp_path / "dump.json"
+    items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], group, pod]}
+    dump.write_text(json.dumps(items))
+    assert main.run(["explain", str(dump), "podgroup/g", *gates]) == 2
+    assert problem in capsys.readouterr().err
+
+
 def test_the_only_pod_of_the_files_may_be_of_a_gang(tmp_path, capsys):
     dump, gang = tmp_path / "dump.json", tmp_path / "gang.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], GANG]}))

@@ -103,7 +103,12 @@ def group_name(pod: Pod) -> str:
         return named
     if pod.spec.scheduling_group is not None:
         return pod.spec.scheduling_group.pod_group_name or ""
-    labels = meta.labels
+    return labelled_group(pod)
+
+
+def labelled_group(pod: Pod) -> str:
+    """Return the group that a label of `pod` names, as for the plugin Coscheduling; "" if none."""
+    labels = pod.metadata.labels
     if labels.keys().isdisjoint(GROUP_LABELS):
         return ""
     return next((labels[label] for label in GROUP_LABELS if labels.get(label)), "")
