@@ -161,7 +161,7 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
 
 def _print_words(console: Console, text: str, style: str = "") -> None:
     """Print the sentence `text`, wrapped between words and without control characters."""
-    console.print(Text(one_line(text, len(text)), style=style), soft_wrap=False)
+    console.print(Text(one_line(text, None), style=style), soft_wrap=False)
 
 
 def _print_rest(console: Console, rest: Rest) -> None:
@@ -472,7 +472,7 @@ def _print_step(console: Console, step: NextStep) -> None:
     if len(line) <= console.width:
         print_line(console, line)
         return
-    _print_words(console, one_line(f"Next: {step.words}:"))
+    _print_words(console, one_line(f"Next: {step.words}:", None))
     lines = [""]
     for word in map(shlex.quote, map(one_line, shlex.split(step.code))):
         longer = f"{lines[-1]} {word}" if lines[-1] else word

@@ -91,7 +91,7 @@ def _table(table: AnswerTable, rows: Sequence[Mapping[str, Any]]) -> Iterator[st
     yield f"| {' | '.join(heading for _, heading in table.columns)} |"
     yield f"|{' --- |' * len(table.columns)}"
     for row in rows[:ROWS_MAX]:
-        cells = (_escaped(_cell(row, field)) for field, _ in table.columns)
+        cells = (_escaped(one_line(_cell(row, field))) for field, _ in table.columns)
         yield f"| {' | '.join(cells)} |"
     if len(rows) > ROWS_MAX:
         yield ""
@@ -121,8 +121,8 @@ def _usage(share: Mapping[str, Any]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", one_line(text))
+    return _SPECIAL.sub(r"\\\1", one_line(text, None))
 
 
 def _code(text: str) -> str:
-    return one_line(text).replace("`", "'")
+    return one_line(text, None).replace("`", "'")

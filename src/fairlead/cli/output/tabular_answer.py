@@ -63,15 +63,15 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 
     def show_head(console: Console, count: int) -> None:
         del count
-        console.print(one_line(answer.verdict, 2_000), style="bold")
+        console.print(one_line(answer.verdict, None), style="bold")
         for finding in answer.findings:
-            console.print(one_line(finding, 2_000))
+            console.print(one_line(finding, None))
 
     def show_notes(console: Console, count: int) -> None:
         console.print()
         shown = rows_of(answer.notes, count)
         for note in shown:
-            console.print(f"Note: {one_line(note, 1_000)}", style="dim")
+            console.print(f"Note: {one_line(note, None)}", style="dim")
         if rest := len(answer.notes) - len(shown):
             print_line(console, f"... and {rest:,} more notes", "dim")
 
@@ -133,7 +133,7 @@ def _markdown_table(table: ResultTable) -> Iterator[str]:
     yield f"| {' | '.join(one.heading for one in table.columns)} |"
     yield f"|{' --- |' * len(table.columns)}"
     for row in table.rows[:MARKDOWN_ROWS_MAX]:
-        cells = (_escaped(_cell(row.get(one.key), one)) for one in table.columns)
+        cells = (_escaped(one_line(_cell(row.get(one.key), one))) for one in table.columns)
         yield f"| {' | '.join(cells)} |"
     if len(table.rows) > MARKDOWN_ROWS_MAX:
         yield ""
@@ -141,4 +141,4 @@ def _markdown_table(table: ResultTable) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", one_line(text))
+    return _SPECIAL.sub(r"\\\1", one_line(text, None))

@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.api.codec import DecodeError
 
-LINE_CHARACTERS_MAX: Final = 500
+LINE_CHARACTERS_MAX: Final = 1_000
 _NAMED_MAX: Final = 20
 _NOT_FOR_A_LINE: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+"  # also bidirectional marks
@@ -60,10 +60,12 @@ def named_by(source: str, field: str) -> Iterator[None]:
         raise InputError(source, str(cause), field=field) from None
 
 
-def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:
-    """Return `text` without line breaks and control characters, cut to `characters_max`."""
+def one_line(text: str, characters_max: int | None = LINE_CHARACTERS_MAX) -> str:
+    """Return `text` without line breaks and control characters, cut to `characters_max` if any."""
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
-    return line if len(line) <= characters_max else f"{line[: characters_max - 4]} ..."
+    if characters_max is None or len(line) <= characters_max:
+        return line
+    return f"{line[: characters_max - 4]} ..."
 
 
 def known_names(given: str, known: Iterable[str]) -> str:

@@ -17,3 +17,11 @@ def test_more_notes_than_lines_are_counted(capsys):
     assert text.count("\n") <= 40
     print_tabular(answer, "details")
     assert capsys.readouterr().out.count("Note: ") == 60
+
+
+def test_a_long_note_is_printed_to_its_end(capsys):
+    notes = (f"{'a word ' * 200}the end.",)
+    answer = TabularAnswer("DrainPlan", "dump.json", "A drain is safe.", notes=notes)
+    for form in ("text", "markdown"):
+        print_tabular(answer, form)
+        assert capsys.readouterr().out.rstrip().endswith("the end.")

@@ -94,15 +94,14 @@ def stderr_console() -> Console:
 def print_line(console: Console, text: str, style: str = "") -> None:
     """Print `text` as a line of its own, which is wrapped if it is too long for the console.
 
-    Line breaks and control characters in `text` are replaced by spaces. A text of more than 500
-    characters is cut.
+    Line breaks and control characters in `text` are replaced by spaces.
     """
-    console.print(Text(one_line(text), style=style))
+    console.print(Text(one_line(text, None), style=style))
 
 
 def print_item(console: Console, text: str) -> None:
     """Print `text` as an item of a list; the item's further lines are indented."""
-    lines = Text(one_line(text)).wrap(console, max(console.width - len(_BULLET), 1))
+    lines = Text(one_line(text, None)).wrap(console, max(console.width - len(_BULLET), 1))
     for number, line in enumerate(lines):
         line.rstrip()
         console.print(Text(_BULLET if number == 0 else " " * len(_BULLET)).append_text(line))
@@ -116,7 +115,7 @@ def print_facts(
     Only a fact that is too long for a line is wrapped.
     """
     lines: list[str] = []
-    for fact in (one_line(one, len(one)) for one in facts):
+    for fact in (one_line(one, None) for one in facts):
         if lines and cell_len(lines[-1] + separator + fact) <= console.width:
             lines[-1] += separator + fact
         else:

@@ -61,3 +61,9 @@ def test_facts_are_not_split_between_lines(monkeypatch, capsys):
         "dump.yaml · 12 nodes",
         "· default scheduler · seed 0",
     ]
+
+
+@pytest.mark.parametrize("show", [print_line, print_item])
+def test_a_long_sentence_is_printed_to_its_end(show, capsys):
+    show(stdout_console(), f"Note: {'a word ' * 200}the end.")
+    assert capsys.readouterr().out.endswith("the end.\n")
