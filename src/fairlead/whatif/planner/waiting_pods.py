@@ -21,7 +21,7 @@ from fairlead.whatif.result.tabular_answer import counted
 class WaitingPodCounts(Struct):
     """Counts of the waiting pods of a snapshot: those `placed`, and those still `without_node`.
 
-    `preempted` pods made room for waiting pods; `lost` of these have no node at the end.
+    `preempted` running pods made room for waiting pods; `lost` of these have no node at the end.
     """
 
     placed: int = 0
@@ -39,9 +39,11 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
+    waited = {pod.id for pod in waiting}  # also their replacements
     # A heap of (-priority, running number, pod).
     queue = [(-pod.priority, number, pod) for number, pod in enumerate(waiting)]
     numbers = count(len(queue))
+    counts.without_node = len(waiting)
     gangs: dict[str, list[PodInfo]] = defaultdict(list)
     for pod in waiting:
         if (gang := model.gang_of(pod)) is not None:
@@ -53,16 +55,21 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
         gang = model.gang_of(pod) if number < len(waiting) else None
         members = [pod] if gang is None else gangs.pop(gang.key, [])
         placed = _place_together(model, members, gang, victims)
-        if number < len(waiting):
+        if pod.id in waited:
             counts.placed += placed
-            counts.without_node += len(members) - placed
+            counts.without_node -= placed
         else:
             counts.lost -= placed
-        counts.preempted += len(victims)
-        counts.lost += len(victims)
         for victim in victims:
+            has_waited = victim.id in waited
+            counts.placed -= has_waited
+            counts.without_node += has_waited
+            counts.preempted += not has_waited
+            counts.lost += not has_waited
             if controller_of(victim.pod.metadata) is not None:
-                heappush(queue, (-victim.priority, next(numbers), model.replacement(victim)))
+                replacement = model.replacement(victim)
+                waited.update([replacement.id] if has_waited else ())
+                heappush(queue, (-victim.priority, next(numbers), replacement))
     model.preempts = False
     return counts
 
@@ -76,11 +83,11 @@ def _place_together(
     """
     if gang is None:
         return sum(isinstance(place(model, pod, victims), Placement) for pod in pods)
-    running = model.cluster.pod_groups.scheduled_count(gang.key)
     removed: list[PodInfo] = []
     with model.hypothesis() as trial:
         placed = sum(isinstance(place(model, pod, removed), Placement) for pod in pods)
-        if running + placed < gang_minimum(gang):
+        # A member can preempt a running member of lower priority, which then no longer counts.
+        if model.cluster.pod_groups.scheduled_count(gang.key) < gang_minimum(gang):
             return 0
         trial.commit()
     victims += removed

@@ -98,3 +98,28 @@ def test_waiting_pods_of_another_scheduler_with_bound_pods_are_placed_first(snap
     pods = [make.pod("a", node_name="n", schedulerName="x"), make.pod("b", schedulerName="x")]
     found = fitted(snapshot(make.node(cpu="3"), *pods, make.workload(replicas=0)), OFF)
     assert (found.waiting, found.count) == (WaitingPodCounts(placed=1), 1)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "waiting"),
+    [
+        (2, WaitingPodCounts(without_node=1)),
+        (1, WaitingPodCounts(placed=1, preempted=1, lost=1)),
+    ],
+)
+def test_a_preempted_member_no_longer_counts_towards_the_minimum(snapshot, make, minimum, waiting):
+    """A waiting member fits only if it preempts the running one."""
+    [owner, group, pod] = gang(make, minimum, 1)
+    in_group = {"schedulingGroup": {"podGroupName": "g"}}
+    running = make.pod("g-low", node_name="n", owner="g", priority=1, **in_group)
+    objects = [make.node(cpu="1"), owner, group, running, pod, make.workload(replicas=0)]
+    assert fitted(snapshot(*objects), ON).waiting == waiting
+
+
+def test_a_waiting_member_that_is_preempted_is_counted_once(snapshot, make):
+    """The gang's member of low priority is placed with the gang, then a waiting pod preempts it."""
+    [owner, group, *pods] = gang(make, 1, 2)
+    pods[0]["spec"]["priority"] = 1
+    middle = make.pod("middle", owner="middle", priority=3)
+    objects = [make.node(cpu="2"), owner, group, *pods, middle, make.workload(replicas=0)]
+    assert fitted(snapshot(*objects), ON).waiting == WaitingPodCounts(placed=2, without_node=1)
