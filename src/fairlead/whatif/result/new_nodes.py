@@ -9,7 +9,11 @@ Of the preferred nodes, or else of the other nodes, the smallest suitable node i
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
 This is an estimate that uses only requests; a what-if with the new nodes is exact.
 
+Pods that wait for devices (DRA) need a node that runs pods of their workloads, and a copy takes as
+many of them as this node runs, because the copy has equal devices.
+
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
+    3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.plugins.dynamic_resources.allocator import NOT_ENOUGH
 from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
@@ -32,6 +37,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
 _LACKS_ROOM: Final = (INSUFFICIENT, TOO_MANY_PODS)
+_DEVICES: Final = "devices"  # a resource of the estimate: each pod that waits for devices needs 1
 # The beginning of the reasons that node affinity, pod affinity, topology spread, host ports and
 # the node affinity of volumes give.
 _RULED_OUT: Final = "node(s) didn't "
@@ -62,14 +68,17 @@ def new_nodes_for(
     preferred if it runs pods of the same workloads only there.
     """
     nodes, pending = list(nodes), list(pending)
-    needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
+    needs = sorted(map(_needs, pending), key=_size, reverse=True)
     if not needs:
         return None
-    known_to_fit = _nodes_with_pods_of({pod.workload for pod in pending}, (*nodes, *known))
+    known_to_fit = _pods_by_node({pod.workload for pod in pending}, (*nodes, *known))
+    with_devices = _pods_by_node(
+        {pod.workload for pod in pending if _waits_for_devices(pod)}, (*nodes, *known)
+    )
     largest = _largest(needs)
     is_ruled_out = any(_RULED_OUT in pod.reason for pod in pending)
     rooms = [
-        (node.name, _room(node))
+        (node.name, {**_room(node), _DEVICES: with_devices[node.name]})
         for node in nodes
         if node.name in known_to_fit or not (node.is_tainted or is_ruled_out)
     ]
@@ -81,8 +90,19 @@ def new_nodes_for(
 
 
 def lacks_room(pod: PodEnd) -> bool:
-    """Return whether a node rejected `pod` because of its requests, and a new node may take it."""
-    return _accepts_new_node(pod) and any(one in pod.reason for one in _LACKS_ROOM)
+    """Return whether a node rejected `pod` because of its requests or claims.
+
+    The result is False if no new node may take the pod.
+    """
+    return _accepts_new_node(pod) and (_lacks_resources(pod) or _waits_for_devices(pod))
+
+
+def _lacks_resources(pod: PodEnd) -> bool:
+    return any(one in pod.reason for one in _LACKS_ROOM)
+
+
+def _waits_for_devices(pod: PodEnd) -> bool:
+    return NOT_ENOUGH in pod.reason
 
 
 def _accepts_new_node(pod: PodEnd) -> bool:
@@ -110,7 +130,7 @@ def node_to_copy(
         old_node = by_name.get(left.get(pod.key, ""))
         if old_node is None or not _accepts_new_node(pod):
             continue
-        if lacks_room(pod) and _RULED_OUT not in pod.reason:
+        if _lacks_resources(pod) and _RULED_OUT not in pod.reason:
             continue
         others = alike[_labels(old_node)] - _takes_pods(old_node)
         if not others or not _BY_LABEL.issuperset(reasons_of(pod.reason)):
@@ -128,11 +148,16 @@ def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
     return frozenset(one for one in node.labels.items() if one[0] != HOSTNAME)
 
 
-def _nodes_with_pods_of(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:
-    """Return the names of the nodes with a pod of one of `workloads`."""
+def _pods_by_node(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> Counter[str]:
+    """Return how many pods of `workloads` each node runs; of several runs, the largest number.
+
+    Nodes without such pods are left out.
+    """
+    found: Counter[str] = Counter()
     # A node that neither run changed is one object in both outcomes.
-    distinct = {id(node): node for node in nodes}.values()
-    return {node.name for node in distinct if any(pod.workload in workloads for pod in node.pods)}
+    for node in {id(node): node for node in nodes}.values() if workloads else ():
+        found |= Counter({node.name: sum(pod.workload in workloads for pod in node.pods)})
+    return found
 
 
 def _largest(needs: Iterable[Amounts]) -> Amounts:
@@ -141,6 +166,10 @@ def _largest(needs: Iterable[Amounts]) -> Amounts:
     for need in needs:
         largest |= Counter(need)
     return largest
+
+
+def _needs(pod: PodEnd) -> Amounts:
+    return {**_with_pod(pod.requests), _DEVICES: int(_waits_for_devices(pod))}
 
 
 def _with_pod(requests: Amounts) -> Amounts:

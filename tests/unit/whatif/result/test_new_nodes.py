@@ -82,6 +82,16 @@ def test_pods_that_their_affinity_keeps_from_some_nodes_need_a_node_that_they_ra
     assert new_nodes_for([waiting], [MIDDLE, LARGE], [ran]) == NewNodes(1, "l")
 
 
+def test_pods_that_lack_only_devices_need_nodes_that_run_their_workload():
+    """A copy takes as many of these pods as its model runs, not as many as its cores allow."""
+    short = [pod(1, reason="0/2 nodes are available: 2 cannot allocate all claims.")] * 3
+    gpu = node("gpu", 9000, pod(1), pod(1))
+    assert all(map(lacks_room, short))
+    assert new_nodes_for(short, [MIDDLE, gpu]) == NewNodes(2, "gpu")
+    assert new_nodes_for(short, [MIDDLE, node("gpu", 9000)], [gpu]) == NewNodes(2, "gpu")
+    assert new_nodes_for(short, [MIDDLE, node("strange", 9000, pod(1, OTHER))]) is None
+
+
 def test_pods_that_wait_for_a_claim_of_another_pod_do_not_lack_room():
     """A node that is rejected for its cpu would be rejected for the claim, too."""
     used = (
