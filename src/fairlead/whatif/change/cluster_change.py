@@ -254,6 +254,10 @@ class _Steps(Struct):
         if self.fields is not None:
             self.fields.refuse_replaced(option, target, {("spec", name): f"spec.{name}"})
 
+    def before(self, written: Manifest) -> Manifest | None:
+        """Return the object `written` before the change; None if the change creates it."""
+        return self._writes.get(written.ref, (0, written))[1]
+
     def write(self, before: Manifest | None, after: Manifest, source: str) -> None:
         """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
 
@@ -287,6 +291,7 @@ def script_of_change(
     _edit(collected)
     _add_nodes(collected, model, new_node)
     _scale(collected)
+    _add_notes_on_writes(collected)
     for name in _nodes_to_cordon("--cordon", change.cordon, collected):
         collected.add(name, "--cordon", commands.cordon(name))
     drain = _drain(collected)
@@ -302,6 +307,16 @@ def script_of_change(
     return ChangeScript(
         tuple(steps), tuple(collected.notes), drain, tuple(collected.written.values())
     )
+
+
+def _add_notes_on_writes(collected: _Steps) -> None:
+    """Add the notes about written objects that the cluster would hold back."""
+    if collected.written:
+        # Imported only if it is needed.
+        from fairlead.whatif.snapshot.kueue import admission_notes  # noqa: PLC0415
+
+        writes = collected.written.values()
+        collected.notes += admission_notes((collected.before(one), one) for one in writes)
 
 
 def _deschedule(collected: _Steps, path: str) -> None:

@@ -62,6 +62,7 @@ from fairlead.whatif.planner.refusal import (
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
+from fairlead.whatif.snapshot.kueue import ADMISSION_GATE, admission_sentence
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
@@ -123,7 +124,8 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
 
     Raises InputError if the pod does not exist or has completed, or if no profile schedules it.
     """
-    manifest = snapshot.inventory().find(SOURCE, target, expected=(POD,))
+    inventory = snapshot.inventory()
+    manifest = inventory.find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:
         raise InputError(SOURCE, f"{manifest.title} is not a Pod")
     model = ClusterModel(snapshot, config)
@@ -132,7 +134,10 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
         raise manifest.refuse("has completed and is not scheduled again", field="status.phase")
     others = [one for one in model.objects if one is not found]
     config, note = _with_profile(config, snapshot, found)
-    return _explanation(manifest.source, model, found, others, config, note)
+    explanation = _explanation(manifest.source, model, found, others, config, note)
+    is_gated = any(gate.name == ADMISSION_GATE for gate in found.spec.scheduling_gates)
+    why = admission_sentence(manifest, inventory) if is_gated else ""
+    return replace(explanation, notes=(*explanation.notes, why)) if why else explanation
 
 
 def _resize_notes(pod: Pod) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.served_kind import is_custom
@@ -97,7 +98,9 @@ def _why_unexplained(found: Manifest, inventory: Inventory) -> str:
     spec = found.value.get("spec") or {}
     for path, fields in (("spec", spec), ("spec.runPolicy", spec.get("runPolicy") or {})):
         if fields.get("suspend") is True:
-            return f"{found.title} has no pods: it is suspended ({path}.suspend)"
+            why = admission_sentence(found, inventory)
+            suspended = f"{found.title} has no pods: it is suspended ({path}.suspend)"
+            return f"{suspended}. {why}" if why else suspended
     custom = [kind for kind in inventory.kinds if is_custom(kind.api_version)]
     if hint := owned_hint(found, inventory, (*WORKLOADS, *custom)):
         return f"a {found.ref.kind} cannot be explained{hint}"

@@ -44,6 +44,8 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.kueue import admission_sentence
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.served_kind import full_kind
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -101,7 +103,7 @@ def explain_workload(
         ),
         findings=(
             *(() if cron is None else (cron.sentence,)),
-            *(_job_state(workload) if workload.kind == JOB else ()),
+            *(_job_state(workload, snapshot.inventory()) if workload.kind == JOB else ()),
             *_leaving(len(every) - len(pods)),
             *_findings(snapshot, ref, pods, decision, message),
         ),
@@ -162,7 +164,7 @@ def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
     return _CronSchedule(f'Its schedule is "{spec.schedule}" ({zone}); {then}.', facts)
 
 
-def _job_state(workload: Manifest) -> Iterator[str]:
+def _job_state(workload: Manifest, inventory: Inventory) -> Iterator[str]:
     """Yield why a Job gets no pods: it has ended or is suspended.
 
     upstream: pkg/controller/job/job_controller.go: syncJob, manageJob
@@ -175,6 +177,8 @@ def _job_state(workload: Manifest) -> Iterator[str]:
             return
     if job.spec.suspend:
         yield "It is suspended (spec.suspend), so it gets no pods."
+        if why := admission_sentence(workload, inventory):
+            yield why
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:

@@ -273,12 +273,13 @@ class Inventory:
     def _kind(self, name: str, *of_object: str) -> Kind | None:
         """Return the kind called `name`, as kubectl names kinds; None if there is none.
 
-        A plain name of a built-in kind is not the name of a custom resource. If several custom
+        A plain name of a built-in kind that every cluster serves is not the name of a custom
+        resource. If several custom
         resources have this name, the result is the first with the object `of_object` (namespace,
         "" for any, and name), or else the first.
         """
         known = find_kind(name)
-        if known is not None and not known.is_custom:
+        if known is not None and not (known.is_custom or known.feature_gate):
             return known
         found = [kind for kind in self._kinds.values() if name.lower() in _names(kind)]
         for kind in found if of_object else ():

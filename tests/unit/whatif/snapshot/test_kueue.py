@@ -1,0 +1,88 @@
+"""What a dump says about Jobs and pods that Kueue holds back."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.pod import explain_pod
+from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.question import what_if
+
+QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
+NO_QUOTA = {"type": "QuotaReserved", "status": "False", "message": "insufficient unused quota"}
+RESERVED = {"type": "QuotaReserved", "status": "True"}
+CHECKED = {"type": "Admitted", "status": "False", "message": "The workload has failed checks."}
+ADMITTED = {"type": "Admitted", "status": "True"}
+
+
+def job(make, name="train", *, suspend=True):
+    found = make.workload("Job", name, restartPolicy="Never")
+    found["metadata"] |= {"labels": QUEUE, "uid": name}
+    template = found["spec"]["template"]
+    return found | {"apiVersion": "batch/v1", "spec": {"suspend": suspend, "template": template}}
+
+
+def workload(owner, *conditions, **spec):
+    """The Workload of Kueue for `owner`."""
+    meta = owner["metadata"]
+    reference = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": meta["name"]}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": "w",
+            "namespace": "default",
+            "ownerReferences": [reference | {"uid": meta.get("uid", "u")}],
+        },
+        "spec": spec,
+        "status": {"conditions": list(conditions)},
+    }
+
+
+@pytest.mark.parametrize(
+    ("conditions", "spec", "sentence"),
+    [
+        ([NO_QUOTA], {}, "Kueue has not admitted it: insufficient unused quota."),
+        ([RESERVED, CHECKED], {}, "Kueue has not admitted it: The workload has failed checks."),
+        ([], {}, "Kueue has not admitted it yet."),
+        ([], {"active": False}, "Kueue does not admit it, because its Workload w is not active"),
+        ([RESERVED, ADMITTED], {}, None),
+        (None, {}, "Kueue starts it when the quota of LocalQueue default/lq allows."),
+    ],
+)
+def test_a_suspended_job_says_why_kueue_has_not_admitted_it(
+    snapshot, make, conditions, spec, sentence
+):
+    held = job(make)
+    objects = [make.node("a"), held]
+    if conditions is not None:
+        objects.append(workload(held, *conditions, **spec))
+    answer = explain_object(snapshot(*objects), "job/train", SchedulerConfig(), NO_CHOICE)
+    assert answer.findings[0] == "It is suspended (spec.suspend), so it gets no pods."
+    found = [one for one in answer.findings if "Kueue" in one]
+    assert len(found) == (sentence is not None)
+    assert all(one.startswith(sentence) for one in found)
+
+
+def test_a_pod_with_the_gate_of_kueue_says_why_it_waits(snapshot, make):
+    gated = make.pod("p", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    read = snapshot(make.node("a"), gated, workload(gated, NO_QUOTA))
+    notes = explain_pod(read, "pod/p", SchedulerConfig()).notes
+    assert notes == ("Kueue has not admitted it: insufficient unused quota.",)
+
+
+def test_a_new_or_resumed_job_of_a_queue_is_noted(snapshot, write, make):
+    """Kueue would suspend the new Job, and suspend the resumed Job again."""
+    held = snapshot(make.node("a"), job(make))
+    note = "Kueue starts Job default/{} only when the quota of LocalQueue default/lq allows; here"
+    resumed = what_if(held, ClusterChange(set=("job/train:spec.suspend=false",)))
+    assert any(one.startswith(note.format("train")) for one in resumed.changed.notes)
+    file = write("job.json", job(make, "new", suspend=False))
+    created = what_if(held, ClusterChange(apply=(file,)))
+    assert any(one.startswith(note.format("new")) for one in created.changed.notes)
+    running = snapshot(make.node("a"), job(make, suspend=False))
+    edited = what_if(running, ClusterChange(set=("job/train:spec.parallelism=2",)))
+    assert not any("Kueue" in one for one in edited.changed.notes)
