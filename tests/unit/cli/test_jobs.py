@@ -222,7 +222,7 @@ def test_a_pod_without_a_group_is_explained_as_a_group_of_one_pod(dump, capsys):
     del alone["metadata"]["annotations"]
     run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
     assert lines(capsys)[:2] == [
-        "Pod/default/alone-0: needs 1 of its 1 members, 0 are on nodes, nodes have room for 1 more",
+        "Pod/default/alone-0: needs 1 of its 1 member, 0 are on nodes, nodes have room for 1 more",
         "Not blocked: it runs, or starts with the next session.",
     ]
 

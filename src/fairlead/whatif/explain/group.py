@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
+from fairlead.api.quantity import amount_text
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD, POD_GROUP
 from fairlead.apiserver.registry.store import Store
@@ -26,6 +27,7 @@ from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.batch.plugin_guard import PluginFailures
 from fairlead.engine.batch.queue_usage import QueueUsage
 from fairlead.engine.batch.scheduler_name import FAIRLEAD
+from fairlead.engine.batch.shares.share import needs_of
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import ObjectsLoaded
@@ -45,6 +47,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.seeded_ids import SeededIds
 
 GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
+_VOLCANO: Final = "scheduling.volcano.sh"
 
 
 class ExplainedGroup(Struct, frozen=True):
@@ -98,9 +101,13 @@ def explain_group_of(
     cluster, composition = _look(snapshot, config, failures)
     job = _job_of(snapshot, target, composition)
     now = snapshot.taken_at
+    uncreated = tuple(_uncreated_pods(composition, cluster, job))
     alone = explain_group(composition, cluster, job, now)
     found = with_next_session(alone, composition, cluster, now)
     notes = [*override_notes(config), *batch_notes(options, config, snapshot.manifests, scheduler)]
+    if uncreated:
+        found = replace(found, remedies=())  # nobody but Volcano can create the pods
+    notes += uncreated
     if others:
         found = replace(found, queue=None, queue_name="")  # these schedulers have no queues
         notes.append(
@@ -108,6 +115,34 @@ def explain_group_of(
             "configuration here, not the rules of their scheduler."
         )
     return ExplainedGroup(found, now, tuple(failures.messages), tuple(notes))
+
+
+def _uncreated_pods(composition: Composition, cluster: Cluster, job: str) -> Iterator[str]:
+    """Yield why Volcano has not created the pods of the group `job`; nothing if it has pods.
+
+    upstream: volcano: docs/design/delay-pod-creation.md;
+    pkg/controllers/job/job_controller_actions.go: syncJob
+    """
+    found = composition.jobs.jobs[job]
+    group = found.group
+    if found.tasks or group is None or group.api_group != _VOLCANO or not found.awaits_admission:
+        return
+    yield (
+        "Volcano creates the pods of a Job only after its action enqueue has admitted the PodGroup "
+        f"(phase Inqueue); this one has the phase {group.status.phase or 'Pending'}."
+    )
+    queue, columns = composition.jobs.queues.get(found.queue), cluster.table.resources
+    needs = dict(needs_of(found, columns))
+    excess = [
+        f"{amount_text(name, needs[column])} {name} (at most {amount_text(name, most)})"
+        for column, most in (() if queue is None else queue.capability)
+        if needs.get(column, 0) > most and (name := columns.names[column])
+    ]
+    if excess:
+        yield (
+            f"It is never admitted, because its minResources exceed the capability of queue "
+            f"{found.queue}: {', '.join(excess)}."
+        )
 
 
 def _is_of_unknown_scheduler(pod: Pod, snapshot: Snapshot, scheduler: SchedulerConfig) -> bool:

@@ -173,7 +173,7 @@ class Inventory:
             where = ", ".join(sorted(manifest.ref.namespace for manifest in found))
             raise InputError(source, f"{text} is in several namespaces ({where}); name one of them")
         full_name = f"{namespace}/{name}" if namespace else name
-        others = self._namesakes(namespace, name, expected)
+        others = self._namesakes(namespace, name, expected, kind.kind)
         problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name, others)}"
         raise InputError(source, problem)
 
@@ -303,14 +303,21 @@ class Inventory:
             return f"{known}; such as {expected[0].kind.lower()}/{text}"
         return known
 
-    def _namesakes(self, namespace: str, name: str, expected: Sequence[Kind]) -> list[str]:
+    def _namesakes(
+        self, namespace: str, name: str, expected: Sequence[Kind], also: str = ""
+    ) -> list[str]:
         """Return the objects called `name` as KIND/NAMESPACE/NAME or KIND/NAME, a few at most.
 
-        `expected` limits the kinds. If `namespace` is "", all namespaces are searched.
+        `expected` limits the kinds; kinds called `also` in any group are searched, too. If
+        `namespace` is "", all namespaces are searched.
         """
+        kinds = [
+            *(expected or self._kinds.values()),
+            *(kind for kind in self._kinds.values() if expected and kind.kind == also),
+        ]
         found = (
             f"{reference_kind(kind).lower()}/{object_namespace and f'{object_namespace}/'}{name}"
-            for kind in expected or self._kinds.values()
+            for kind in dict.fromkeys(kinds)
             for object_namespace, object_name in self._objects(kind)
             if object_name == name and namespace in ("", object_namespace)
         )

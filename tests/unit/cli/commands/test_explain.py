@@ -213,6 +213,23 @@ def test_a_pod_of_a_new_gang_is_explained_by_the_rules_of_its_batch_scheduler(
     assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
 
 
+def test_a_group_of_volcano_without_pods_awaits_its_admission(tmp_path, capsys):
+    """Its minResources are within the capability of the queue only for cpu."""
+    group = {**GANG, "status": {"phase": "Pending"}}
+    group["spec"] = {**GANG["spec"], "queue": "q", "minResources": {"cpu": "3", "x.com/gpu": "3"}}
+    queue = {"apiVersion": GANG["apiVersion"], "kind": "Queue", "metadata": {"name": "q"},
+             "spec": {"capability": {"cpu": "3", "x.com/gpu": "2"}}}  # fmt: skip
+    dump = tmp_path / "dump.json"
+    items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], group, queue]}
+    dump.write_text(json.dumps(items))
+    main.run(["explain", str(dump), "podgroup/g", "-o", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["members"], answer["remedies"]) == (0, [])
+    [pods, excess] = answer["notes"]
+    assert pods.startswith("Volcano creates the pods of a Job only after its action enqueue has")
+    assert excess.endswith("exceed the capability of queue q: 3 x.com/gpu (at most 2).")
+
+
 def coscheduled(name, scheduler):
     """A pending pod of a PodGroup of the plugin Coscheduling."""
     found = member(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from fairlead.apiserver.kind import POD
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
@@ -182,7 +183,7 @@ def test_kinds_of_one_name_are_told_apart_by_their_groups(found, text, title):
 def test_an_absent_object_may_be_one_of_a_kind_with_the_same_name(found):
     inventory = Inventory(found(custom("batch.volcano.sh/v1alpha1", "Job", "train")))
     with pytest.raises(InputError, match=r"did you mean job\.batch\.volcano\.sh/default/train"):
-        inventory.find("--delete", "job/train")
+        inventory.find("explain", "job/train", expected=(POD,))
 
 
 def custom(api_version, kind, name):

@@ -63,9 +63,9 @@ def _members(found: GroupExplanation) -> str:
     if found.obstacle is Obstacle.NO_GROUP:
         pods = "1 pod names" if found.members == 1 else f"{found.members} pods name"
         return f"{pods} this PodGroup, which does not exist"
-    needs = f"needs {found.min_member} of its {found.members} members"
+    needs = f"needs {found.min_member} of its {counted(found.members, 'member')}"
     if found.min_member > found.members:
-        needs = f"needs {found.min_member} members and has {found.members}"
+        needs = f"needs {counted(found.min_member, 'member')} and has {found.members}"
     on_nodes = "1 is on a node" if found.ready == 1 else f"{found.ready} are on nodes"
     parts = [needs, on_nodes]
     if found.promised:
