@@ -111,6 +111,19 @@ def test_a_gang_that_can_never_fit_gets_no_reservation(make_harness):
     assert harness.run(600).bound == {"small": "n1"}
 
 
+@pytest.mark.parametrize(("capability", "bound"), [("3", {"small": "n1"}), ("4", {})])
+def test_a_gang_that_exceeds_the_limits_of_its_queue_gets_no_reservation(
+    make_harness, capability, bound
+):
+    """Without this rule, the capacity stays idle although the gang cannot start there."""
+    harness = make_harness("fairlead").put(make_node("n1"), make_queue("default"))
+    harness.put(make_queue("q", capability={"cpu": capability}))
+    harness.put(make_gang("g", 2, cpu=2, queue="q"), make_task("old", node="n1", cpu=1))
+    harness.run(0)
+    harness.put(make_task("small"))
+    assert harness.run(600).bound == bound
+
+
 def test_without_known_end_times_whole_nodes_are_reserved(make_harness):
     harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"))
     harness.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))

@@ -196,9 +196,13 @@ class Proportion:
         The limits are the capabilities of the queue and its ancestors, and, without the defect
         `overshoot` (on by default), the queue's deserved amounts.
         """
-        found, requested = self.shares[queue.name], task.request.running
+        return self.takes(queue.name, task.request.running)
+
+    def takes(self, queue: str, requested: Amounts) -> bool:
+        """Return whether `queue` can take `requested` within the limits of `allocatable`."""
+        found = self.shares[queue]
         if not self._defects.has(Defect.CAPABILITY):
-            for above in self._lines[queue.name]:
+            for above in self._lines[queue]:
                 if not _within(above, requested, above.queue.capability):
                     return False
         return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, requested)

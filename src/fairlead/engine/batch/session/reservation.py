@@ -1,9 +1,10 @@
 """Reservation: resources on nodes that are reserved for a gang that has waited too long.
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
-become free. The gang that has waited longest gets the reservation. While jobs of a queue below its
-share wait, gangs of queues that have their share get none, because their reserved resources would
-be reclaimed at once. The reservation is computed again in each session:
+become free. The gang that has waited longest gets the reservation. A gang that would exceed the
+limits of its queue gets none, because the reserved resources would stay idle. While jobs of a queue
+below its share wait, gangs of queues that have their share get none, because their reserved
+resources would be reclaimed at once. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
@@ -22,10 +23,11 @@ from collections.abc import Sequence
 import numpy as np
 from msgspec import Struct
 
-from fairlead.engine.batch.info.job import JobInfo, TaskInfo
+from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import expected_end, runtime_of
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints
+from fairlead.engine.batch.queue_usage import proportion_of
 from fairlead.engine.batch.session.session import Reservation, Session
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import CPU
@@ -76,6 +78,7 @@ def _longest_waiting(session: Session) -> JobInfo | None:
         and session.now - job.waiting_since >= bound
         and job.min_available > 1
         and not session.tiers.is_overused(session.queues[job.queue])
+        and _is_within_limits(session, job)
     ]
     if not starving:
         return None
@@ -83,6 +86,16 @@ def _longest_waiting(session: Session) -> JobInfo | None:
     if not below_share and any(_would_reclaim(session, job) for job in session.candidates()):
         return None
     return min(below_share or starving)[2]
+
+
+def _is_within_limits(session: Session, job: JobInfo) -> bool:
+    """Return whether the limits of the job's queue let all lacking tasks of `job` start now."""
+    plugin = proportion_of(session)
+    requested: list[int] = []
+    for task in lacking_tasks(session, job):
+        add_amounts(requested, task.request.running, 1)
+    amounts = tuple((column, amount) for column, amount in enumerate(requested) if amount)
+    return plugin is None or plugin.takes(job.queue, amounts)
 
 
 def _would_reclaim(session: Session, job: JobInfo) -> bool:
