@@ -24,7 +24,12 @@ from fairlead.engine.batch.explanation.start_estimate import estimate_starts
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.queue_usage import QueueUsage, proportion_of, queue_usage, queue_usages
-from fairlead.engine.batch.session.reservation import lacking_tasks, plan, reserve
+from fairlead.engine.batch.session.reservation import (
+    is_within_limits,
+    lacking_tasks,
+    plan,
+    reserve,
+)
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.statement import Statement
 from fairlead.engine.batch.shares.share import cluster_total
@@ -244,6 +249,11 @@ class _Trial:
         return wanted - self.ready - self.promised - self.placeable
 
     @property
+    def exceeds_limits(self) -> bool:
+        """Whether the limits of the group's queue keep the group out, whatever room nodes have."""
+        return not is_within_limits(self._session, self._job)
+
+    @property
     def weight(self) -> int:
         """The weight of the group's queue."""
         return self._session.queues[self._job.queue].weight
@@ -402,6 +412,9 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarci
             return [f"room for {_more(trial.missing)}"]
         case Obstacle.QUEUE_IS_FULL | Obstacle.QUEUE_HAS_ITS_SHARE:
             return [f"a higher capability of queue {job.queue}"]
+        case Obstacle.NO_NODE | Obstacle.RESERVED if trial.exceeds_limits:
+            room = _room_remedies(trial)[:1]
+            return [" and ".join((*room, f"a higher capability of queue {job.queue}"))]
         case Obstacle.NO_NODE | Obstacle.RESERVED:
             return _room_remedies(trial)
         case _:

@@ -78,7 +78,7 @@ def _longest_waiting(session: Session) -> JobInfo | None:
         and session.now - job.waiting_since >= bound
         and job.min_available > 1
         and not session.tiers.is_overused(session.queues[job.queue])
-        and _is_within_limits(session, job)
+        and is_within_limits(session, job)
     ]
     if not starving:
         return None
@@ -88,7 +88,7 @@ def _longest_waiting(session: Session) -> JobInfo | None:
     return min(below_share or starving)[2]
 
 
-def _is_within_limits(session: Session, job: JobInfo) -> bool:
+def is_within_limits(session: Session, job: JobInfo) -> bool:
     """Return whether the limits of the job's queue let all lacking tasks of `job` start now."""
     plugin = proportion_of(session)
     requested: list[int] = []

@@ -224,6 +224,16 @@ def test_a_queue_at_its_capability_is_explained(harness):
     assert found.remedies == ("a higher capability of queue a",)
 
 
+def test_room_alone_does_not_start_a_group_above_the_capability_of_its_queue(harness):
+    """The node has room for no member, the queue for one of the two members."""
+    harness.put(make_node("n1", cpu="1"), make_queue("a", capability={"cpu": "3"}))
+    found = explain(harness.put(make_gang("g", 2, cpu=2, queue="a")))
+    assert found.obstacle is Obstacle.NO_NODE
+    assert found.remedies == (
+        "room for 2 more members like default/g-0 and a higher capability of queue a",
+    )
+
+
 def test_the_overview_lists_weight_deserved_and_allocated_of_each_queue(harness):
     harness.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
     harness.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
