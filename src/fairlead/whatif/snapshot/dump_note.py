@@ -23,7 +23,14 @@ import msgspec
 from fairlead.api.codec import DecodeError, View, decode_as
 from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import SIMULATED_RUNTIME
-from fairlead.api.objects import ApiObject, Job, Pod, PodDisruptionBudget, StatefulSet
+from fairlead.api.objects import (
+    ApiObject,
+    Job,
+    OwnerReference,
+    Pod,
+    PodDisruptionBudget,
+    StatefulSet,
+)
 from fairlead.api.pods.facts import controller_of, is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.api.text.name_list import listed
@@ -264,14 +271,27 @@ def _missing_namespaces(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _custom_owners(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if custom resources control unfinished pods."""
-    pods = (one for one in _views(Pod, POD, manifests) if not is_terminal(one))
+    """Yield notes if custom resources control unfinished pods.
+
+    upstream: argo-workflows workflow/controller/operator.go: podReconciliation ("pod deleted")
+    """
+    pods = [one for one in _views(Pod, POD, manifests) if not is_terminal(one)]
     kinds = _custom_controllers(pods)
     if kinds:
         yield (
             f"Controllers of custom resources are not simulated ({listed(sorted(kinds))}): each of "
             "their pods that is deleted is replaced by an equal pod."
         )
+    owners = (controller_of(one.metadata) for one in pods)
+    if any(one is not None and _is_argo_workflow(one) for one in owners):
+        yield (
+            "Argo Workflows replaces a deleted pod only if its step has a retryStrategy. A step "
+            "without one fails, although this answer replaces its pod."
+        )
+
+
+def _is_argo_workflow(owner: OwnerReference) -> bool:
+    return owner.kind == "Workflow" and owner.api_version.startswith("argoproj.io/")
 
 
 def _owners_without_control(manifests: Iterable[Manifest]) -> Iterator[str]:

@@ -460,6 +460,14 @@ def test_pods_that_control_pods_have_a_note(notes, make, api, kind, has_note):
     assert all(f"({kind} default/etl)" in one for one in found)
 
 
+@pytest.mark.parametrize(("group", "count"), [("argoproj.io", 1), ("example.com", 0)])
+def test_workflows_of_argo_do_not_always_replace_their_pods(notes, make, group, count):
+    step = make.pod("step")
+    owner = {"apiVersion": f"{group}/v1alpha1", "kind": "Workflow", "name": "w", "uid": "w"}
+    step["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+    assert sum("only if its step has a retryStrategy" in note for note in notes(step)) == count
+
+
 def test_kinds_of_custom_resources_that_control_jobs_are_named(notes, make):
     """A JobSet creates its Jobs again if one of them fails, up to maxRestarts times."""
     kinds = ("jobset.x-k8s.io/v1alpha2", "JobSet"), ("ray.io/v1", "RayJob"), ("batch/v1", "CronJob")
