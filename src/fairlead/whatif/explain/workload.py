@@ -17,6 +17,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CRON_JOB, DEPLOYMENT, JOB
+from fairlead.engine.batch.info.group import labelled_group
 from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.decision import Placement
@@ -288,15 +289,29 @@ def _one_more(
 
 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:
-    by_reason: dict[str, list[str]] = defaultdict(list)
+    """Return a row for each reason why pods are pending; pods that fit are placed in order."""
+    names: dict[str, list[str]] = defaultdict(list)
+    nodes: dict[str, list[str]] = defaultdict(list)
     groups = _held_groups(planner.model, pending)
-    for pod in pending:
-        why = groups.get(group_key(pod)) or _why_pending(planner, pod)
-        by_reason[why].append(pod.key)
+    with planner.model.hypothesis():  # a pod that fits takes the room of the pods after it
+        for pod in pending:
+            why, node = groups.get(group_key(pod), ""), ""
+            if not why:
+                why, node = _why_pending(planner, pod)
+            names[why].append(pod.key)
+            nodes[why] += [node] if node else []
     return [
-        {"pods": len(names), "pod": listed(names, 1), "why": why}
-        for why, names in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0]))
+        {"pods": len(found), "pod": listed(found, 1), "why": _with_nodes(why, nodes[why])}
+        for why, found in sorted(names.items(), key=lambda item: (-len(item[1]), item[0]))
     ]
+
+
+def _with_nodes(why: str, nodes: Sequence[str]) -> str:
+    """Return `why` with the `nodes` to which the pods would go, if there are such nodes."""
+    if not nodes:
+        return why
+    who = "it" if len(nodes) == 1 else "they"
+    return f"{why}; {who} would go to {listed(sorted(set(nodes)), 3)}"
 
 
 def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, str]:
@@ -314,22 +329,26 @@ def _held_groups(model: ClusterModel, pending: Iterable[PodInfo]) -> dict[str, s
     return held
 
 
-def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
-    """Return the scheduler's message about the pending `pod`, or the node that it fits now."""
+def _why_pending(planner: DrainPlanner, pod: PodInfo) -> tuple[str, str]:
+    """Return (why `pod` is pending, the node that it fits now or "").
+
+    A pod that fits is on this node afterwards, in the model of `planner`.
+    """
     model = planner.model
     if (why := model.kept_out(pod)) is not None:
-        return why
+        return why, ""
     if model.is_batch(pod):
         name = pod.pod.spec.scheduler_name
-        return f"{name} starts it only with its group; explain one of the pods"
-    with model.hypothesis():
-        model.remove(pod)
-        decision = model.schedule(model.replacement(pod))
-    if isinstance(decision, Placement):
-        is_tried = condition(pod.pod, "PodScheduled") is not None
-        why = "there is room now" if is_tried else "the scheduler has not tried it yet"
-        return f"{why}; it would go to {decision.node.name}"
-    return short_reason(decision.message)
+        return f"{name} starts it only with its group; explain one of the pods", ""
+    model.remove(pod)
+    decision = model.schedule(model.replacement(pod))
+    if not isinstance(decision, Placement):
+        return short_reason(decision.message), ""
+    is_tried = condition(pod.pod, "PodScheduled") is not None
+    why = "there is room now" if is_tried else "the scheduler has not tried it yet"
+    if group := labelled_group(pod.pod):
+        return f"{why}, but its group may wait: explain podgroup/{pod.namespace}/{group}", ""
+    return why, decision.node.name
 
 
 def _zone_rows(planner: DrainPlanner, placed: Sequence[PodInfo]) -> list[dict[str, object]]:

@@ -253,6 +253,15 @@ def test_a_workload_says_why_its_pods_are_pending_and_where_one_more_would_run(e
     assert refusal["change"] == "no node is large enough; the largest has 4 cpu"
 
 
+def test_a_pending_pod_of_a_group_may_wait_for_its_group(explained, make):
+    """The pod names a PodGroup of the plugin Coscheduling."""
+    waiting = replica(make, 1, "")
+    waiting["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "g"
+    answer = explained("rs/web", make.node("a"), replica_set(make, 1), waiting)
+    [row] = rows(answer, "pending")
+    assert row["why"].endswith("yet, but its group may wait: explain podgroup/default/g")
+
+
 def test_a_terminating_pod_of_a_workload_is_not_one_of_its_ready_pods(explained, make):
     leaving = replica(make, 1, "a")
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"

@@ -65,16 +65,22 @@ def test_a_gang_that_cannot_start_preempts_no_pods(snapshot, make):
 
 
 @pytest.mark.parametrize(
-    ("config", "why"),
+    ("config", "rows"),
     [
-        (ON, "PodGroup default/g cannot start now: 3 of its 4 waiting pods fit"),
-        (OFF, "the scheduler has not tried it yet; it would go to n"),
+        (ON, [(4, "PodGroup default/g cannot start now: 3 of its 4 waiting pods fit")]),
+        (
+            OFF,
+            [
+                (3, "the scheduler has not tried it yet; they would go to n"),
+                (1, "Insufficient cpu"),
+            ],
+        ),
     ],
 )
-def test_a_workload_says_that_its_gang_cannot_start(snapshot, make, config, why):
+def test_a_workload_says_that_its_gang_cannot_start(snapshot, make, config, rows):
     read = snapshot(make.node(cpu="3"), *gang(make, 4))
     answer = explain_object(read, "rs/g", config, NO_CHOICE)
-    assert [(row["pods"], row["why"]) for row in answer.tables[0].rows] == [(4, why)]
+    assert [(row["pods"], row["why"]) for row in answer.tables[0].rows] == rows
     assert any("PodGroups of scheduling.k8s.io have no effect" in one for one in answer.notes) is (
         config is OFF
     )
