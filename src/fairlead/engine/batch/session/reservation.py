@@ -19,6 +19,7 @@ Tasks that end before the gang can start may use the resources (`backfill`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
@@ -27,13 +28,21 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import expected_end, runtime_of
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints
-from fairlead.engine.batch.queue_usage import proportion_of
 from fairlead.engine.batch.session.session import Reservation, Session
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.state.resource_columns import CPU
 from fairlead.engine.state.shape import Amounts
 
 _REMEMBERED = 1 << 40  # larger than the free amount of any node
+
+
+@runtime_checkable
+class QueueLimits(Protocol):
+    """A plugin that limits the amounts that the tasks of a queue use together."""
+
+    def takes(self, queue: str, requested: Amounts) -> bool:
+        """Return whether `queue` stays within its limits if it also uses `requested`."""
+        ...
 
 
 class PodUsage(Struct, frozen=True):
@@ -90,12 +99,12 @@ def _longest_waiting(session: Session) -> JobInfo | None:
 
 def is_within_limits(session: Session, job: JobInfo) -> bool:
     """Return whether the limits of the job's queue let all lacking tasks of `job` start now."""
-    plugin = proportion_of(session)
     requested: list[int] = []
     for task in lacking_tasks(session, job):
         add_amounts(requested, task.request.running, 1)
     amounts = tuple((column, amount) for column, amount in enumerate(requested) if amount)
-    return plugin is None or plugin.takes(job.queue, amounts)
+    limiting = (plugin for plugin in session.tiers.plugins if isinstance(plugin, QueueLimits))
+    return all(plugin.takes(job.queue, amounts) for plugin in limiting)
 
 
 def _would_reclaim(session: Session, job: JobInfo) -> bool:
