@@ -25,6 +25,7 @@ from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Sev
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.jobs import JobsOutcome
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
@@ -217,7 +218,7 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     answer = case.answer
     if answer.changed.autoscaling is not None:
         return
-    change, pending = answer.change, answer.difference.pending
+    change, pending = answer.change, _lacking_nodes(answer.difference.pending, answer.changed.jobs)
     # Nodes that the change creates are not in the snapshot and cannot be copied.
     suitable = {one.name for one in answer.without.nodes} - _nodes_of_failed_zones(answer)
     nodes = [one for one in answer.changed.nodes if one.name in suitable]
@@ -261,6 +262,21 @@ def _pending(case: _Case) -> Iterator[NextStep]:
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
+    """Return the `pending` pods without those members of a gang for which nodes have room.
+
+    Two gangs may count on the same room, so this is done for the first gang only.
+    """
+    by_key = {pod.key: pod for pod in pending}
+    for gang in jobs.waiting:
+        blocked = by_key.get(gang.member)
+        if blocked is not None:
+            others = [pod for pod in pending if pod.workload == blocked.workload]
+            others = [pod for pod in others if pod is not blocked][: gang.placeable]
+            return [pod for pod in pending if pod not in others]
+    return list(pending)
 
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:

@@ -570,3 +570,23 @@ def test_a_claim_that_a_pod_on_a_failed_node_uses_suggests_to_taint_the_node(sna
             "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
         ),
     ]
+
+
+def test_members_of_a_gang_for_which_nodes_have_room_need_no_new_node(snapshot, make):
+    """The drain evicts one of three members, and the gang then ends as a whole; node a is cordoned.
+
+    The other two members fit on their former nodes, so the gang needs one node.
+    """
+    api = "scheduling.volcano.sh/v1beta1"
+    meta = {"name": "g", "namespace": "default"}
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": meta, "spec": {"minMember": 3}}
+    members = [
+        make.pod(f"g-{n}", node_name=node, owner="g", cpu="4", schedulerName="volcano")
+        for n, node in enumerate("abc")
+    ]
+    for member in members:
+        member["metadata"]["annotations"] = {"scheduling.k8s.io/group-name": "g"}
+        member["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    answer = drained(snapshot, *map(make.node, "abc"), group, *members)
+    assert len(answer.difference.pending) == 3
+    assert [code for _, code in steps_of(answer)] == ["--add-nodes 1 --like a"]

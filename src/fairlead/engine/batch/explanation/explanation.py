@@ -38,6 +38,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.workloads.annotation import original_key
 
 _NODES_SHOWN: Final = 10
 
@@ -208,7 +209,7 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
         promised=trial.promised,
         placeable=trial.placeable,
         queue=own,
-        member=trial.member.key if trial.member is not None else "",
+        member=trial.member_key,
         summary=trial.summary,
         nodes=trial.nodes,
         starts_at=trial.starts_at,
@@ -238,6 +239,11 @@ class _Trial:
         self.nodes: tuple[NodeFact, ...] = ()
         self.starts_at: Instant | None = None
         self.is_too_large = False
+
+    @property
+    def member_key(self) -> str:
+        """The name of `member`, or of the original pod that it replaces; "" without a member."""
+        return "" if self.member is None else original_key(self.member.info.pod)
 
     @property
     def missing(self) -> int:
@@ -423,7 +429,7 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, scarcity: _Scarci
 
 def _room_remedies(trial: _Trial) -> list[str]:
     missing = trial.missing
-    remedies = [f"room for {_more(missing)} like {trial.member.key}"] if trial.member else []
+    remedies = [f"room for {_more(missing)} like {trial.member_key}"] if trial.member else []
     nearest = next((fact for fact in trial.nodes if fact.lacking), None)
     # Room for one more member lets a gang start only if a single member is missing. A gang that has
     # its minimum number of members can always use the room.
