@@ -218,10 +218,10 @@ def _job_of(snapshot: Snapshot, target: str, composition: Composition) -> str:
         pod = snapshot.inventory().find(SOURCE, target, expected=(POD,))
         tasks = composition.jobs.tasks.values()
         return next(task.job.id for task in tasks if task.key == pod.ref.key)
-    groups = [
-        job.id for job in composition.jobs.jobs.values() if job.group is not None and job.group.ref
-    ]
-    found = [job for job in groups if name in (job, job.partition("/")[2])]
+    jobs = composition.jobs.jobs.values()
+    groups = [job.id for job in jobs if job.group is not None and job.group.ref]
+    absent = [job.id for job in jobs if job.group is None]  # pods name them
+    found = [job for job in (*groups, *absent) if name in (job, job.partition("/")[2])]
     if len(found) == 1:
         return found[0]
     if found:

@@ -37,7 +37,12 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.new_pod import NewPods, new_pods_of, new_pods_of_file
+from fairlead.whatif.planner.new_pod import (
+    NewPods,
+    custom_hint,
+    new_pods_of,
+    new_pods_of_file,
+)
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import TabularAnswer
@@ -216,7 +221,8 @@ def _chosen(
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
-        raise InputError(", ".join(files), "contains no Pod and no workload")
+        problem = f"contains no Pod and no workload{custom_hint(written)}"
+        raise InputError(", ".join(files), problem)
     names = [f"{one.kind.kind.lower()}/{one.ref.key}" for one in candidates]
     problem = f"contains {len(names)} pods and workloads; say which: {known_names('', names)}"
     raise InputError(", ".join(files), problem)

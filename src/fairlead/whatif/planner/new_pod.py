@@ -8,7 +8,7 @@ copies of one of its pods, and get their own claims if a claim of this pod has i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -38,6 +38,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
+from fairlead.whatif.snapshot.served_kind import is_custom
 from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 
 LIKE: Final = "--like"
@@ -163,7 +164,8 @@ def pod_source(
     found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
     if len(wanted) != 1:
-        problem = f"contains {len(wanted)} pods and workloads; expected one"
+        hint = "" if wanted else custom_hint(found_in_file)
+        problem = f"contains {len(wanted)} pods and workloads; expected one{hint}"
         raise InputError(pod_file, problem)
     refuse_unknown_fields(found_in_file)
     known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
@@ -185,6 +187,13 @@ def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Invento
     if new.stateful_set is None or inventory.get(STATEFUL_SET, ref.namespace, ref.name):
         return new
     return replace(new, first=new.stateful_set.spec.ordinals.start)
+
+
+def custom_hint(found: Iterable[Manifest]) -> str:
+    """Return a hint about a custom resource in `found`, whose pods are unknown; "" without one."""
+    custom = (one.title for one in found if is_custom(one.kind.api_version))
+    first = next(custom, "")
+    return f"; for the pods of {first}, write their template as a Pod" if first else ""
 
 
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:

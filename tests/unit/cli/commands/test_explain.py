@@ -213,6 +213,14 @@ def test_a_pod_of_a_new_gang_is_explained_by_the_rules_of_its_batch_scheduler(
     assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
 
 
+def test_a_group_that_only_pods_name_does_not_exist(tmp_path, capsys):
+    dump = tmp_path / "dump.json"
+    items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], member("g-0")]}
+    dump.write_text(json.dumps(items))
+    main.run(["explain", str(dump), "podgroup/g"])
+    assert "g: 1 pod names this PodGroup, which does not exist" in capsys.readouterr().out
+
+
 def test_a_group_of_volcano_without_pods_awaits_its_admission(tmp_path, capsys):
     """Its minResources are within the capability of the queue only for cpu."""
     group = {**GANG, "status": {"phase": "Pending"}}

@@ -357,6 +357,12 @@ def test_with_apply_the_object_is_one_of_the_file(explain_file, make):
         explain_file([make.node("a")], [make.pod("p"), make.node("b")], "node/b")
 
 
+def test_a_file_with_only_a_custom_resource_needs_the_template_as_a_pod(explain_file, make):
+    job = {**make.workload("PyTorchJob", "p"), "apiVersion": "kubeflow.org/v1"}
+    with pytest.raises(InputError, match="the pods of PyTorchJob default/p, write their template"):
+        explain_file([make.node("a")], [job])
+
+
 def test_a_replica_set_of_a_deployment_has_its_own_pods(explained, make):
     """Its pods count for the Deployment and for the ReplicaSet."""
     web = make.workload(name="web", replicas=1)
