@@ -329,6 +329,16 @@ def test_a_scaled_workload_with_an_autoscaler_or_a_custom_owner_has_a_note(ask, 
         ask([*objects, pod], scale=("rollout/web=2",))
 
 
+@pytest.mark.parametrize(("group", "has_note"), [("apps/v1", True), ("apps.kruise.io/v1", False)])
+def test_an_autoscaler_of_another_group_does_not_scale_the_workload(ask, make, group, has_note):
+    """OpenKruise has StatefulSets, too."""
+    hpa = external_autoscaler()
+    hpa["spec"]["scaleTargetRef"] |= {"apiVersion": group, "kind": "StatefulSet"}
+    objects = [make.node("a"), make.workload("StatefulSet"), hpa]
+    notes = ask(objects, scale=("sts/web=2",)).changed.notes
+    assert any("scales StatefulSet default/web again" in one for one in notes) == has_note
+
+
 def external_autoscaler(**metadata):
     """An autoscaler of Deployment web that follows the length of a queue."""
     metric = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "5"}}

@@ -87,7 +87,7 @@ class RecordedCluster(Struct):
                 else view.metadata.resource_version
             )
             ref = manifest.ref
-            self._note_version((ref.namespace, ref.name, ref.kind), str(version))
+            self._note_version((ref.namespace, ref.name, manifest.kind.kind), str(version))
         views = load_objects(snapshot, self._store)
         return ObjectsLoaded(views)
 

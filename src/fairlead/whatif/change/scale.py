@@ -15,7 +15,7 @@ from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.served_kind import is_custom
+from fairlead.whatif.snapshot.served_kind import full_kind, is_custom
 
 REPLICAS_MAX: Final = 1_000_000
 
@@ -96,7 +96,8 @@ def autoscaler_of(found: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the HorizontalPodAutoscaler of the workload `found`; None if it has none."""
     for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
         target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
-        is_target = (target.get("kind"), target.get("name")) == (found.ref.kind, found.ref.name)
+        kind = full_kind(target.get("kind", ""), target.get("apiVersion", ""))
+        is_target = (kind, target.get("name")) == (found.full_kind, found.ref.name)
         if is_target and one.ref.namespace == found.ref.namespace:
             return one
     return None

@@ -41,6 +41,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     Kind,
     find_kind,
+    reference_kind,
 )
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
@@ -197,7 +198,7 @@ class _Reader:
         self, write: AuditedWrite, key: tuple[str, str], old: Json | None, new: Json | None
     ) -> Iterator[ScriptedStep]:
         after, title = write.at - self.start, f"{write.kind.kind} {'/'.join(filter(None, key))}"
-        ref = ObjectRef(write.kind.kind, *key)
+        ref = ObjectRef(reference_kind(write.kind), *key)
         if new is None or new["metadata"].get("deletionTimestamp"):
             is_first = old is not None and not old["metadata"].get("deletionTimestamp")
             if is_first and self.inventory.get(write.kind, *key) is not None:
