@@ -13,7 +13,7 @@ from typing import Final
 
 from fairlead.api.codec import DecodeError
 
-LINE_CHARACTERS_MAX: Final = 1_000
+LINE_CHARACTERS_MAX: Final = 500
 _NAMED_MAX: Final = 20
 _NOT_FOR_A_LINE: Final = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+"  # also bidirectional marks

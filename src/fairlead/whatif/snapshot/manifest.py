@@ -56,7 +56,7 @@ from fairlead.whatif.input.pod_columns import ColumnError, ItemText, objects_of
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.decoder.newest_timestamp import timestamps
 from fairlead.whatif.snapshot.decoder.simulator_export import exported_objects, is_simulator_export
-from fairlead.whatif.snapshot.served_kind import full_kind, is_served, nearest_kind
+from fairlead.whatif.snapshot.served_kind import full_kind, is_custom, is_served, nearest_kind
 from fairlead.worlds.fairlead_annotation import (
     FIELD,
     node_annotation_problem,
@@ -219,8 +219,12 @@ class Manifest(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """The name of the object in messages: `Pod store/web-1`."""
-        return f"{self.kind.kind} {self.ref.key}"
+        """The name of the object in messages: `Pod store/web-1`.
+
+        The group of a custom resource follows its kind if other kinds have the same name.
+        """
+        kind = self.ref.kind if is_custom(self.kind.api_version) else self.kind.kind
+        return f"{kind} {self.ref.key}"
 
     @property
     def identity(self) -> tuple[str, str, str]:
