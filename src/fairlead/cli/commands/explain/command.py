@@ -93,8 +93,8 @@ def explain(
       existing one. A pod that already has a node is explained as if it were pending. In large
       clusters, nodes with the same reason share a row.
 
-    - Workload: its pods, why pods are pending, its disruption budgets, and the node on which one
-      more pod would be placed.
+    - Workload, or a custom resource that controls pods: its pods, why pods are pending, its
+      disruption budgets, and the node on which one more pod would be placed.
 
     - Node: its pods, which of them fit on other nodes, and what blocks a drain.
 
