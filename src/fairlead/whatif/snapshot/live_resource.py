@@ -64,6 +64,7 @@ nodepools.karpenter.sh: Karpenter's nodes are not added or removed
 nodeclaims.karpenter.sh: Karpenter's nodes are not added or removed
 nodeoverlays.karpenter.sh: Karpenter's prices and capacities are not adjusted
 verticalpodautoscalers.autoscaling.k8s.io: recommended requests are unknown
+workloads.kueue.x-k8s.io: why Kueue holds Jobs back is unknown
 """
 
 
@@ -96,6 +97,8 @@ _CUSTOM: Final = (
         "verticalpodautoscalers",
         is_custom=True,
     ),
+    # Older versions of Kueue do not serve v1beta2.
+    Kind("kueue.x-k8s.io", "v1beta1", "Workload", "workloads", is_custom=True),
 )
 
 
