@@ -90,6 +90,9 @@ def explain_group_of(
     schedules them, such as one with the plugin Coscheduling. Raises InputError if there is no such
     group.
     """
+    if options.source == SINGLE_PODS:
+        problem = f"{SINGLE_PODS} ignores pod groups; explain one of the pods instead"
+        raise InputError("--batch-config", problem)
     config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
     _refuse_group_of_default_scheduler(snapshot, target, scheduler, config)
     if scheduler.version.pod_groups:

@@ -213,6 +213,14 @@ def test_a_pod_of_a_new_gang_is_explained_by_the_rules_of_its_batch_scheduler(
     assert (answer["min_member"], answer["members"], answer["placeable"]) == (3, 3, 2)
 
 
+def test_single_pods_have_no_group_to_explain(tmp_path, capsys):
+    dump = tmp_path / "dump.json"
+    items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], GANG, member("g-0")]}
+    dump.write_text(json.dumps(items))
+    assert main.run(["explain", str(dump), "podgroup/g", "--batch-config", "single-pods"]) == 2
+    assert "--batch-config: single-pods ignores pod groups; explain" in capsys.readouterr().err
+
+
 def test_a_group_that_only_pods_name_does_not_exist(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     items = {"apiVersion": "v1", "kind": "List", "items": [*NODES[:2], member("g-0")]}
