@@ -22,6 +22,7 @@ from fairlead.api.objects import Pod, PodStatus
 from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
+from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
@@ -64,6 +65,7 @@ class FitResult(Struct):
     first. `victims` are the pods that the new pods preempted. `breached` contains (budget, number
     of its victims) for each budget that allows fewer evictions than it has victims. `disks` are the
     claims that all new pods share and whose volumes can be attached to only one node at a time.
+    `group` is the group that the new pods name and start with, "" without one.
     """
 
     count: int = 0
@@ -75,6 +77,7 @@ class FitResult(Struct):
     victims: list[PodInfo] = field(default_factory=list)
     breached: list[tuple[BudgetLimit, int]] = field(default_factory=list)
     disks: list[str] = field(default_factory=list)
+    group: str = ""
 
 
 def fit(
@@ -118,6 +121,7 @@ def _place_new_pods(
                 raise refusal_of(source.source, title, refused) from None
             result.refused_by, result.stop = "admission", refused.message
             return
+        result.group = _group_of(model, pod)
         decision = place(model, pod, result.victims)
         if isinstance(decision, Failure) and decision.is_error:
             result.refused_by, result.stop = "error", decision.message
@@ -190,6 +194,15 @@ def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
     return info
 
 
+def _group_of(model: ClusterModel, pod: PodInfo) -> str:
+    """Return the group (namespace/name) whose pods start together with `pod`; "" without one."""
+    starts_together = (
+        model.gang_of(pod) is not None or model.is_batch(pod) or labelled_group(pod.pod)
+    )
+    name = group_name(pod.pod) if starts_together else ""
+    return f"{pod.namespace}/{name}" if name else ""
+
+
 # --- the answer -------------------------------------------------------------------------------
 
 
@@ -212,6 +225,11 @@ def fit_answer(
         findings.append(f"The next pod is not placed: {result.stop}")
     if too_many := source.above_maximum(result.count):
         findings.append(too_many)
+    if result.group:
+        findings.append(
+            f"The pods name PodGroup {result.group} and start only with it; here, each is placed "
+            "alone."
+        )
     if result.disks:
         findings.append(
             "Only the pods on one node can start, because the volume of claim "

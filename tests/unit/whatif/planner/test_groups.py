@@ -9,7 +9,7 @@ from fairlead.engine.configuration.release import Release
 from fairlead.whatif.configuration.release import NO_CHOICE
 from fairlead.whatif.explain.target import explain_object
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.fit import fit
+from fairlead.whatif.planner.fit import fit, fit_answer
 from fairlead.whatif.planner.new_pod import pod_source
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.planner.waiting_pods import WaitingPodCounts
@@ -129,3 +129,28 @@ def test_a_waiting_member_that_is_preempted_is_counted_once(snapshot, make):
     middle = make.pod("middle", owner="middle", priority=3)
     objects = [make.node(cpu="2"), owner, group, *pods, middle, make.workload(replicas=0)]
     assert fitted(snapshot(*objects), ON).waiting == WaitingPodCounts(placed=2, without_node=1)
+
+
+@pytest.mark.parametrize(
+    ("config", "labels", "group"),
+    [
+        (ON, {}, "default/g"),
+        (OFF, {}, ""),
+        (OFF, {"scheduling.x-k8s.io/pod-group": "cos"}, "default/cos"),
+    ],
+)
+def test_new_pods_of_a_group_are_said_to_start_only_with_it(snapshot, make, config, labels, group):
+    [owner, pod_group, waiting] = gang(make, 1, 1)
+    template = owner["spec"]["template"]
+    template["metadata"]["labels"] |= labels
+    if labels:
+        template["spec"].pop("schedulingGroup")
+    read = snapshot(make.node(cpu="3"), owner, pod_group, waiting)
+    source = pod_source(None, "rs/g", "", Inventory(read.manifests))
+    model = ClusterModel(read, config)
+    found = fit(model, source, NoProgress(), 100)
+    assert (found.count, found.group) == (2, group)
+    says = any(
+        "start only with it" in one for one in fit_answer(found, source, model, "", ()).findings
+    )
+    assert says == bool(group)
