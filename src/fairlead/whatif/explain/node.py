@@ -176,7 +176,12 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
         f"{requested[MEMORY] >> 20:,}Mi of {whole_value(offered.get(MEMORY, 0)) >> 20:,}Mi memory"
     )
     slots = f"{len(pods):,} of {whole_value(offered.get('pods', 0)):,} pods"
-    return f"Requested: {cores}, {size}, {slots}."
+    extended = [
+        f"{requested[name]:,} of {whole_value(offered[name]):,} {name}"
+        for name in sorted(offered)
+        if "/" in name and whole_value(offered[name])
+    ]
+    return f"Requested: {', '.join((cores, size, *extended, slots))}."
 
 
 def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | None) -> str:

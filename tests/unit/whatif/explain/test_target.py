@@ -543,3 +543,13 @@ def test_a_custom_resource_without_pods_of_its_own_says_why(explained, make, tar
     other = custom("kubeflow.org/v1", "PyTorchJob", "q")
     with pytest.raises(InputError, match=problem):
         explained(target, make.node("a"), sets, owned(job, sets), ray, cluster, held, other)
+
+
+def test_a_node_states_the_requests_of_its_extended_resources(explained, make):
+    node = make.node("a")
+    node["status"]["allocatable"] |= {"example.com/gpu": "4", "example.com/fpga": "0"}
+    pod = make.pod("p", node_name="a")
+    amounts = {"example.com/gpu": "3"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    answer = explained("node/a", node, pod)
+    assert any("memory, 3 of 4 example.com/gpu, 1 of 110 pods." in one for one in answer.findings)
