@@ -3,7 +3,8 @@
 objects     the initial objects
 initial     pods that are scheduled before the measurement
 measured    pods that are created together; the measurement is the time until they are bound
-churn     returns the stimuli of churn step i, which runs before each block of `churn_every` cycles
+churn       a function that returns the stimuli of churn step i; one step runs before each block of
+            `churn_every` cycles
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ class Workload(Struct, frozen=True):
     """A benchmark workload.
 
     `threshold` is the rate in pods/s that upstream requires or, for Batch workloads, that
-    kube-batch reaches; None if there is none. `churn_interval_s` is upstream's interval between
-    churn steps; here, there is one step for every interval × threshold measured pods, as in an
-    upstream run that just reaches the threshold. If `is_long` is set, the workload runs only if it
-    is requested by name.
+    kube-batch reaches; None if there is no such rate. `churn_interval_s` is upstream's interval
+    between churn steps, in seconds. Here, one churn step runs for every `churn_interval_s` *
+    `threshold` measured pods. This is as often as in an upstream run that just reaches the
+    threshold. If `is_long` is set, the workload runs only if it is requested by name.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """WORKLOADS: upstream's benchmark workloads, with upstream's names.
 
-It also contains Fairlead's own BATCH_WORKLOADS and LARGE_WORKLOADS.
+The module also contains Fairlead's own BATCH_WORKLOADS and LARGE_WORKLOADS.
 
 upstream: test/integration/scheduler_perf/*/performance-config.yaml, Kubernetes 1.36
 """

@@ -97,9 +97,11 @@ def _problem_of(convert: Callable[[Any], Any], value: Any) -> str:
 
 
 def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
-    """Yield (node, error) for each item of a list or map whose type differs from earlier items.
+    """Yield (node, error) for items, keys and values that make the types of a literal mixed.
 
-    The arguments of `format` may have any types.
+    In a list, this is the first item whose type differs from the type of item 0. In a map, these
+    are all keys whose type differs from the type of the first key, and the same for values. Calls
+    of `format` are not searched, because their arguments may have any types.
 
     upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals
     """

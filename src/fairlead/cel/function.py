@@ -129,7 +129,8 @@ def scan_second(_: Any, value: Any, *__: Any) -> int:
 def search(text: str, pattern: str, *_: Any) -> int:
     """Return the cost of matching `pattern` against `text`.
 
-    Upstream assumes one state for every four characters of the pattern.
+    The cost is proportional to the number of states of the regular expression. Upstream assumes
+    one state for every four characters of the pattern.
     """
     return ceil((1 + len(text)) * TEXT_COST) * reading(pattern, PATTERN_COST)
 

@@ -44,8 +44,8 @@ def request_local_cluster(
 def _connection(kubeconfig: Path | None) -> tuple[str, ConnectionConfig]:
     """Return (name of the kubeconfig for messages, connection of its current context).
 
-    ~/.kube/config is not read, because it usually names a real cluster, which these commands cannot
-    control. Raises InputError.
+    ~/.kube/config is never a default, because it usually names a real cluster, which does not
+    answer requests for Fairlead's own paths. Raises InputError.
     """
     source = os.environ.get(VARIABLE, "") if kubeconfig is None else str(kubeconfig)
     if not source:

@@ -79,8 +79,8 @@ class CommandEntry:
     """A command, imported from `path` when it is called.
 
     `text` is its line in `fairlead --help`, and `exit_codes` is the end of its own help.
-    `main_option` is an option whose value users often give without the option, such as a node
-    without `--nodes`; an error message suggests it.
+    `main_option` is an option that users often forget: they write only its value, such as a node
+    without `--nodes`. The error message then suggests the option.
     """
 
     name: str
@@ -299,8 +299,8 @@ def _raise_signal(number: int, _: FrameType | None) -> NoReturn:
 def _leave(code: int) -> NoReturn:
     """End the process without freeing its objects: freeing millions takes seconds.
 
-    Exit handlers run, and files are flushed. If other threads run, the process ends normally,
-    because Python waits for them.
+    Exit handlers run, and stdout and stderr are flushed. If other threads run, the process ends in
+    the usual way, so that Python waits for the threads.
     """
     if threading.active_count() > 1:
         sys.exit(code)

@@ -164,7 +164,7 @@ class _Checker(Struct):
     def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> CelType:
         """Return the type of the field `name` of `operand`.
 
-        This is an optional type if `is_optional` is set or the operand has an optional type.
+        The result is an optional type if `is_optional` is set or the operand has an optional type.
         """
         whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
         found = DYN

@@ -4,10 +4,11 @@ Types are written as the checker prints them: `list(int)`, `map(string, dyn)`, `
 Single capital letters, and names that begin with `_var`, are type parameters, such as `A` in the
 declaration `_==_(A, A)`. Worked example: `[1] == dyn(x)`
 
-    list(int) for A     A is free; A := list(int)
-    dyn       for A     A is list(int), and dyn fits; dyn is the more general type; A := dyn
+    list(int) for A     A has no type yet; A := list(int)
+    dyn       for A     dyn fits list(int), the type of A, and is more general; A := dyn
 
-so the call is well typed. In `[1] == 'a'`, string does not fit list(int), so no overload fits.
+Both arguments fit, so the call is well typed. In `[1] == 'a'`, string does not fit list(int), so no
+overload fits.
 
 upstream: cel-go's checker/types.go, common/types/types.go
 """
@@ -72,7 +73,7 @@ class CelType:
 
     @property
     def is_open(self) -> bool:
-        """Whether the type fits every other type: it is known only at run time, or is an error."""
+        """Whether the type is dyn, any or error; these types fit every other type."""
         return self.name in ("dyn", "any", "error")
 
     @property
@@ -87,9 +88,9 @@ class CelType:
 
     @property
     def full_name(self) -> str:
-        """The name of the type in messages about the type of a result.
+        """The type's name in the message that an expression has a wrong result type.
 
-        Times have their full names, such as `google.protobuf.Timestamp`.
+        Protobuf types have their full names, such as `google.protobuf.Timestamp`.
         """
         return _written(
             self, _LONG.get(self.name, self.name), [one.full_name for one in self.parameters]
@@ -175,8 +176,8 @@ class TypeSubstitution:
     def fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
         """Return whether each of the `given` types fits the `wanted` type at its position.
 
-        If all of them fit, their type parameters are bound to types. Otherwise, the bindings stay
-        unchanged.
+        If all of them fit, the type parameters in `given` and `wanted` are bound to types.
+        Otherwise, the bindings stay unchanged.
         """
         self._replaced.clear()
         if len(given) == len(wanted) and all(map(self._fits, given, wanted)):
@@ -207,8 +208,8 @@ class TypeSubstitution:
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
         """Return `filled(type_, is_final=True)`; `known` caches the results by Python identity.
 
-        Types share the objects of the types inside them. Because each object is filled only once,
-        the time for all nodes is linear in their number.
+        One type object can be a part of the types of many nodes. If all calls use the same `known`,
+        each object is filled only once, so the total time is linear in the number of nodes.
         """
         found = known.get(id(type_))
         if found is None:
@@ -247,7 +248,9 @@ class TypeSubstitution:
     def _substitutes(self, type_: CelType, parameter: CelType) -> tuple[bool, bool]:
         """Return (whether `type_` fits `parameter`, whether `parameter` was already bound).
 
-        If `type_` fits, this method binds `parameter` to it, or to the more general type of both.
+        If `type_` fits and `parameter` is unbound, this method binds `parameter` to `type_`. If
+        `parameter` is already bound, its new type is the more general one of its old type and
+        `type_`. A parameter is never bound to a type that contains it.
         """
         if type_ == parameter:
             return True, True

@@ -11,9 +11,9 @@ the name has eleven characters:
                       3
 
 Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
-even if they contain lists, and `text.replace("", other)` costs nothing for its result. `add_work`
-counts such work separately, in steps of about 50 nanoseconds, so that no expression within its
-budget can block the server.
+even if they contain lists. The cost of `text.replace("", other)` depends only on the length of
+`text`, even if the result is much longer. `add_work` counts such work separately, in steps of about
+50 nanoseconds, so that no expression within its budget can block the server.
 
 upstream: cel-go's interpreter/runtimecost.go, apiserver/pkg/apis/cel/config.go
 """
@@ -41,10 +41,10 @@ class OutOfBudgetError(Exception):
 
 
 class CostBudget:
-    """The cost units that one request has left, for its CEL evaluations or for one kind of check.
+    """The cost units that a request may still spend on CEL evaluations or on one kind of check.
 
-    A check needs a budget if its cost is a product of several sizes: each size can be within its
-    own limit although the product is huge. Each kind of check defines what a unit is.
+    A check needs a budget if its cost is a product of several sizes: even if each size is within
+    its own limit, the product can be huge. Each kind of check defines what a unit is.
     """
 
     __slots__ = ("left",)
@@ -63,14 +63,14 @@ class CostBudget:
 class CostTracker:
     """The cost of one evaluation, and the `work` that upstream's units do not count.
 
-    Nodes of fixed cost add to `cost` directly. The cost is compared with the limit only at nodes
-    that repeat or whose cost depends on sizes.
+    Nodes of fixed cost may add to `cost` without comparing it with the limit. Loops, and nodes
+    whose cost depends on sizes, call `charge`, which compares them.
     """
 
     __slots__ = ("cost", "limit", "work")
 
     def __init__(self, limit: int = CALL_COST_MAX) -> None:
-        """Start at zero; a cost above `limit` raises CostLimitError."""
+        """Store `limit`, the largest allowed cost; `cost` and `work` are 0 at first."""
         self.cost, self.limit, self.work = 0, limit, 0
 
     def charge(self, units: int) -> None:

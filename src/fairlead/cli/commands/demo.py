@@ -1,4 +1,4 @@
-"""`fairlead demo`: runs three commands about a small example cluster, and prints them."""
+"""`fairlead demo`: prints three commands about a small example cluster, and runs them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def demo(
 
 
 def _write_files(folder: Path) -> None:
-    """Copy the example into `folder`. Raises InputError if this would overwrite another file."""
+    """Copy the files of the example into `folder`.
+
+    Raises InputError if `folder` contains a different file of the same name.
+    """
     from fairlead.whatif.input.error import InputError
 
     contents = {name: _example(name) for name in (_DUMP, _SALE)}

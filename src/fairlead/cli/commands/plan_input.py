@@ -41,8 +41,8 @@ from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
 class PlanInput:
     """The snapshot of a planning command, and the values of its common options.
 
-    `model` is the cluster of the snapshot, in which the command places pods. `notes` are about the
-    input, to print with the answer.
+    `model` is the cluster of the snapshot, in which the command places pods. The command
+    prints `notes`, which are about the input, with its answer.
     """
 
     snapshot: Snapshot
@@ -54,7 +54,7 @@ class PlanInput:
     notes: tuple[str, ...]
 
     def idle_autoscaler(self, effect: str) -> tuple[str, ...]:
-        """Return a note that the snapshot's autoscaler is not simulated; see `idle_in_plan`."""
+        """Return a note that the autoscaler is not simulated, or (); see `idle_in_plan`."""
         return idle_in_plan(self.snapshot.manifests, effect)
 
     def notes_of(self, plan: DrainPlan, experiment: Experiment) -> tuple[str, ...]:
@@ -94,7 +94,8 @@ class PlanInput:
     def nodes(self, option: str, texts: Iterable[str]) -> list[str]:
         """Return the names of the nodes that `texts` (names or selectors) match.
 
-        Raises InputError, with the name of the option `option`.
+        `option` is the name of the option that contains `texts`. Raises InputError, with `option`
+        in its message.
         """
         return list(
             dict.fromkeys(name for one in texts for name in self.inventory.nodes(option, one))

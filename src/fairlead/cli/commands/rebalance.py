@@ -1,4 +1,4 @@
-"""`fairlead rebalance`: proposes pod moves that make room or even out the nodes."""
+"""`fairlead rebalance`: proposes pod moves that make room for pods or balance the nodes."""
 
 from __future__ import annotations
 

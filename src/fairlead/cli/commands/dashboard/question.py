@@ -1,6 +1,6 @@
 """Questions: answers what-ifs and explains pods, for the current state of a cluster.
 
-Each question runs in a separate process, so that the cluster keeps running.
+A separate process answers each question, so that the process of the dashboard is not blocked.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ class Sessions:
         return code
 
     def log_in(self, code: str) -> str | None:
-        """Return a Set-Cookie header with a new session if `code` is valid, else None.
+        """Open a session and return the Set-Cookie header for it; None if `code` is not valid.
 
-        Invalidate the code.
+        Afterwards `code` is invalid.
         """
         if self._codes.pop(_digest(code), b"") == b"":
             return None

@@ -89,9 +89,9 @@ def explain(
     - Pod: for each node, either the score from each scheduler plugin, or the reason why the pod
       does not fit. If the pod fits on no node, the answer lists the nodes on which preemption would
       make room, with the victims, and names the rule by which the scheduler chooses one of these
-      nodes. For a pending pod, it also states whether the pod would fit on a new node like an
-      existing one. A pod that already has a node is explained as if it were pending. In large
-      clusters, nodes with the same reason share a row.
+      nodes. If a pending pod fits on no node, the answer also states whether the pod would fit on
+      a new node that is a copy of an existing node. A pod that already has a node is explained as
+      if it had no node. In large clusters, nodes with the same reason share a row.
 
     - Workload, or a custom resource that controls pods: its pods, why pods are pending, its
       disruption budgets, and the node on which one more pod would be placed.
@@ -103,8 +103,9 @@ def explain(
     - HorizontalPodAutoscaler: the number of replicas that each metric proposes, why the autoscaler
       does not scale, and how many more pods fit, up to maxReplicas.
 
-    - PodGroup, or a pod of a group: the share of the group's queue, the first pod that does not
-      fit, and the nodes that come closest to fitting this pod, with the resources that they lack.
+    - PodGroup, or a pod of a group: the resources that the group's queue deserves and uses, the
+      first pod that does not fit, and the nodes that come closest to having room for this pod, with
+      the resources that they lack.
       The answer also estimates when the group starts, and names a change with which the group could
       start now.
 

@@ -86,8 +86,8 @@ _START_COLUMNS: Final = (
 class ExplainRequest:
     """The arguments of one explanation.
 
-    `target` is the object to explain; if it is "", the only pod or workload in the files `apply` is
-    explained. `batch` is (--batch-config, --batch-plugin).
+    `target` is the object to explain. `apply` contains the files of --apply; if `target` is "",
+    their only pod or workload is explained. `batch` is (--batch-config, --batch-plugin).
     """
 
     target: str
@@ -113,7 +113,8 @@ def snapshot_and_target(
 ) -> tuple[str | None, str]:
     """Return (snapshot, object to explain); the snapshot is None for a running cluster.
 
-    `first` and `second` are the two arguments; `second` is None if only one was given.
+    `first` and `second` are the positional arguments of the command; an argument that was not
+    given is None. The object is "" if only `apply` names it.
 
     Raises InputError.
     """
@@ -244,8 +245,9 @@ def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) ->
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
     """Return `snapshot`; if it has no pods, add the pods that its workloads need.
 
-    In this case, print a note on standard error. HorizontalPodAutoscalers keep their status,
-    because no metrics exist while the pods are created. Raises InputError.
+    A simulation creates these pods, and a note about them is printed on standard error. The
+    simulation has no metrics, so the result contains the HorizontalPodAutoscalers of `snapshot`
+    with their original status. Raises InputError.
     """
     if any(one.kind is POD for one in snapshot.manifests):
         return snapshot
@@ -441,7 +443,7 @@ def _scores(found: Evaluation, names: Sequence[str], plugin: str) -> list[str]:
 
 
 def _score_words(found: Evaluation, node: str, plugins: Sequence[str]) -> str:
-    """Return the scores of `node`: `ImageLocality 0 x1, TaintToleration 100 x3`."""
+    """Return the score and weight of each plugin for `node`, such as `TaintToleration 100 x3`."""
     return ", ".join(
         f"{plugin} {found.scores[plugin].get(node, '')} x{found.weights[plugin]}"
         for plugin in plugins
@@ -483,7 +485,11 @@ def _one_more_node(new: NewNode) -> str:
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
-    """Return the smallest change that makes the node feasible, or why none does; "" if unknown."""
+    """Return the smallest change that makes `node` feasible.
+
+    If there is none because `node` is too small for the pod, return a text that says so. Return ""
+    if neither is known.
+    """
     remedy = explanation.remedies.get(node)
     return explanation.too_small.get(node, "") if remedy is None else remedy.what
 

@@ -109,7 +109,7 @@ class _FailureLog:
 
 
 def traces_url(endpoint: str) -> str:
-    """Return the URL for spans of the collector at `endpoint`. Raises InputError."""
+    """Return the URL at which the collector `endpoint` receives spans. Raises InputError."""
     try:
         parts = urlsplit(endpoint)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -27,8 +27,9 @@ def objects_of_cluster(snapshot: Snapshot) -> list[Json | DumpedObject]:
     """Return the objects of `snapshot`, made complete so that controllers accept them.
 
     Leases, Events, APIServices and CertificateSigningRequests are left out. Missing namespaces are
-    added. If the owner of an object is not in the snapshot, the owner reference is removed, because
-    garbage collection would delete the object. A line on stderr counts these objects.
+    added. If an owner of an object is not in the result, the reference to this owner is removed,
+    because otherwise the garbage collector could delete the object. A line on stderr states how
+    many objects lost an owner reference.
     """
     kept = [one for one in snapshot.manifests if one.kind.resource not in _WRITTEN_ANEW]
     uids = {uid for one in kept if (uid := _uid(one))}

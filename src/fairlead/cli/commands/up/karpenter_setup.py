@@ -36,10 +36,11 @@ _FAMILIES: Final = (("compute", 2), ("general", 4), ("memory", 8))
 def karpenter_setup(
     file: str | None, zones: Iterable[str], snapshot: Snapshot | None, provider: ProviderSettings
 ) -> KarpenterConfig:
-    """Return Karpenter's configuration for the cluster of `snapshot`.
+    """Return Karpenter's configuration for a cluster that starts with `snapshot`, or without one.
 
-    `zones` are the zones of the cluster if `snapshot` is None. `file` contains the instance types;
-    None means the defaults. Raises InputError.
+    `zones` is only used if `snapshot` is None. `file` is the path of a file with instance types. If
+    it is None, the types of the snapshot's nodes are used; if there are none, Fairlead's own types.
+    Raises InputError.
     """
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]

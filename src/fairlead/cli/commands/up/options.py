@@ -40,7 +40,7 @@ class UpOptions:
 
     `users` are the values of --user. `speed` is in simulated seconds per real second. `limits_file`
     is the path of --admission-control-config-file, and `limited` are the limited resources in this
-    file. `logging` returns a reporter that logs decisions.
+    file. `logging` is a function that returns a reporter, which logs decisions.
     """
 
     nodes: int

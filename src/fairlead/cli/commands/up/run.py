@@ -316,7 +316,7 @@ def _about(cluster: LocalCluster) -> str:
 
 @contextmanager
 def _kubeconfig_path(wanted: Path | None) -> Iterator[Path]:
-    """Yield the path for the kubeconfig: `wanted`, or one in a temporary folder if that is None."""
+    """Yield the path for the kubeconfig: `wanted`, or if it is None, a path in a private folder."""
     if wanted is not None:
         yield wanted.absolute()
         return

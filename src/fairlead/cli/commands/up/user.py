@@ -27,9 +27,10 @@ _TAKEN: Final = (ADMIN.name, NAME)
 
 @dataclass(frozen=True, slots=True)
 class _NameForm:
-    """Names that begin with `prefix`, and the groups of the users with such names.
+    """A form of user names: all names that begin with `prefix`.
 
-    `text` shows the form in error messages. In `groups`, `{2}` means the third part of the name.
+    `text` shows the form in error messages. Users with such names are in `groups`. In a group,
+    `{2}` stands for the third of the parts into which colons divide the name.
     """
 
     prefix: str

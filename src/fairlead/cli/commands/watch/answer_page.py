@@ -32,7 +32,7 @@ class AnswerPage:
     """Serves the answers of an Inquiry over HTTP; only /healthz needs no token."""
 
     def __init__(self, inquiry: Inquiry, token: str) -> None:
-        """Serve `inquiry`; clients must send `token`."""
+        """`inquiry` has the answers to serve; `token` is the token that clients must send."""
         self._inquiry = inquiry
         self._token = token
         self._registry = CollectorRegistry()

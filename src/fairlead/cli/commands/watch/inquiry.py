@@ -59,11 +59,12 @@ class Inquiry:
 
     `answers` has the newest answer to each question, by the question's name. `problem` is the error
     of the last read, "" if it succeeded. `read_at` is the time of the last successful read as text,
-    "" before it. `objects` is the number of objects in this read.
+    and `objects` is the number of objects that it returned. Before the first successful read, they
+    are "" and 0.
     """
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
-        """Answer the questions in `file`; `cluster` is the name of the cluster, to be printed.
+        """`file` has the questions; `cluster` is the name of the cluster in messages and answers.
 
         `read` reads the cluster; it is called in a thread, and may raise InputError or OSError. The
         snapshot is written to a file in `folder`.
@@ -134,7 +135,7 @@ class Inquiry:
     def _report_problem(self, problem: str) -> None:
         """Print a line on stderr if reading the cluster has begun to fail or works again.
 
-        `problem` is the error of the last reading, "" if there was none.
+        `problem` is the error of the last read, "" if it succeeded.
         """
         if problem and not self.problem:
             print(f"fairlead: {problem}; the answers stay as they were", file=sys.stderr)
@@ -143,9 +144,10 @@ class Inquiry:
         self.problem = problem
 
     def _report_unreadable(self, lines: list[str]) -> None:
-        """Print each new line of `lines` on stderr, and a last line when `lines` becomes empty.
+        """Print on stderr each of `lines` that was not among the lines of the last call.
 
-        Each of `lines` names a resource that cannot be read.
+        Each line names a resource that cannot be read. If `lines` is empty but was not in the last
+        call, print that every resource can be read.
         """
         for line in lines:
             if line not in self.unreadable:

@@ -38,7 +38,7 @@ class _Questions(StrictForm, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question: its name, and in `words` the options of `fairlead whatif`."""
+    """A question; `words` are the options of `fairlead whatif` that ask it, with their values."""
 
     name: str
     words: tuple[str, ...]

@@ -105,9 +105,9 @@ def _answer(
 
 
 def _is_about(change: ClusterChange, source: str) -> bool:
-    """Return whether `source`, the source of an error, is an option of `change` or its value.
+    """Return whether an error with the source `source` is about an option of `change`.
 
-    If the value is a directory, the files in it count, too.
+    The source is then the option, its value, or a file in the directory that its value names.
     """
     words = [word for one in change.words for word in one.split(" ", 1)]
     return any(source == word or source.startswith(f"{word}/") for word in words)
@@ -152,9 +152,9 @@ def write_comparison(
 def _cases(
     snapshot: Snapshot, conditions: Conditions, options: ComparisonOptions
 ) -> Iterator[tuple[str, Snapshot, Conditions]]:
-    """Yield (words, snapshot, conditions) for each combination to answer.
+    """Yield (name, snapshot, conditions) for each combination of a snapshot and a configuration.
 
-    The words tell the combinations apart; they are "" if there is only one combination.
+    The name contains only what differs between the combinations; it is "" if there is only one.
     """
     snapshots = [snapshot]
     if options.against_snapshot is not None:

@@ -51,7 +51,7 @@ DEFAULT_REPORT = "fairlead-whatif.html"
 
 @dataclass(frozen=True, slots=True)
 class WhatIfRequest:
-    """A request: a snapshot or a running cluster, its change, and the rules of both simulations.
+    """A cluster, a change to it, and settings for the simulations with and without the change.
 
     `source` is the path of the snapshot, `-` for standard input, or None for the cluster of
     `connection`. `max_input` is the largest accepted size of the input in bytes; None means 2Gi.
@@ -139,7 +139,7 @@ def _read(request: WhatIfRequest) -> Snapshot:
 
 
 def _conditions(request: WhatIfRequest, options: RunOptions) -> Conditions:
-    """Return the conditions that the options choose for both simulations. Raises InputError."""
+    """Return the settings for the simulations with and without the change. Raises InputError."""
     release = read_release(request.release.choice)
     return Conditions(
         seed=options.seed,
@@ -170,7 +170,7 @@ def _compare(
 ) -> int:
     """Print several answers side by side, and return the exit code.
 
-    A condition of --fail-on holds if it holds for at least one answer.
+    The exit code reports that a condition of --fail-on holds if one holds for at least one answer.
     """
     started = perf_counter()
     of_one_answer = {
