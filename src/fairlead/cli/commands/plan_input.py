@@ -10,17 +10,19 @@ from fairlead.apiserver.kind import NODE
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
 from fairlead.cli.options.plan import PresentOptions
 from fairlead.cli.options.release import ReleaseOptions
+from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
+    flags_of_command_line,
+    options_of_flags,
+)
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
     idle_in_plan,
-    installed_flags,
 )
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     StatedType,
     read_instance_types,
 )
-from fairlead.whatif.configuration.autoscaling.node_group import options_of_flags
 from fairlead.whatif.configuration.release import ReleaseChoice, read_release
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import chosen_configuration
@@ -32,6 +34,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
+from fairlead.whatif.snapshot.installed_container import installed_flags
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods
@@ -81,7 +84,7 @@ class PlanInput:
 
         If the snapshot contains an autoscaler, its flags configure the rules.
         """
-        flags = installed_flags(self.snapshot.manifests) or ()
+        flags = flags_of_command_line(installed_flags(self.snapshot.manifests) or ())
         budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
         rules = [IgnoredRule(one) for one in ignored]
         return AutoscalerRules(options_of_flags(flags), budgets, self.model.now, rules)

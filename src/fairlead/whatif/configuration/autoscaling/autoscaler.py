@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from fairlead.whatif.configuration.autoscaling.installed_container import installed_containers
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.snapshot.installed_container import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
@@ -155,14 +155,3 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
         return ()
     hint = "fairlead whatif and fairlead fit simulate it with --autoscale auto"
     return (f"The dump has {name}, which is not simulated here: it {effect}; {hint}.",)
-
-
-# --- the autoscaler in the dump ----------------------------------------------------------------
-
-
-def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
-    """Return the command line of the dump's Cluster Autoscaler; None if the dump has none."""
-    for _, container in installed_containers(manifests):
-        if CLUSTER_AUTOSCALER in container.image:
-            return container.command_line
-    return None

@@ -18,6 +18,10 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
+    flags_of_command_line,
+    options_of_flags,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
     CONFIG_MAP as PRIORITIES,
 )
@@ -25,8 +29,6 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
     OptionError,
     is_known,
-    is_repeated,
-    is_switch,
     parse_options,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
@@ -83,11 +85,11 @@ def groups_of(
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)
-    parsed = list(_parsed_flags(flags))
+    parsed = list(flags_of_command_line(flags))
     if file:
         return _with_priorities(groups_of_file(file, nodes), (), manifests)
     limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
-    config, notes = _of_labels(nodes, _of_flags(parsed), limits)
+    config, notes = _of_labels(nodes, options_of_flags(parsed), limits)
     notes = (*notes, *_ignored(parsed))
     return _with_priorities(config, notes, manifests)
 
@@ -109,11 +111,6 @@ def _with_priorities(
             return replace(config, priorities=str(text)), notes
     missing = f"The expander priority has no effect: no ConfigMap {PRIORITIES} in the dump."
     return config, (*notes, missing)
-
-
-def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
-    """Return the options in the command line `words` of a Cluster Autoscaler."""
-    return _of_flags(_parsed_flags(words))
 
 
 def with_prices(
@@ -183,31 +180,6 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
     return [node for node in nodes if _read_as(node, _NodeForm) is not None]
 
 
-# --- the autoscaler in the dump ----------------------------------------------------------------
-
-
-def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of each flag; the value of a flag without a value is "true".
-
-    The value follows an equals sign or, except for boolean flags, is the next word.
-    """
-    name = ""  # the last flag, if its value may be the next word
-    for word in words:
-        if not word.startswith("--"):
-            if name:
-                yield name, word
-            name = ""
-            continue
-        if name:
-            yield name, "true"
-        name, equals, value = word[2:].partition("=")
-        if equals or is_switch(name):
-            yield name, value if equals else "true"
-            name = ""
-    if name:
-        yield name, "true"
-
-
 def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a note for each of `flags` that would change decisions but is not simulated.
 
@@ -221,22 +193,6 @@ def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
                 parse_options({name: value})
         except OptionError as cause:
             yield f"A flag of the Cluster Autoscaler is ignored: {str(cause).rstrip('.')}."
-
-
-def _of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:
-    """Return the options in `flags`; unsupported flags, such as --leader-elect, are ignored.
-
-    If a flag that may be repeated occurs several times, all its values are used.
-    """
-    known: dict[str, str] = {}
-    for name, value in flags:
-        try:
-            parse_options({name: value})
-        except OptionError:
-            continue
-        is_further = name in known and is_repeated(name)
-        known[name] = f"{known[name]},{value}" if is_further else value
-    return parse_options(known)
 
 
 # --- groups from labels ------------------------------------------------------------------------

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
+
+_CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 
 
 class _VariableForm(msgspec.Struct):
@@ -50,3 +53,11 @@ def installed_containers(
             continue
         for container in template.spec.containers:
             yield manifest, container
+
+
+def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
+    """Return the command line of the dump's Cluster Autoscaler; None if the dump has none."""
+    for _, container in installed_containers(manifests):
+        if _CLUSTER_AUTOSCALER in container.image:
+            return container.command_line
+    return None
