@@ -9,8 +9,11 @@ A resource that the kubelet has not posted yet gets the amount that the NodeClai
 Karpenter has initialized the node. Without a NodeClaim, it gets the amount of a started node with
 the same pool and instance type.
 
+The flags of the dump's Cluster Autoscaler, such as --startup-taint, name further startup taints.
+
 upstream: karpenter pkg/controllers/state/statenode.go: Allocatable; cluster-autoscaler
-processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources
+processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
+utils/taints/taints.go: FilterOutNodesWithStartupTaints
 """
 
 from __future__ import annotations
@@ -29,6 +32,11 @@ from fairlead.api.text.name_list import listed
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import INSTANCE_TYPE, region_and_zone
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
+    flags_of_command_line,
+    options_of_flags,
+)
+from fairlead.engine.autoscaling.cluster_autoscaler.taint import TaintConfig
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodePool
 from fairlead.engine.autoscaling.karpenter.labels import (
     GROUP,
@@ -47,6 +55,7 @@ from fairlead.engine.nodelifecycle.well_known import (
     ready_status,
 )
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.installed_container import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
 from fairlead.whatif.snapshot.node_pool import POOL_LABELS, zone_labels
 from fairlead.whatif.snapshot.samples import samples
@@ -59,13 +68,8 @@ _STARTUP_TAINTS: Final = frozenset(
         UNREGISTERED_TAINT,
     }
 )
-# upstream: cluster-autoscaler/utils/taints/taints.go: StartupTaintPrefix, IgnoreTaintPrefix;
-# karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
-_STARTUP_PREFIXES: Final = (
-    "startup-taint.cluster-autoscaler.kubernetes.io/",
-    "ignore-taint.cluster-autoscaler.kubernetes.io/",
-    "readiness.k8s.io/",
-)
+# upstream: karpenter pkg/scheduling/taints.go: KnownEphemeralTaints
+_STARTUP_PREFIX: Final = "readiness.k8s.io/"
 # Of the node lifecycle controller (node.kubernetes.io/not-ready), and of agents, for example
 # node.cilium.io/agent-not-ready, ebs.csi.aws.com/agent-not-ready and cni.istio.io/not-ready.
 _STARTUP_SUFFIX: Final = "not-ready"
@@ -130,6 +134,9 @@ class _Cluster:
         self._named_claims = {one.status.node_name: one for one in claims}
         self._pools = {pool.metadata.name: pool for pool in _decoded(NodePool, own)}
         self._starting = starting
+        # A status taint (--status-taint) is no startup taint: the node stays tainted.
+        flags = flags_of_command_line(installed_flags(manifests) or ())
+        self._taints = TaintConfig(options_of_flags(flags))
         self._nodes: dict[tuple[str, str], list[Manifest]] = {}
         self._has_zones = False
         for one in nodes_of(manifests):
@@ -148,7 +155,7 @@ class _Cluster:
             return None
         labels = _labels(node, claim)
         startup = self._startup_taints(claim, labels)
-        removed = [one for one in node.spec.taints if _is_startup_taint(one, startup)]
+        removed = [one for one in node.spec.taints if self._is_startup_taint(one, startup)]
         model = self._model(labels)
         source = model if claim is None else claim
         capacity, allocatable = (
@@ -202,6 +209,16 @@ class _Cluster:
         pool = self._pools.get(labels.get(NODE_POOL, ""))
         spec = claim.spec if claim is not None else pool and pool.spec.template.spec
         return {(one.key, one.effect) for one in spec.startup_taints} if spec else ()
+
+    def _is_startup_taint(self, taint: Taint, startup: Collection[tuple[str, str]]) -> bool:
+        """Return whether `taint` is removed at the end of a start.
+
+        `startup` contains (key, effect) of the startup taints that Karpenter sets on the node.
+        """
+        key = taint.key
+        is_known = key in _STARTUP_TAINTS or key.startswith(_STARTUP_PREFIX)
+        is_known = is_known or key.endswith(_STARTUP_SUFFIX) or self._taints.is_startup_taint(key)
+        return is_known or (key, taint.effect) in startup
 
     def _model(self, labels: Mapping[str, str]) -> Node | None:
         """Return a Ready node with the pool and instance type in `labels`; None if there is none.
@@ -275,16 +292,6 @@ def _is_registered(node: Node) -> bool:
 
 def _provider_id(claim: NodeClaim | None) -> Json:
     return {} if claim is None else {"providerID": claim.status.provider_id}
-
-
-def _is_startup_taint(taint: Taint, startup: Collection[tuple[str, str]]) -> bool:
-    """Return whether `taint` is removed at the end of a start.
-
-    `startup` contains (key, effect) of the startup taints that Karpenter sets on the node.
-    """
-    key = taint.key
-    is_known = key in _STARTUP_TAINTS or key.startswith(_STARTUP_PREFIXES)
-    return is_known or key.endswith(_STARTUP_SUFFIX) or (key, taint.effect) in startup
 
 
 def _conditions(posted: Iterable[Json], at: Instant) -> list[Json]:

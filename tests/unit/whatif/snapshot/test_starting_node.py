@@ -186,6 +186,53 @@ def test_a_node_that_is_ready_may_still_wait_for_an_agent(taken):
     assert since[-1] == "2026-05-05T10:00:20Z"  # its Ready condition stays as it is
 
 
+def autoscaler(*args):
+    """The Deployment of a Cluster Autoscaler with the flags `args`."""
+    container = {
+        "name": "cluster-autoscaler",
+        "image": "registry.k8s.io/autoscaling/cluster-autoscaler:v1.36.0",
+        "command": ["./cluster-autoscaler", "--cloud-provider=aws", *args],
+    }
+    labels = {"app": "cluster-autoscaler"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "cluster-autoscaler", "namespace": "kube-system"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        pytest.param(("--startup-taint=nvidia.com/gpu-init",), id="startup taint"),
+        pytest.param(("--startup-taint", "a,nvidia.com/gpu-init"), id="one of several"),
+        pytest.param(("--ignore-taint=nvidia.com/gpu-init",), id="the deprecated flag"),
+        pytest.param(("--startup-taint-prefix=nvidia.com/gpu-",), id="prefix"),
+    ],
+)
+def test_the_cluster_autoscaler_of_the_dump_names_startup_taints(taken, flags):
+    taint = {"key": "nvidia.com/gpu-init", "effect": "NoSchedule"}
+    starting = node(condition=ready(), taints=(taint, DEDICATED))
+    snapshot = taken(starting, autoscaler(*flags))
+    assert keys_of_taints(snapshot) == ["dedicated"]
+    assert "without nvidia.com/gpu-init" in snapshot.start_notes[0]
+
+
+def test_a_status_taint_stays(taken):
+    status = "status-taint.cluster-autoscaler.kubernetes.io/disk"
+    taints = [{"key": key, "effect": "NoSchedule"} for key in (status, "maintenance")]
+    snapshot = taken(
+        node(condition=ready(), taints=taints), autoscaler("--status-taint=maintenance")
+    )
+    assert keys_of_taints(snapshot) == [status, "maintenance"]
+    assert snapshot.start_notes == ()
+
+
 MINUTES = "2026-05-05T09:45:00Z"  # 15 minutes and 25 seconds before the dump
 
 
