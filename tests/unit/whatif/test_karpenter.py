@@ -457,6 +457,59 @@ def test_karpenter_is_off_unless_an_option_enables_it() -> None:
     assert KARPENTER_IDLE in what_if(snapshot, ClusterChange()).without.notes
 
 
+def expected(name: str, **meta: Any) -> Json:
+    """The NodeClaim `name`, whose machine is launched, but has no Node yet."""
+    claim = node_claim(name, **meta)
+    del claim["status"]["nodeName"]
+    claim["status"]["conditions"] = [{"type": "Launched", "status": "True"}]
+    return claim
+
+
+EXPECTED = "NodeClaim n2 has no Node yet, so this capacity is missing in the answer; "
+
+
+@pytest.mark.parametrize(
+    ("claim", "is_missing"),
+    [
+        pytest.param(expected("n2"), True, id="launched"),
+        pytest.param({**expected("n2"), "status": {}}, True, id="created"),
+        pytest.param(node_claim("n1"), False, id="with a Node"),
+        pytest.param(node_claim("n2"), False, id="its Node is gone"),
+        pytest.param(
+            expected("n2", deletionTimestamp="2026-01-01T00:01:00Z"), False, id="being deleted"
+        ),
+        pytest.param({**expected("n2"), "status": {"nodeName": ["n2"]}}, False, id="malformed"),
+    ],
+)
+def test_without_karpenter_a_note_names_nodes_that_do_not_exist_yet(
+    claim: Json, *, is_missing: bool
+) -> None:
+    """Their capacity is missing in answers, so pending pods that wait for them stay pending."""
+    listing = {"apiVersion": "v1", "kind": "List", "items": [pool(), node("n1"), claim]}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    notes = what_if(snapshot, ClusterChange()).without.notes
+    assert (EXPECTED + "--autoscale karpenter adds it." in notes) == is_missing
+
+
+def test_an_unregistered_node_counts_as_the_node_of_its_claim() -> None:
+    """The NodeClaim gets the name of its Node at the registration."""
+    unregistered = node("n2")
+    unregistered["spec"] = {"providerID": "fairlead:///n2"}
+    del unregistered["metadata"]["labels"]["karpenter.sh/registered"]
+    objects = [pool(), node("n1"), unregistered, expected("n2")]
+    listing = {"apiVersion": "v1", "kind": "List", "items": objects}
+    snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
+    assert not any(
+        "has no Node yet" in one for one in what_if(snapshot, ClusterChange()).without.notes
+    )
+
+
+def test_karpenter_adds_nodes_that_do_not_exist_yet(tmp_path: Path) -> None:
+    """The note is only about missing capacity."""
+    answer = ask(tmp_path, [pool(), node("n1"), node_claim("n1"), expected("n2")], ClusterChange())
+    assert not any("has no Node yet" in one for one in answer.without.notes)
+
+
 def zone_of_new_nodes(answer: WhatIfAnswer) -> set[str]:
     """Return the zones of the nodes that Karpenter added because of the change."""
     return {one.zone for one in answer.changed.nodes if one.name.startswith("default-")}

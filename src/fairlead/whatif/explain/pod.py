@@ -41,6 +41,7 @@ from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.configuration.autoscaling.autoscaler import missing_expected_nodes
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
     no_scheduler,
@@ -137,7 +138,10 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     explanation = _explanation(manifest.source, model, found, others, config, note)
     is_gated = any(gate.name == ADMISSION_GATE for gate in found.spec.scheduling_gates)
     why = admission_sentence(manifest, inventory) if is_gated else ""
-    return replace(explanation, notes=(*explanation.notes, why)) if why else explanation
+    more = (why,) if why else ()
+    if explanation.evaluation.fit_error and not explanation.node:
+        more = (*more, *missing_expected_nodes(snapshot.manifests))
+    return replace(explanation, notes=(*explanation.notes, *more))
 
 
 def _resize_notes(pod: Pod) -> tuple[str, ...]:

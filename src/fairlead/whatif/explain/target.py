@@ -92,7 +92,7 @@ def explain_object(
         answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     else:
         answer = explain_workload(planner, snapshot, found)
-    return replace(answer, notes=plan_notes(snapshot, model, release))
+    return replace(answer, notes=(*answer.notes, *plan_notes(snapshot, model, release)))
 
 
 def _why_unexplained(found: Manifest, inventory: Inventory) -> str:

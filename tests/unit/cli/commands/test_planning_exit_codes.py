@@ -105,15 +105,20 @@ def test_the_exit_status_states_whether_the_plan_is_possible(
 def test_a_plan_says_that_karpenter_is_not_simulated_if_it_matters(
     objects, arguments, has_note, tmp_path, capsys
 ):
-    """Karpenter adds nodes for pods that fit on no node, and chooses the nodes that it removes."""
+    """Karpenter adds nodes for pods that fit on no node, and chooses the nodes that it removes.
+
+    Another note is about nodes that it has already requested.
+    """
     pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}}
     dump = tmp_path / "dump.json"
-    items = [*objects(), pool]
+    claim = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}
+    items = [*objects(), pool, claim]
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     command, *options = arguments.split()
     run([command, str(dump), *options, "-o", "json"])
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert any("NodePools of Karpenter" in one for one in notes) == has_note
+    assert any(one.startswith("NodeClaim x has no Node yet") for one in notes) == has_note
 
 
 @pytest.mark.parametrize("command", ["drain-plan --nodes a", "upgrade-check --nodes a"])

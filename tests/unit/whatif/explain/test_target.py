@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.release import NO_CHOICE
-from fairlead.whatif.explain.pod import explain_new_pod, explanation_json
+from fairlead.whatif.explain.pod import explain_new_pod, explain_pod, explanation_json
 from fairlead.whatif.explain.target import explain_object, new_pod_to_explain
 from fairlead.whatif.input.error import InputError
 
@@ -55,6 +55,23 @@ def test_a_workload_names_its_pods_that_are_not_ready(explained, make):
     answer = explained("rs/web", make.node("a"), replica_set(make, 2), *pods)
     assert answer.verdict == "All 2 wanted pods of rs/default/web are ready."
     assert "1 pod on a node is not ready: default/web-2." in answer.findings
+
+
+CLAIM = {"apiVersion": "karpenter.sh/v1", "kind": "NodeClaim", "metadata": {"name": "x"}}
+
+
+@pytest.mark.parametrize(("cpu", "waits"), [("9", True), ("1", False)])
+def test_the_explanation_of_a_pod_without_room_names_a_node_to_come(snapshot, make, cpu, waits):
+    taken = snapshot(make.node("a"), make.pod("p", cpu=cpu), CLAIM)
+    notes = explain_pod(taken, "pod/default/p", SchedulerConfig()).notes
+    assert any(one.startswith("NodeClaim x has no Node yet") for one in notes) == waits
+
+
+@pytest.mark.parametrize(("node", "waits"), [("", True), ("a", False)])
+def test_the_explanation_of_pending_pods_names_a_node_to_come(explained, make, node, waits):
+    pod = replica(make, 0, node, cpu="9")
+    notes = explained("rs/web", make.node("a"), replica_set(make, 1), pod, CLAIM).notes
+    assert any(one.startswith("NodeClaim x has no Node yet") for one in notes) == waits
 
 
 def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explained, make):

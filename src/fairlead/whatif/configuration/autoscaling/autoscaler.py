@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from fairlead.whatif.input.error import InputError, known_names
+from fairlead.whatif.snapshot.expected_node import expected_nodes_note
 from fairlead.whatif.snapshot.installed_container import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -62,6 +63,10 @@ KARPENTER_IDLE: Final = (
     "The dump has NodePools of Karpenter, which is not simulated; --autoscale karpenter "
     "simulates it."
 )
+_ADD_EXPECTED: Final = "--autoscale karpenter adds it."
+_ADD_EXPECTED_ELSEWHERE: Final = (
+    "fairlead whatif and fairlead fit add it with --autoscale karpenter."
+)
 ADDS_NODES: Final = "would add nodes for pods that fit on no node"
 CHOOSES_NODES: Final = "chooses its nodes by its own rules"
 _NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none is simulated."
@@ -93,8 +98,9 @@ def read_autoscalers(
     if options.node_pools is not None:
         raise InputError("--node-pools", "needs --autoscale karpenter")
     found = read_autoscaling(options, initial)
-    notes = (KARPENTER_IDLE, *found.notes) if has_node_pools(initial) else found.notes
-    return Autoscaling(found.config, notes)
+    idle = (KARPENTER_IDLE,) if has_node_pools(initial) else ()
+    expected = expected_nodes_note(initial, _ADD_EXPECTED)
+    return Autoscaling(found.config, (*idle, *expected, *found.notes))
 
 
 def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
@@ -140,7 +146,7 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 
 
 def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
-    """Return a note that plans do not simulate the autoscaler of the cluster; () if it has none.
+    """Return notes that plans do not simulate the autoscaler of the cluster; () if it has none.
 
     `manifests` are the objects of the cluster. `effect` is what the plan leaves out: ADDS_NODES or
     CHOOSES_NODES. Cluster Autoscaler does not choose nodes, so CHOOSES_NODES leads to no note about
@@ -148,10 +154,18 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     """
     manifests = list(manifests)
     if has_node_pools(manifests):
-        name = "NodePools of Karpenter"
+        name, autoscaler = "NodePools of Karpenter", KARPENTER
     elif effect == ADDS_NODES and installed_flags(manifests) is not None:
-        name = "a Cluster Autoscaler"
+        name, autoscaler = "a Cluster Autoscaler", CLUSTER_AUTOSCALER
     else:
         return ()
-    hint = "fairlead whatif and fairlead fit simulate it with --autoscale auto"
-    return (f"The dump has {name}, which is not simulated here: it {effect}; {hint}.",)
+    hint = f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}"
+    return (
+        f"The dump has {name}, which is not simulated here: it {effect}; {hint}.",
+        *missing_expected_nodes(manifests),
+    )
+
+
+def missing_expected_nodes(manifests: Iterable[Manifest]) -> tuple[str, ...]:
+    """Return a note that nodes which Karpenter has requested are missing in plans; () if none."""
+    return expected_nodes_note(manifests, _ADD_EXPECTED_ELSEWHERE)
