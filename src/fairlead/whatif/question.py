@@ -95,7 +95,9 @@ def what_if(
         effect.changed.pod_autoscalers,
         {one.workload for one in effect.workloads},
     )
-    notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
+    # First, because it concerns the whole answer.
+    notes = [after.unsettled] if after.unsettled else []
+    notes += [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _autoscaled_before_change(before)
     notes += _lost_without_change(snapshot, before)
     notes += _displaced_without_change(before, after)

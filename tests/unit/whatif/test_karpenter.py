@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -435,6 +436,18 @@ def test_a_termination_grace_period_breaches_budgets(tmp_path: Path) -> None:
     why = "karpenter termination grace period"
     assert [(one.node, one.why) for one in answer.difference.evicted] == [("n1", why)] * 2
     assert [(one.pdb, one.by) for one in answer.difference.pdb_breaches] == [("default/b", why)]
+
+
+def test_an_unsettled_run_says_whether_the_autoscaler_still_acts(tmp_path: Path) -> None:
+    """The nodes were added in the first two minutes."""
+    objects = [pool(), node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
+    assert answer.changed.unsettled == ""
+    found = replace(answer.changed, settled=False)
+    acts = "karpenter was still adding or removing nodes."
+    assert found.unsettled.endswith(acts)
+    later = replace(found, ended_at=found.ended_at + seconds(600))
+    assert later.unsettled.endswith("changes continue.")
 
 
 def test_a_snapshot_without_node_pools_is_refused(tmp_path: Path) -> None:

@@ -432,12 +432,7 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
 
 def _notes(answer: WhatIfAnswer) -> Section:
     """Return the section of the answer's notes, such as defaults that were filled in."""
-    changed = answer.changed
-    lines = [f"Note: {note}" for note in changed.notes]
-    if not changed.settled:
-        lines.append(
-            "The cluster had not settled when the run ended (--horizon); changes continue."
-        )
+    lines = [f"Note: {note}" for note in answer.changed.notes]
 
     def show(console: Console, count: int) -> None:
         shown = rows_of(lines, count)

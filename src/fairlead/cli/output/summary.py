@@ -75,9 +75,8 @@ def _print_sections(console: Console, sections: Iterable[Section]) -> None:
 
 
 def _print_unsettled(console: Console, outcome: RunOutcome) -> None:
-    if not outcome.settled:
-        text = "The cluster had not settled when the run ended (--horizon); changes continue."
-        print_line(console, text, style="yellow")
+    if outcome.unsettled:
+        print_line(console, outcome.unsettled, style="yellow")
 
 
 def _print_notes(console: Console, outcome: RunOutcome) -> None:

@@ -34,6 +34,7 @@ SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 COMPLETED: Final = (SUCCEEDED, FAILED)
 """The phases of a pod that has completed."""
+_RECENT: Final = seconds(5 * 60)
 
 
 class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -437,6 +438,18 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         """The names of the nodes of `outage` that are out of service at the end."""
         nodes = () if self.outage is None else self.outage.nodes
         return frozenset(one.node for one in nodes if one.back_at is None)
+
+    @property
+    def unsettled(self) -> str:
+        """A sentence that changes continue at the end of the run; "" if the cluster settled."""
+        if self.settled:
+            return ""
+        text = "The cluster had not settled when the run ended (--horizon); changes continue."
+        found = self.autoscaling
+        last = max((one.at for one in found.transitions), default=None) if found else None
+        if found is None or last is None or last < self.ended_at - _RECENT:
+            return text
+        return f"{text} {found.autoscaler} was still adding or removing nodes."
 
     def after_start(self, instant: Instant) -> DurationNs:
         """Return the time from the instant of the change to `instant`."""

@@ -25,7 +25,7 @@ UNSETTLED = "The cluster had not settled when the run ended (--horizon); changes
 def ask(tmp_path, capsys):
     """Returns the answer's text for a node with a taint, whose pod returns after each eviction."""
 
-    def output(toleration_s, horizon):
+    def output(toleration_s, horizon, *more):
         limit = {} if toleration_s is None else {"tolerationSeconds": toleration_s}
         toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", **limit}
         labels = {"app": "web"}
@@ -43,7 +43,7 @@ def ask(tmp_path, capsys):
         dump, change = tmp_path / "dump.json", tmp_path / "change.json"
         dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE, web]}))
         change.write_text(json.dumps({**NODE, "spec": {"taints": [TAINT]}}))
-        options = ["--horizon", horizon, "--no-report"]
+        options = ["--horizon", horizon, "--no-report", *more]
         main.run(["whatif", str(dump), "--apply", str(change), *options])
         return " ".join(capsys.readouterr().out.split())
 
@@ -52,6 +52,11 @@ def ask(tmp_path, capsys):
 
 def test_an_answer_names_pods_that_are_evicted_repeatedly(ask):
     assert UNSETTLED in ask(10, "1m")
+
+
+def test_the_first_note_of_all_forms_of_an_answer_says_so(ask):
+    assert json.loads(ask(10, "1m", "-o", "json"))["notes"][0] == UNSETTLED
+    assert f"Note: {UNSETTLED}" in ask(10, "1m")
 
 
 def test_an_answer_says_that_a_scenario_without_an_end_did_not_settle(tmp_path, capsys):
