@@ -445,11 +445,16 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         if self.settled:
             return ""
         text = "The cluster had not settled when the run ended (--horizon); changes continue."
+        acting = self.acting_autoscaler
+        return f"{text} {acting} was still adding or removing nodes." if acting else text
+
+    @property
+    def acting_autoscaler(self) -> str:
+        """The autoscaler that added or removed nodes shortly before the end; "" if none did."""
         found = self.autoscaling
-        last = max((one.at for one in found.transitions), default=None) if found else None
-        if found is None or last is None or last < self.ended_at - _RECENT:
-            return text
-        return f"{text} {found.autoscaler} was still adding or removing nodes."
+        if found is None or all(one.at < self.ended_at - _RECENT for one in found.transitions):
+            return ""
+        return found.autoscaler
 
     def after_start(self, instant: Instant) -> DurationNs:
         """Return the time from the instant of the change to `instant`."""

@@ -5,12 +5,15 @@ given pod. The simulation is repeated with more pods until some pods find no nod
 simulation, which the answer describes, runs until nothing changes any more; the others end when all
 pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
 scheduler profile without PostFilter plugins.
+
+An autoscaler can remove and add nodes without end. If it does, some pods are without a node at any
+time, so the count is then the largest number of pods that had a node at the same time.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -19,7 +22,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import DEPLOYMENT
-from fairlead.engine.core.instant import seconds, to_seconds
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.framework.profile import ALL, DEFAULT_SCHEDULER, PointPlugins, Profile
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
@@ -57,10 +60,11 @@ _NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    `owner` is the simulated workload of the new pods, and `pods` are these `count` pods. `stop` is
-    the reason why other new pods have no node, "" if all have one; `refused_by` is "admission",
-    "autoscaler", "scheduling" or "limit". The new pods preempted `preempted` pods, of which `lost`
-    have no node at the end.
+    If `outcome` has not settled, they had one at the same time at least once. `filled_at` is the
+    first time at which `count` new pods had a node, the start of `outcome` if `count` is 0. `owner`
+    is the simulated workload of the new pods. `stop` is the reason why other new pods have no node,
+    "" if all have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit". The new
+    pods preempted `preempted` pods, of which `lost` have no node at the end.
     """
 
     owner: WorkloadRef
@@ -68,7 +72,7 @@ class ElasticFit(Struct, frozen=True):
     tried: int
     stop: str
     refused_by: str
-    pods: tuple[PodEnd, ...]
+    filled_at: Instant
     outcome: RunOutcome
     preempted: int
     lost: int
@@ -171,8 +175,14 @@ def _with_workload(
 def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
     ref = _ref(workload)
     own = tuple(pod for pod in outcome.pods.values() if pod.owner == ref)
-    placed = tuple(pod for pod in own if pod.is_placed)
-    stop, refused_by = _stop(outcome, own, f"{ref.kind} {ref.namespace}/{ref.name}")
+    placed = sum(pod.is_placed for pod in own)
+    with_node = list(_with_node(outcome, ref))
+    if not outcome.settled:
+        placed = max((placed, *(number for _, number in with_node)))
+    filled_at = next((at for at, number in with_node if number >= placed), outcome.started_at)
+    stop, refused_by = "", ""
+    if placed < count:
+        stop, refused_by = _stop(outcome, own, f"{ref.kind} {ref.namespace}/{ref.name}")
     if not stop:
         refused_by = "limit"
     keys = {pod.key for pod in own}
@@ -183,8 +193,28 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
         for workload, number in Counter(pod.workload for pod in preempted).items()
     )
     return ElasticFit(
-        ref, len(placed), count, stop, refused_by, placed, outcome, len(preempted), lost
+        ref, placed, count, stop, refused_by, filled_at, outcome, len(preempted), lost
     )
+
+
+def _with_node(outcome: RunOutcome, workload: WorkloadRef) -> Iterator[tuple[Instant, int]]:
+    """Yield (time, number of pods of `workload` with a node) at each change, ordered by time.
+
+    A pod that replaces an evicted pod has its name, and a wait of its own.
+    """
+    waits = defaultdict(list)
+    for one in outcome.waits:
+        if one.workload == workload:
+            waits[one.pod].append(one)
+    changes: list[tuple[Instant, int]] = []
+    for its_waits in waits.values():
+        its_waits.sort(key=lambda one: one.since)
+        changes += [(one.since, -1) for one in its_waits[1:]]
+        changes += [(one.until, 1) for one in its_waits if one.until is not None]
+    number = 0
+    for at, change in sorted(changes):
+        number += change
+        yield at, number
 
 
 def _ref(workload: Json) -> WorkloadRef:
@@ -234,10 +264,13 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (reason, refused_by) for the new pods without a node, as in ElasticFit.
 
-    Return ("", "") if all pods were created and have a node. The reason of a created pod takes
-    precedence. `own` are the created pods; `subject` names the workload in `outcome.errors`.
+    Return ("", "") if no created pod is pending and no pod was refused. The reason of a created pod
+    takes precedence, especially of one that never had a node. `own` are the created pods; `subject`
+    names the workload in `outcome.errors`.
     """
-    waiting = next((pod for pod in own if pod.is_pending), None)
+    bound = {one.pod for one in outcome.waits if one.until is not None}
+    pending = (pod for pod in own if pod.is_pending)
+    waiting = min(pending, key=lambda pod: pod.key in bound, default=None)
     if waiting is None:
         error = next((one for one in outcome.errors if one.subject == subject), None)
         return ("", "") if error is None else (error.message, "admission")
@@ -308,6 +341,12 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
         yield f"No limit is reached below --max-limit, which is {result.tried:,}."
     if too_many := source.above_maximum(result.count):
         yield too_many
+    outcome = result.outcome
+    if not outcome.settled:
+        after = for_readers(seconds(outcome.virtual_seconds))
+        acting = outcome.acting_autoscaler
+        because = f": {acting} was still adding or removing nodes" if acting else ""
+        yield f"The cluster had not settled after {after}, when the simulation ended{because}."
     if result.preempted:
         yield preemption_words(result.preempted, result.lost)
     cost = result.autoscaling.cost_per_hour
@@ -320,11 +359,8 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
 
 
 def _bound_after_s(result: ElasticFit) -> float:
-    """Return the time at which the last new pod was bound, in seconds since the start."""
-    keys = {pod.key for pod in result.pods}
-    waits = [one for one in result.outcome.waits if one.pod in keys and one.until is not None]
-    start = result.outcome.started_at
-    return max((to_seconds((one.until or start) - start) for one in waits), default=0.0)
+    """Return the time until all counted new pods had a node, in seconds since the start."""
+    return to_seconds(result.outcome.after_start(result.filled_at))
 
 
 def _groups(result: ElasticFit) -> ResultTable:

@@ -252,7 +252,7 @@ def test_pods_with_claims_get_claims_of_their_own(fitted, make):
     workload["spec"] |= {"volumeClaimTemplates": claims, "serviceName": "web"}
     found, _ = fitted(make.node("a", pool="a"), workload, storage, like="sts/web")
     assert found.count == 11
-    assert {pod.owner.kind for pod in found.pods} == {"StatefulSet"}
+    assert found.owner.kind == "StatefulSet"
 
 
 def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
@@ -268,3 +268,32 @@ def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
     assert (new["pods"], new["workload"]) == (3, "the new pods")
     assert (today["pods"], today["workload"]) == (1, "sts/default/web")
     assert "PersistentVolumeClaim=default/data-<pod>" in new["reason"] == today["reason"]
+
+
+@pytest.mark.parametrize(("settles", "count"), [(False, 5), (True, 4)])
+def test_an_autoscaler_that_moves_pods_without_end_is_not_a_limit(
+    fitted, make, monkeypatch, settles, count
+):
+    """One of five new pods was evicted shortly before the run ended, and waits for a new node."""
+    run = fit_elastic.run_experiment
+
+    def with_eviction(*arguments):
+        finished = run(*arguments)
+        end = finished.outcome
+        first = end.waits[0]
+        again = replace(first, since=end.ended_at, until=None)
+        pending = replace(end.pods[first.pod], node="", reason="Insufficient cpu")
+        outcome = replace(
+            end, settled=settles, waits=(*end.waits, again), pods={**end.pods, first.pod: pending}
+        )
+        return replace(finished, outcome=outcome)
+
+    monkeypatch.setattr(fit_elastic, "run_experiment", with_eviction)
+    found, answer = fitted(make.node("a", pool="a"), make.workload(replicas=0), pods_max=5)
+    assert (found.count, found.stop) == (count, "Insufficient cpu" if settles else "")
+    assert any("had not settled after" in one for one in answer.findings) != settles
+    assert (
+        60 < answer.facts["ready_after_s"] < 200
+        if count == 5
+        else answer.facts["ready_after_s"] == 0
+    )
