@@ -14,6 +14,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.command_line import (
     flags_of_command_line,
     options_of_flags,
 )
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     ADDS_NODES,
@@ -87,7 +88,14 @@ class PlanInput:
         flags = flags_of_command_line(installed_flags(self.snapshot.manifests) or ())
         budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
         rules = [IgnoredRule(one) for one in ignored]
-        return AutoscalerRules(options_of_flags(flags), budgets, self.model.now, rules)
+        nodes = self.model.table.nodes()
+        return AutoscalerRules(
+            options_of_flags(flags),
+            budgets,
+            self.model.now,
+            rules,
+            of_karpenter=[one.name for one in nodes if NODE_POOL in one.node.metadata.labels],
+        )
 
     @property
     def experiment(self) -> Experiment:

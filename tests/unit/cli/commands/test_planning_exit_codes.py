@@ -147,3 +147,18 @@ def test_a_pod_larger_than_all_types_has_exit_status_1(tmp_path, capsys):
 def test_the_help_states_the_exit_status(name):
     text = next(one.exit_codes for one in COMMANDS if one.name == name)
     assert "; 1 " in text
+
+
+@pytest.mark.parametrize(("label", "causes"), [("karpenter.sh/nodepool", []), ("pool", ["local"])])
+def test_local_storage_keeps_no_node_of_karpenter(tmp_path, capsys, label, causes):
+    objects = small()
+    for one in objects:
+        if one["kind"] == "Node":
+            one["metadata"].setdefault("labels", {})[label] = "default"
+        elif one["kind"] == "Pod":
+            one["spec"]["volumes"] = [{"name": "tmp", "emptyDir": {}}]
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    run(["consolidate", str(dump), "-o", "json"])
+    blockers = json.loads(capsys.readouterr().out)["blockers"]
+    assert [one["why"].split()[0] for one in blockers] == causes

@@ -20,10 +20,11 @@ NODES = ("a", "b", "c")
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
-def consolidated(planner, *, ignored=(), prices=None):
+def consolidated(planner, *, ignored=(), prices=None, of_karpenter=()):
     model = planner.model
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
-    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now, ignored)
+    options = AutoscalingOptions()
+    rules = AutoscalerRules(options, budgets, model.now, ignored, of_karpenter=of_karpenter)
     names = [info.name for info in model.table.nodes()]
     return consolidate(planner, rules, names, prices or {}, NoProgress())
 
@@ -143,23 +144,24 @@ PODSET = {
 
 
 @pytest.mark.parametrize(
-    ("change", "cause", "owner", "rule"),
+    ("change", "cause", "owner", "rule", "is_of_all"),
     [
         ({"annotations": {SAFE: "false"}}, BlockCause.ANNOTATION, "deploy/default/web",
-         IgnoredRule.ANNOTATIONS),
+         IgnoredRule.ANNOTATIONS, True),
         ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, BlockCause.ANNOTATION,
-         "deploy/default/web", IgnoredRule.ANNOTATIONS),
+         "deploy/default/web", IgnoredRule.ANNOTATIONS, True),
         ({"volumes": [{"name": "tmp", "emptyDir": {}}]}, BlockCause.LOCAL_STORAGE,
-         "deploy/default/web", IgnoredRule.LOCAL_STORAGE),
+         "deploy/default/web", IgnoredRule.LOCAL_STORAGE, False),
         ({"ownerReferences": None}, BlockCause.NOT_REPLICATED, "pod/default/web-1-0",
-         IgnoredRule.UNMANAGED),
+         IgnoredRule.UNMANAGED, True),
         ({"ownerReferences": [PODSET]}, BlockCause.CUSTOM_CONTROLLER,
-         "strimzipodset/default/kafka", IgnoredRule.UNMANAGED),
+         "strimzipodset/default/kafka", IgnoredRule.UNMANAGED, False),
     ],
 )  # fmt: skip
 def test_a_rule_keeps_the_node_unless_an_option_ignores_the_rule(
-    planner, make, change, cause, owner, rule
+    planner, make, change, cause, owner, rule, *, is_of_all
 ):
+    """On nodes of Karpenter, only the rules apply that are not those of Cluster Autoscaler."""
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"])]
     pod = objects[-1]
     if "volumes" in change:
@@ -168,6 +170,8 @@ def test_a_rule_keeps_the_node_unless_an_option_ignores_the_rule(
         pod["metadata"] |= change
     assert kept(consolidated(planner(*objects))) == [("a", cause, owner)]
     assert kept(consolidated(planner(*objects), ignored=(rule,))) == []
+    expected = [("a", cause, owner)] if is_of_all else []
+    assert kept(consolidated(planner(*objects), of_karpenter="a")) == expected
 
 
 DRIVER = {"apiVersion": "v1", "kind": "Pod", "name": "etl", "uid": "1", "controller": True}
@@ -188,6 +192,7 @@ def test_a_system_pod_needs_a_budget(planner, make):
     assert kept(consolidated(planner(*map(make.node, NODES), pod))) == [
         ("a", BlockCause.SYSTEM_POD, "rs/kube-system/dns-1")
     ]
+    assert kept(consolidated(planner(*map(make.node, NODES), pod), of_karpenter="a")) == []
 
 
 def test_the_answer_names_the_rule_to_ignore_and_one_edit_for_all(planner, make):

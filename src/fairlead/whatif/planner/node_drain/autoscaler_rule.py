@@ -3,6 +3,11 @@
 The rules are those of Cluster Autoscaler (with the flags in the snapshot, or the default flags) and
 Karpenter's annotation do-not-disrupt. `BudgetRoom` checks disruption budgets.
 
+Cluster Autoscaler does not manage the nodes of Karpenter, so its rules about local storage, pods of
+custom resources and pods of kube-system do not apply there: Karpenter removes nodes with such pods.
+Annotations apply on all nodes, because a user has set them to keep the pod. A pod without a
+controller stays on all nodes, because it would be lost.
+
 upstream: cluster-autoscaler/simulator/drainability/rules, karpenter pkg/utils/pod/scheduling.go
 """
 
@@ -11,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget, Volume
 from fairlead.api.pods.facts import controller_of
@@ -63,9 +70,23 @@ class AutoscalerRules:
         budgets: Iterable[PodDisruptionBudget],
         now: Instant,
         ignored: Collection[IgnoredRule] = (),
+        *,
+        of_karpenter: Collection[str] = (),
     ) -> None:
-        """Use the flags in `options`; the rule about pods of kube-system needs `budgets`."""
+        """Use the flags in `options`; the rule about pods of kube-system needs `budgets`.
+
+        `of_karpenter` are the names of the nodes that Karpenter manages.
+        """
         self._rules = DrainRules(options)
+        self._karpenter_rules = DrainRules(
+            replace(
+                options,
+                skip_nodes_with_local_storage=False,
+                skip_nodes_with_custom_controller_pods=False,
+                skip_nodes_with_system_pods=False,
+            )
+        )
+        self._of_karpenter = frozenset(of_karpenter)
         self._budgets = RemainingBudgets(budgets)
         self._now = now
         self._ignored = frozenset(ignored)
@@ -97,7 +118,9 @@ class AutoscalerRules:
             why = f"annotation {DO_NOT_DISRUPT} on its pods"
             edit = f"remove {DO_NOT_DISRUPT} from the pods of {owner}"
             return Blocker(node, key, BlockCause.ANNOTATION, owner, why, edit)
-        blocking = self._rules.pods_to_move([pod], self._now, None, self._budgets).blocking
+        is_of_karpenter = node in self._of_karpenter
+        rules = self._karpenter_rules if is_of_karpenter else self._rules
+        blocking = rules.pods_to_move([pod], self._now, None, self._budgets).blocking
         if blocking is None:
             return None
         match blocking.reason:
@@ -113,7 +136,7 @@ class AutoscalerRules:
                 edit = f"annotate the pods of {owner} with {SAFE_VOLUMES}={names}"
                 return Blocker(node, key, BlockCause.LOCAL_STORAGE, owner, why, edit)
             case BlockingReason.NOT_REPLICATED:
-                return _not_replicated(node, pod, owner)
+                return _not_replicated(node, pod, owner, is_of_karpenter=is_of_karpenter)
             case BlockingReason.UNMOVABLE_KUBE_SYSTEM_POD:
                 why = "a pod of kube-system that no budget covers"
                 edit = f"add a PodDisruptionBudget for {owner}"
@@ -122,7 +145,7 @@ class AutoscalerRules:
                 return Blocker(node, key, BlockCause.OTHER_RULE, owner, str(reason))
 
 
-def _not_replicated(node: str, pod: Pod, owner: str) -> Blocker:
+def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
     """Return the blocker for `pod`: it has no controller, or one of a kind that is not replicated.
 
     This is a custom resource, or a Pod or Deployment whose program creates pods, as Spark does.
@@ -131,6 +154,8 @@ def _not_replicated(node: str, pod: Pod, owner: str) -> Blocker:
     if controller is None:
         why = "no controller would replace the pod"
         edit = f"annotate {owner} with {SAFE}=true, or give it a controller"
+        if is_of_karpenter:
+            edit = f"give {owner} a controller"
         return Blocker(node, pod.key, BlockCause.NOT_REPLICATED, owner, why, edit)
     which = "of custom resources"
     if not is_custom(controller.api_version):
