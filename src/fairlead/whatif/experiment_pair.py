@@ -42,6 +42,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
+from fairlead.whatif.snapshot.leaving_node import leaving_note, nodes_to_be_deleted
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -182,6 +183,9 @@ def _without_change(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
     )
+    leaving = nodes_to_be_deleted(
+        initial, snapshot.taken_at, by_karpenter=autoscaling.karpenter is None
+    )
     loads, unread = _loads(snapshot, conditions)
     scheduler = _scheduler(conditions, snapshot, ClusterChange())
     return Experiment(
@@ -205,6 +209,7 @@ def _without_change(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot),
+            *leaving_note(leaving),
             *autoscaling.notes,
             *kubelets.notes,
             *unread,

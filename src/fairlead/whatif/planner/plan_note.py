@@ -11,6 +11,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, dump_notes
+from fairlead.whatif.snapshot.leaving_node import leaving_nodes, leaving_note
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -32,6 +33,7 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),
         *dump_notes(snapshot),
+        *leaving_note(leaving_nodes(snapshot.manifests, snapshot.taken_at)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *(["Extenders are not called, so their rules are missing here."]

@@ -1,0 +1,75 @@
+"""Nodes that were being removed when the dump was taken, so their pods will need other nodes soon.
+
+    being deleted            the Node has a deletionTimestamp
+    by Cluster Autoscaler    a taint with the time at which the removal began
+    by Karpenter             the taint karpenter.sh/disrupted, until the NodeClaim is deleted
+
+A taint of Cluster Autoscaler that is older than five minutes is what a failed removal has left.
+
+upstream: cluster-autoscaler core/scaledown/actuation/delete_in_batch.go: IsNodeBeingDeleted,
+karpenter pkg/controllers/disruption/queue.go: StartCommand
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fairlead.api.objects import Node
+from fairlead.api.text.name_list import listed
+from fairlead.engine.core.instant import Instant
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
+
+_OF_CLUSTER_AUTOSCALER: Final = "ToBeDeletedByClusterAutoscaler"
+_OF_KARPENTER: Final = "karpenter.sh/disrupted"
+_NAMED_MAX: Final = 3
+
+
+def leaving_nodes(manifests: Iterable[Manifest], at: Instant) -> list[str]:
+    """Return the nodes that were being removed at `at`."""
+    return [
+        one.metadata.name
+        for one in _nodes(manifests)
+        if one.metadata.deletion_timestamp or _is_removed(one, at, by_karpenter=True)
+    ]
+
+
+def nodes_to_be_deleted(
+    manifests: Iterable[Manifest], at: Instant, *, by_karpenter: bool
+) -> list[str]:
+    """Return the nodes that autoscalers were removing at `at`, but had not deleted yet.
+
+    `by_karpenter` is False if Karpenter is simulated, because it then decides anew.
+    """
+    return [
+        one.metadata.name
+        for one in _nodes(manifests)
+        if not one.metadata.deletion_timestamp and _is_removed(one, at, by_karpenter=by_karpenter)
+    ]
+
+
+def leaving_note(names: list[str]) -> tuple[str, ...]:
+    """Return a note that the nodes `names`, which were being removed, stay; () without names."""
+    if not names:
+        return ()
+    what = f"{listed(names, _NAMED_MAX)} {'was' if len(names) == 1 else 'were'} being removed"
+    stay = "it stays, with its taints" if len(names) == 1 else "they stay, with their taints"
+    return (f"{what} when the dump was taken; the answer assumes that {stay}.",)
+
+
+def _is_removed(node: Node, at: Instant, *, by_karpenter: bool) -> bool:
+    """Return whether an autoscaler was removing `node` at `at`; see `nodes_to_be_deleted`."""
+    keys = {one.key for one in node.spec.taints}
+    if _OF_CLUSTER_AUTOSCALER in keys:
+        # Imported only if it is needed.
+        from fairlead.engine.autoscaling.cluster_autoscaler.taint import (  # noqa: PLC0415
+            is_being_deleted,
+        )
+
+        return is_being_deleted(node, at)
+    return by_karpenter and _OF_KARPENTER in keys
+
+
+def _nodes(manifests: Iterable[Manifest]) -> Iterator[Node]:
+    yield from filter(None, map(valid_node, nodes_of(manifests)))

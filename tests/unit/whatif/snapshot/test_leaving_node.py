@@ -1,0 +1,70 @@
+"""Nodes that an autoscaler was removing when the dump was taken stay, and a note says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.planner.baseline import read_baseline
+from fairlead.whatif.question import what_if
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.leaving_node import nodes_to_be_deleted
+
+TAKEN_AT = "2026-05-05T10:00:00Z"
+SECONDS = int(parse_timestamp(TAKEN_AT)) // 1_000_000_000
+BEGUN = "ToBeDeletedByClusterAutoscaler"
+DISRUPTED = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
+NOTE = "a was being removed when the dump was taken; the answer assumes that it stays"
+
+
+def begun(before_s):
+    return {"key": BEGUN, "value": str(SECONDS - before_s), "effect": "NoSchedule"}
+
+
+@pytest.fixture
+def taken(snapshot, make):
+    """Returns a snapshot with node `a`, which has the taints and metadata, and node `b`."""
+
+    def take(*taints, **meta):
+        node = make.node("a")
+        node["metadata"] |= {"creationTimestamp": "2026-05-01T10:00:00Z", **meta}
+        node["spec"] = {"taints": list(taints)}
+        other = make.node("b")
+        other["metadata"]["creationTimestamp"] = TAKEN_AT
+        return snapshot(node, other)
+
+    return take
+
+
+@pytest.mark.parametrize(
+    ("taints", "meta", "in_plans", "in_simulations"),
+    [
+        pytest.param([begun(60)], {}, True, True, id="by Cluster Autoscaler"),
+        pytest.param([begun(600)], {}, False, False, id="a removal that failed"),
+        pytest.param([DISRUPTED], {}, True, True, id="by Karpenter"),
+        pytest.param([{**DISRUPTED, "key": "x"}], {}, False, False, id="another taint"),
+        pytest.param(
+            [],
+            {"deletionTimestamp": TAKEN_AT, "finalizers": ["karpenter.sh/termination"]},
+            True,
+            False,
+            id="being deleted, which simulations continue",
+        ),
+    ],
+)
+def test_a_note_names_nodes_that_stay(taken, taints, meta, in_plans, in_simulations):
+    snapshot = taken(*taints, **meta)
+    plan = read_baseline(snapshot, SchedulerConfig(), NO_CHOICE, NoProgress())
+    assert any(one.startswith(NOTE) for one in plan.notes) == in_plans
+    notes = what_if(snapshot, ClusterChange()).without.notes
+    assert any(one.startswith(NOTE) for one in notes) == in_simulations
+
+
+def test_a_simulated_karpenter_decides_anew(taken):
+    snapshot = taken(DISRUPTED)
+    at = snapshot.taken_at
+    assert nodes_to_be_deleted(snapshot.manifests, at, by_karpenter=True) == ["a"]
+    assert nodes_to_be_deleted(snapshot.manifests, at, by_karpenter=False) == []
