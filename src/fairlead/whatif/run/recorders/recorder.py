@@ -189,7 +189,9 @@ class Recorder(Struct):
             case DisplacementCycle(at=at):
                 return Recurrence("cycle", cycle_text(record), at)
             case NominationsWasted(pod=ref, times=times, at=at):
-                message = f"{ref.key} was nominated {times} times in a row, but never placed there"
+                message = (
+                    f"pod {ref.key} was nominated {times} times in a row, but never placed there"
+                )
                 return Recurrence("wasted", message, at)
         track = self._tracks.get(record.pod.key)
         workload = None if track is None else workload_of(track.pod)

@@ -11,7 +11,7 @@ from fairlead.api.codec import decode
 from fairlead.api.objects import OwnerReference
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.reporter import PodEvicted, PodPreempting
+from fairlead.engine.core.reporter import NominationsWasted, PodEvicted, PodPreempting
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
@@ -42,6 +42,14 @@ def test_a_victim_that_is_already_terminating_is_counted_once():
         ("low", "ns/first"),
         ("other", "ns/second"),
     ]
+
+
+def test_a_sentence_does_not_begin_with_the_name_of_a_pod():
+    """The verdict capitalizes the first letter of the message."""
+    recorder = Recorder(now=0)
+    recorder.report(NominationsWasted(ObjectRef("Pod", "ns", "p", "1"), times=3, at=0))
+    [found] = recorder.recurrences
+    assert found.message == "pod ns/p was nominated 3 times in a row, but never placed there"
 
 
 def test_a_replacement_keeps_the_first_start_of_its_pod():
