@@ -35,7 +35,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.snapshot.installed_container import installed_flags
+from fairlead.whatif.snapshot.installed_autoscaler import installed_flags
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unready_pod import unready_note, unready_pods

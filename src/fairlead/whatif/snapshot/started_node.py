@@ -55,7 +55,7 @@ from fairlead.engine.nodelifecycle.well_known import (
     ready_status,
 )
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.snapshot.installed_container import installed_flags
+from fairlead.whatif.snapshot.installed_autoscaler import installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest, Manifests, entries_of
 from fairlead.whatif.snapshot.node_pool import POOL_LABELS, zone_labels
 from fairlead.whatif.snapshot.samples import samples

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.expected_node import expected_nodes_note
-from fairlead.whatif.snapshot.installed_container import installed_flags
+from fairlead.whatif.snapshot.installed_autoscaler import has_status, installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
@@ -69,7 +69,10 @@ _ADD_EXPECTED_ELSEWHERE: Final = (
 )
 ADDS_NODES: Final = "would add nodes for pods that fit on no node"
 CHOOSES_NODES: Final = "chooses its nodes by its own rules"
-_NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none is simulated."
+_NOTHING_INSTALLED: Final = (
+    "--autoscale auto: the dump has no autoscaler, so none is simulated. If the cloud provider "
+    "runs Cluster Autoscaler, --autoscale cluster-autoscaler simulates it."
+)
 
 
 def read_autoscalers(
@@ -78,8 +81,8 @@ def read_autoscalers(
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
     `options` name the autoscaler. With `auto`, it is Cluster Autoscaler if --node-groups is given
-    or the cluster has its Deployment, otherwise Karpenter if there are NodePools, otherwise none.
-    Raises InputError.
+    or the cluster has its Deployment, otherwise Karpenter if there are NodePools, otherwise Cluster
+    Autoscaler if the cluster has its status, otherwise none. Raises InputError.
     """
     if is_of_karpenter(options, initial):
         if options.node_groups:
@@ -115,7 +118,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
         raise InputError(OPTION, f"no autoscaler {options.autoscale!r}; {hint}")
-    flags = installed_flags(manifests)
+    flags = _flags(manifests)
     if options.autoscale == OFF:
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -137,6 +140,19 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
     return Autoscaling(config, (*notes, *unpriced))
 
 
+def _flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
+    """Return the command line of the cluster's Cluster Autoscaler; None if it has none.
+
+    The command line is empty if the cloud provider runs the autoscaler: then the cluster has only
+    the ConfigMap with its status. In a cluster with NodePools, this ConfigMap can be a remainder.
+    """
+    manifests = list(manifests)
+    flags = installed_flags(manifests)
+    if flags is None and has_status(manifests) and not has_node_pools(manifests):
+        return ()
+    return flags
+
+
 def has_node_pools(manifests: Iterable[Manifest]) -> bool:
     """Return whether the cluster has NodePools of Karpenter."""
     return any(
@@ -155,7 +171,7 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     manifests = list(manifests)
     if has_node_pools(manifests):
         name, autoscaler = "NodePools of Karpenter", KARPENTER
-    elif effect == ADDS_NODES and installed_flags(manifests) is not None:
+    elif effect == ADDS_NODES and _flags(manifests) is not None:
         name, autoscaler = "a Cluster Autoscaler", CLUSTER_AUTOSCALER
     else:
         return ()

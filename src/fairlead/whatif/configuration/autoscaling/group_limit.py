@@ -22,9 +22,9 @@ from msgspec import Struct, field
 
 from fairlead.api.text import yaml_documents
 from fairlead.api.well_known_label import ZONE
+from fairlead.whatif.snapshot.installed_autoscaler import STATUS, is_status
 from fairlead.whatif.snapshot.manifest import Manifest
 
-_STATUS: Final = "cluster-autoscaler-status"
 _OLD_STATUS: Final = re.compile(
     r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
     re.MULTILINE,
@@ -53,14 +53,14 @@ class GroupLimits(Struct, frozen=True):
             return cls(stated, "the flags --nodes of the Cluster Autoscaler")
         machines: dict[str, Limits] = {}
         for one in manifests:
-            if one.ref.name == _STATUS and one.ref.kind == "ConfigMap":
+            if is_status(one):
                 stated = _of_status(one.value.get("data"))
             elif one.ref.kind == "MachineDeployment":
                 limits = _of_annotations(one.value["metadata"].get("annotations"))
                 if limits is not None:
                     machines[one.ref.name] = limits
         if stated:
-            return cls(stated, f"the ConfigMap {_STATUS}")
+            return cls(stated, f"the ConfigMap {STATUS}")
         return cls(machines, "the annotations of MachineDeployments" if machines else "")
 
     def find(self, owner: str, labels: Mapping[str, str], name: str) -> tuple[str, Limits] | None:

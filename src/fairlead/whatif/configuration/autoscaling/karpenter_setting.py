@@ -22,7 +22,7 @@ from fairlead.engine.autoscaling.karpenter.options import (
     STRICT,
     KarpenterOptions,
 )
-from fairlead.whatif.snapshot.installed_container import (
+from fairlead.whatif.snapshot.installed_autoscaler import (
     InstalledContainer,
     installed_containers,
 )

@@ -314,6 +314,26 @@ def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, m
     assert (auto.config, len(auto.notes)) == (None, 1)
 
 
+@pytest.mark.parametrize(
+    ("pools", "acts"), [(0, True), (1, False)], ids=["the status alone", "NodePools, too"]
+)
+def test_the_status_shows_an_autoscaler_that_the_provider_runs(found, make, pools, acts):
+    """Beside NodePools, it may be a remainder."""
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": "autoscalerStatus: Running"},
+    }
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "default"}}
+    node = make.node("n", **{"kubernetes.azure.com/agentpool": "user"})
+    objects = found(node, status, *[pool] * pools)
+    auto = read_autoscaling(AutoscaleOptions("auto"), objects)
+    assert (auto.config is not None) == acts
+    quiet = read_autoscaling(AutoscaleOptions(), objects)
+    assert any("has a Cluster Autoscaler" in one for one in quiet.notes) == acts
+
+
 def test_a_template_is_a_node_without_its_individual_labels_and_status(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig", "kubernetes.io/hostname": "n0"})
     [group] = found.config.groups

@@ -1,4 +1,4 @@
-"""The containers of a snapshot's Deployments, in which autoscalers are installed."""
+"""The autoscalers in a snapshot: the containers of Deployments, and Cluster Autoscaler's status."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import msgspec
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
+STATUS: Final = "cluster-autoscaler-status"
+"""The ConfigMap to which Cluster Autoscaler writes its status."""
 _CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"
 
 
@@ -61,3 +63,13 @@ def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
         if _CLUSTER_AUTOSCALER in container.image:
             return container.command_line
     return None
+
+
+def has_status(manifests: Iterable[Manifest]) -> bool:
+    """Return whether a Cluster Autoscaler has written its status to the cluster."""
+    return any(map(is_status, samples(manifests)))
+
+
+def is_status(manifest: Manifest) -> bool:
+    """Return whether `manifest` is the ConfigMap STATUS."""
+    return manifest.ref.name == STATUS and manifest.ref.kind == "ConfigMap"
