@@ -6,13 +6,14 @@ the dump contains a Cluster Autoscaler, its limits (module group_limit) and flag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
@@ -32,7 +33,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     parse_options,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
-from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits
+from fairlead.whatif.configuration.autoscaling.group_limit import GroupLimits, Limits
 from fairlead.whatif.configuration.autoscaling.instance_type_file import read_instance_types
 from fairlead.whatif.configuration.autoscaling.node_group_file import groups_of_file
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
@@ -56,6 +57,8 @@ _GROUP_LABELS: Final = (
 )
 # the values of --cloud-provider
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
+# The names of their groups always contain the name in the labels. Those of EKS did not before 2021.
+_NAMED_BY_LABEL: Final = ("GKE", "AKS", "kops")
 # Flags that change decisions and are not simulated. With the values here, a flag changes nothing.
 _NOT_SIMULATED: Final = {
     "capacity-buffer-pod-injection-enabled": ("false",),
@@ -201,26 +204,17 @@ def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
 def _of_labels(
     nodes: Iterable[Json], options: AutoscalingOptions, limits: GroupLimits
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    members: dict[tuple[str, str], list[Json]] = {}
-    selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
-    for node in nodes:
-        found = _group_of(node)
-        if found is not None:
-            owner, name, labels, annotations = found
-            members.setdefault((owner, name), []).append(node)
-            selectors[owner, name] = labels, annotations
-    if not members:
-        known = ", ".join(label for _, label, _ in _GROUP_LABELS)
-        problem = f"no node has a label of a node group ({known})"
-        raise InputError(
-            "--autoscale",
-            f"{problem}; give --node-groups FILE (in a scenario: settings.node-groups)",
-        )
+    members, selectors = _members(nodes)
     specs: list[NodeGroupSpec] = []
     assumed: dict[tuple[int, int], list[str]] = {}
-    for (owner, name), group in sorted(members.items()):
-        labels, annotations = selectors[owner, name]
-        stated = limits.find(owner, labels, name)
+    known = {
+        (owner, name): limits.find(owner, selectors[owner, name][0], name)
+        for owner, name in sorted(members)
+    }
+    fixed = list(_not_autoscaled(known, limits))
+    for owner, name in (one for one in known if one not in fixed):
+        group, (labels, annotations) = members[owner, name], selectors[owner, name]
+        stated = known[owner, name]
         if stated is None:
             stated = "", (_ASSUMED[0], max(_ASSUMED[1], _ASSUMED_GROWTH * len(group)))
             assumed.setdefault(stated[1], []).append(name)
@@ -246,11 +240,66 @@ def _of_labels(
             for (low, high), names in sorted(assumed.items())
         )
         notes.append(f"Assumed limits of {', '.join(parts)}; --node-groups FILE states others.")
+    if fixed:
+        names = _listed(name for _, name in fixed)
+        notes.append(f"Not autoscaled, because {limits.source} names other groups only: {names}.")
+    simulated = {one.provider_name for one in specs}
+    absent = [name for name, (_, most) in limits.by_name.items() if most and name not in simulated]
+    if absent and not assumed:
+        notes.append(
+            f"Groups without nodes in the dump are not simulated: {listed(absent)}; "
+            "--node-groups FILE describes their nodes."
+        )
     owners = {owner for owner, _ in members}
     if not options.cloud_provider and len(owners) == 1:
         options = replace(options, cloud_provider=_PROVIDERS.get(owners.pop(), ""))
     config = ClusterAutoscalerConfig(tuple(specs), options)
     return config, tuple(notes)
+
+
+def _members(
+    nodes: Iterable[Json],
+) -> tuple[
+    dict[tuple[str, str], list[Json]],
+    dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]],
+]:
+    """Return (nodes, (labels, annotations) that mark them) by (provider, name) of their group.
+
+    Raises InputError if no node belongs to a group.
+    """
+    members: dict[tuple[str, str], list[Json]] = {}
+    selectors: dict[tuple[str, str], tuple[dict[str, str], dict[str, str]]] = {}
+    for node in nodes:
+        found = _group_of(node)
+        if found is not None:
+            owner, name, labels, annotations = found
+            members.setdefault((owner, name), []).append(node)
+            selectors[owner, name] = labels, annotations
+    if not members:
+        known = ", ".join(label for _, label, _ in _GROUP_LABELS)
+        problem = f"no node has a label of a node group ({known})"
+        raise InputError(
+            "--autoscale",
+            f"{problem}; give --node-groups FILE (in a scenario: settings.node-groups)",
+        )
+    return members, selectors
+
+
+def _not_autoscaled(
+    known: Mapping[tuple[str, str], tuple[str, Limits] | None], limits: GroupLimits
+) -> Iterator[tuple[str, str]]:
+    """Yield the groups (provider, name) that the cluster's autoscaler does not manage.
+
+    `known` has (the provider's name, limits) of each group that `limits` contain; None for others.
+    The source of the limits contains all groups that the autoscaler manages. A name in it that
+    belongs to no group of nodes can be that of an empty group. If a provider's names need not
+    contain the name in the labels, such a name can also be that of a group of `known`.
+    """
+    found = {one[0] for one in known.values() if one is not None}
+    is_complete = found.issuperset(limits.by_name)
+    for (owner, name), one in known.items():
+        if one is None and found and (is_complete or owner in _NAMED_BY_LABEL):
+            yield owner, name
 
 
 def _listed(names: Iterable[str]) -> str:

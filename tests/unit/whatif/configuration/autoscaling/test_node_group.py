@@ -234,6 +234,39 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
 
 
 @pytest.mark.parametrize(
+    ("label", "named", "expected"),
+    [
+        pytest.param("kubernetes.azure.com/agentpool", ["aks-web-1-vmss"], [("web", 3, 12)],
+                     id="the other group is not autoscaled"),
+        pytest.param("kubernetes.azure.com/agentpool", ["aks-web-1-vmss", "aks-gpu-1-vmss"],
+                     [("web", 3, 12)], id="and a third group has no nodes"),
+        pytest.param("eks.amazonaws.com/nodegroup", ["eks-web-5ec4"], [("web", 3, 12)], id="EKS"),
+        pytest.param("eks.amazonaws.com/nodegroup", ["eks-web-5ec4", "eks-5ec4"],
+                     [("system", 1, 100), ("web", 3, 12)], id="the second name can be of either"),
+        pytest.param("kubernetes.azure.com/agentpool", ["vmss-1"],
+                     [("system", 1, 100), ("web", 1, 100)], id="the names have no known form"),
+    ],
+)  # fmt: skip
+def test_groups_that_the_autoscaler_does_not_manage_keep_their_size(
+    of_labels, label, named, expected
+):
+    head, entry = STATUS.split("nodeGroups:\n")
+    text = f"{head}nodeGroups:\n" + "".join(entry.format(name=one) for one in named)
+    status = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-status", "namespace": "kube-system"},
+        "data": {"status": text},
+    }
+    found = of_labels({label: "web"}, {label: "system"}, more=[status])
+    assert limits(found) == expected
+    note = "Not autoscaled, because the ConfigMap cluster-autoscaler-status names other groups only"
+    assert (f"{note}: system." in found.notes) == (len(expected) == 1)
+    absent = [one for one in found.notes if one.startswith("Groups without nodes")]
+    assert ["aks-gpu-1-vmss;" in one for one in absent] == [True] * ("aks-gpu-1-vmss" in named)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "nodeGroups: [1",
