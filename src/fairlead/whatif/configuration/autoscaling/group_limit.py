@@ -29,6 +29,7 @@ _OLD_STATUS: Final = re.compile(
     r"^[ \t]*Name:[ \t]+(?P<name>\S+)|minSize=(?P<low>[0-9]+), maxSize=(?P<high>[0-9]+)",
     re.MULTILINE,
 )
+_DISCOVERY: Final = "node-group-auto-discovery"
 _SIZE: Final = re.compile(r"[0-9]{1,10}")  # the digits of an integer of 32 bits
 _CAPI: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
 _PREFIXES: Final = {"EKS": ("eks-{}-",), "AKS": ("aks-{}-",), "kops": ("{}.",)}
@@ -39,18 +40,24 @@ Limits = tuple[int, int]
 class GroupLimits(Struct, frozen=True):
     """The (minimum, maximum) sizes of groups, by the cloud provider's name of the group.
 
-    `source` names the part of the dump that contains the limits.
+    `source` names the part of the dump that contains the limits. If `has_all` is set, it contains
+    all groups that the autoscaler manages.
     """
 
     by_name: Mapping[str, Limits] = field(default_factory=dict)
     source: str = ""
+    has_all: bool = True
 
     @classmethod
-    def of(cls, nodes_flags: Sequence[str], manifests: Iterable[Manifest]) -> GroupLimits:
-        """Return the limits of the first source in the module's table that states any."""
-        stated = _of_flags(nodes_flags)
+    def of(cls, flags: Sequence[tuple[str, str]], manifests: Iterable[Manifest]) -> GroupLimits:
+        """Return the limits of the first source in the module's table that states any.
+
+        `flags` are (name, value) of the flags of the Cluster Autoscaler.
+        """
+        stated = _of_flags(value for name, value in flags if name == "nodes")
         if stated:
-            return cls(stated, "the flags --nodes of the Cluster Autoscaler")
+            discovers = any(name == _DISCOVERY for name, _ in flags)
+            return cls(stated, "the flags --nodes of the Cluster Autoscaler", not discovers)
         machines: dict[str, Limits] = {}
         for one in manifests:
             if is_status(one):

@@ -91,7 +91,7 @@ def groups_of(
     parsed = list(flags_of_command_line(flags))
     if file:
         return _with_priorities(groups_of_file(file, nodes), (), manifests)
-    limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
+    limits = GroupLimits.of(parsed, manifests)
     config, notes = _of_labels(nodes, options_of_flags(parsed), limits)
     notes = (*notes, *_ignored(parsed))
     return _with_priorities(config, notes, manifests)
@@ -291,10 +291,12 @@ def _not_autoscaled(
     """Yield the groups (provider, name) that the cluster's autoscaler does not manage.
 
     `known` has (the provider's name, limits) of each group that `limits` contain; None for others.
-    The source of the limits contains all groups that the autoscaler manages. A name in it that
-    belongs to no group of nodes can be that of an empty group. If a provider's names need not
-    contain the name in the labels, such a name can also be that of a group of `known`.
+    A name in `limits` that belongs to no group of nodes can be that of an empty group. If a
+    provider's names need not contain the name in the labels, such a name can also be that of a
+    group of `known`.
     """
+    if not limits.has_all:
+        return
     found = {one[0] for one in known.values() if one is not None}
     is_complete = found.issuperset(limits.by_name)
     for (owner, name), one in known.items():

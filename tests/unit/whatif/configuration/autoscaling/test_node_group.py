@@ -267,6 +267,19 @@ def test_groups_that_the_autoscaler_does_not_manage_keep_their_size(
 
 
 @pytest.mark.parametrize(
+    ("more", "others"),
+    [((), []), (("--node-group-auto-discovery=asg:tag=x",), [("other", 1, 100)])],
+)
+def test_the_flag_of_one_group_leaves_others_to_discovery(of_labels, make, more, others):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "cluster-autoscaler:v1.36.0", "args": ["--nodes=1:9:ig", *more]}
+    label = "kops.k8s.io/instancegroup"
+    found = of_labels({label: "ig"}, {label: "other"}, more=[deployment])
+    assert limits(found) == [("ig", 1, 9), *others]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "nodeGroups: [1",
