@@ -6,7 +6,7 @@ one moved pod.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -455,6 +455,15 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         if found is None or all(one.at < self.ended_at - _RECENT for one in found.transitions):
             return ""
         return found.autoscaler
+
+    def awaits_nodes(self, pods: Iterable[PodEnd]) -> bool:
+        """Return whether the pending `pods` became pending only while an autoscaler acted.
+
+        Such pods can get a node soon, and others can become pending.
+        """
+        recent = self.ended_at - _RECENT
+        acts = not self.settled and self.acting_autoscaler
+        return bool(acts) and all(one.since > recent for one in pods)
 
     def after_start(self, instant: Instant) -> DurationNs:
         """Return the time from the instant of the change to `instant`."""

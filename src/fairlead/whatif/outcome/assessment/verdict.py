@@ -261,8 +261,12 @@ def _pending(effect: Effect) -> str | None:
     )
     others = len(reasons) - REASONS_MAX
     more = f"; and {_counted(others, 'other reason')}" if others > 0 else ""
-    stay = "stays" if len(pods) == 1 else "stay"
-    return f"{_pods_of(pods)} {stay} pending: {why}{more}.{_stopped_rollouts(effect)}"
+    stay = "stays pending" if len(pods) == 1 else "stay pending"
+    if effect.changed.awaits_nodes(pods):
+        are = "is" if len(pods) == 1 else "are"
+        acting = effect.changed.acting_autoscaler
+        stay = f"{are} pending when the simulation ends, while {acting} adds and removes nodes"
+    return f"{_pods_of(pods)} {stay}: {why}{more}.{_stopped_rollouts(effect)}"
 
 
 def _stopped_rollouts(effect: Effect) -> str:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, NodeTransition
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
     PodAutoscalerOutcome,
     ReplicaChange,
@@ -255,6 +256,38 @@ def test_each_row_of_the_table_gives_its_verdict(kind):
         effect = replace(effect, packing=PACKING)
     first = verdict_of(effect).first
     assert (first.kind, first.sentence) == (kind, sentence)
+
+
+@pytest.mark.parametrize(
+    ("since_s", "acted_s", "settled", "stays"),
+    [
+        pytest.param(3550, 3540, False, False, id="it has just become pending"),
+        pytest.param(1000, 3540, False, True, id="it has been pending for long"),
+        pytest.param(3550, 1000, False, True, id="no node was added lately"),
+        pytest.param(3550, 3540, True, True, id="the cluster settled"),
+    ],
+)
+def test_a_pod_that_the_autoscaler_moves_without_end_does_not_stay_pending(
+    since_s, acted_s, settled, stays
+):
+    transition = NodeTransition(seconds(acted_s), "n", "g", came=True)
+    autoscaling = AutoscalingOutcome("karpenter", (), (transition,), {}, {})
+    waiting = pod(
+        "p", since=seconds(since_s), reason="0/1 nodes are available: 1 Insufficient cpu."
+    )
+    changed = outcome(waiting, autoscaling=autoscaling, ended_at=seconds(3600), settled=settled)
+    [sentence] = [
+        one.sentence
+        for one in verdict_of(effect_of(outcome(HERE), changed, NO_DRAIN)).findings
+        if one.kind is OutcomeKind.PENDING
+    ]
+    what = "1 pod of deploy/ns/web"
+    assert sentence == (
+        f"{what} stays pending: Insufficient cpu."
+        if stays
+        else f"{what} is pending when the simulation ends, while karpenter adds and removes nodes: "
+        "Insufficient cpu."
+    )
 
 
 def test_pods_that_the_workload_never_had_are_not_removed():
