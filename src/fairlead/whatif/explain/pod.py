@@ -41,7 +41,7 @@ from fairlead.engine.scheduling.remedy.resources import capacity_problem
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
-from fairlead.whatif.configuration.autoscaling.autoscaler import missing_expected_nodes
+from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.configuration.other_scheduler import (
     no_scheduler,
@@ -140,7 +140,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     why = admission_sentence(manifest, inventory) if is_gated else ""
     more = (why,) if why else ()
     if explanation.evaluation.fit_error and not explanation.node:
-        more = (*more, *missing_expected_nodes(snapshot.manifests))
+        more = (*more, *idle_in_plan(snapshot.manifests, ADDS_NODES))
     return replace(explanation, notes=(*explanation.notes, *more))
 
 

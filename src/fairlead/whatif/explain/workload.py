@@ -24,7 +24,7 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
-from fairlead.whatif.configuration.autoscaling.autoscaler import missing_expected_nodes
+from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES, idle_in_plan
 from fairlead.whatif.explain.pod_group import try_pod_group
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
@@ -133,7 +133,7 @@ def explain_workload(
             "one_more_equals": decision.equals if decision is not None else 0,
             **({} if cron is None else cron.facts),
         },
-        notes=missing_expected_nodes(snapshot.manifests) if pending else (),
+        notes=idle_in_plan(snapshot.manifests, ADDS_NODES) if pending else (),
     )  # fmt: skip
 
 

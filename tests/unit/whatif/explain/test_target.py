@@ -67,6 +67,14 @@ def test_the_explanation_of_a_pod_without_room_names_a_node_to_come(snapshot, ma
     assert any(one.startswith("NodeClaim x has no Node yet") for one in notes) == waits
 
 
+def test_the_explanation_of_a_pod_without_room_names_the_autoscaler(snapshot, make):
+    deployment = make.workload(name="ca", namespace="kube-system", replicas=0)
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler"
+    taken = snapshot(make.node("a"), make.pod("p", cpu="9"), deployment)
+    [note] = explain_pod(taken, "pod/default/p", SchedulerConfig()).notes
+    assert note.startswith("The dump has a Cluster Autoscaler, which is not simulated here")
+
+
 @pytest.mark.parametrize(("node", "waits"), [("", True), ("a", False)])
 def test_the_explanation_of_pending_pods_names_a_node_to_come(explained, make, node, waits):
     pod = replica(make, 0, node, cpu="9")

@@ -166,22 +166,18 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
 
     `manifests` are the objects of the cluster. `effect` is what the plan leaves out: ADDS_NODES or
     CHOOSES_NODES. Cluster Autoscaler does not choose nodes, so CHOOSES_NODES leads to no note about
-    it.
+    it. Another note names nodes that Karpenter has requested but that do not exist yet.
     """
     manifests = list(manifests)
+    expected = expected_nodes_note(manifests, _ADD_EXPECTED_ELSEWHERE)
     if has_node_pools(manifests):
         name, autoscaler = "NodePools of Karpenter", KARPENTER
     elif effect == ADDS_NODES and _flags(manifests) is not None:
         name, autoscaler = "a Cluster Autoscaler", CLUSTER_AUTOSCALER
     else:
-        return ()
+        return expected
     hint = f"fairlead whatif and fairlead fit simulate it with --autoscale {autoscaler}"
     return (
         f"The dump has {name}, which is not simulated here: it {effect}; {hint}.",
-        *missing_expected_nodes(manifests),
+        *expected,
     )
-
-
-def missing_expected_nodes(manifests: Iterable[Manifest]) -> tuple[str, ...]:
-    """Return a note that nodes which Karpenter has requested are missing in plans; () if none."""
-    return expected_nodes_note(manifests, _ADD_EXPECTED_ELSEWHERE)
