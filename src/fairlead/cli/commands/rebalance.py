@@ -66,6 +66,7 @@ def rebalance(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.configuration.autoscaling.autoscaler import ADDS_NODES
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.rebalance import MOVES_MAX, Rebalancer, rebalance_answer
 
@@ -75,5 +76,6 @@ def rebalance(
         read = read_plan_input(snapshot, connection, present, release, progress)
         rules = read.autoscaler_rules(ignore)
         plan = Rebalancer(read.planner(), rules).run(moves, progress)
-    print_tabular(rebalance_answer(plan, read.snapshot.source, read.notes), output)
+    idle = read.idle_autoscaler(ADDS_NODES) if plan.after.waiting else ()
+    print_tabular(rebalance_answer(plan, read.snapshot.source, (*idle, *read.notes)), output)
     return 0

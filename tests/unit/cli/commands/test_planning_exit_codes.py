@@ -53,6 +53,11 @@ def large() -> list[dict]:
     return [*small(), pod("q", "4", nodeName="b")]
 
 
+def waiting() -> list[dict]:
+    """A pod waits that is larger than each node."""
+    return [*small(), pod("w", "9")]
+
+
 def with_budget() -> list[dict]:
     """The disruption budget of the only pod allows no eviction."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "p"}}}
@@ -100,6 +105,8 @@ def test_the_exit_status_states_whether_the_plan_is_possible(
         (small, "fit --like pod/default/p --max-limit 1", False),
         (small, "size", True),
         (large, "consolidate", True),
+        (waiting, "rebalance", True),
+        (small, "rebalance", False),
     ],
 )
 def test_a_plan_says_that_karpenter_is_not_simulated_if_it_matters(
