@@ -79,7 +79,8 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
     yield Section("", 1, show_head, Rank.HEAD)
     for table in answer.tables:
         yield _section(table)
-    yield Section("notes", notes, show_notes, Rank.PROBLEMS, most=notes)
+    # The first note can concern the whole answer: that an autoscaler would add nodes, for example.
+    yield Section("notes", notes, show_notes, Rank.PROBLEMS, most=notes, is_urgent=True)
 
 
 def _section(table: ResultTable) -> Section:

@@ -1,9 +1,10 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
 Lines are given to sections in the order of their ranks. First, each section up to Rank.ADVICE gets
-its smallest number of rows. Then each section gets more rows, as long as they fit. If rows are left
-out, the last line of the screen names the sections without any row, and the option that prints
-everything. Sections are printed in the order of the answer, regardless of their rank.
+its smallest number of rows, urgent sections before others. Then each section gets more rows, as
+long as they fit. If rows are left out, the last line of the screen names the sections without any
+row, and the option that prints everything. Sections are printed in the order of the answer,
+regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 1  104 rows  14 printed: all lines that the other sections do not need
@@ -51,7 +52,8 @@ class Section:
 
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
     Sections of lower `rank` get lines first. A section prints between `least` and `most` rows, or
-    none if there is no space. A section with rank 0 prints all its rows.
+    none if there is no space. A section with rank 0 prints all its rows. An urgent section gets its
+    `least` rows before the sections of lower rank do.
     """
 
     title: str
@@ -60,6 +62,7 @@ class Section:
     rank: int
     least: int = 1
     most: int = 6
+    is_urgent: bool = False
 
 
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
@@ -145,7 +148,7 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
         return True
 
     by_rank = sorted(range(len(sections)), key=lambda at: sections[at].rank)
-    for at in by_rank:
+    for at in sorted(by_rank, key=lambda at: not (sections[at].is_urgent or not sections[at].rank)):
         section = sections[at]
         if section.rank <= Rank.ADVICE:
             grow(at, min(section.least, section.rows) if section.rank else section.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -43,6 +44,14 @@ def test_essential_sections_get_their_fewest_rows_before_others_grow():
     assert "... and 7 more\n" in text
     assert text.endswith("-o details prints all rows.\n")
     assert text.count("\n") <= LINES_MAX
+
+
+def test_an_urgent_section_gets_its_fewest_rows_first():
+    """Without it, the other sections would take all lines."""
+    others = [section(f"table-{at}", 9, 1, least=9) for at in range(5)]
+    note = section("note", 3, 2)
+    assert "note-0" not in printed(HEAD, *others, note)
+    assert "note-0" in printed(HEAD, *others, replace(note, is_urgent=True))
 
 
 def test_a_single_omitted_row_is_printed_instead_of_a_line_that_counts_it():
