@@ -42,10 +42,10 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.leaving_node import leaving_note, nodes_to_be_deleted
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.starting_node import nodes_of, valid_node
 
 
 class ExperimentPair(Struct, frozen=True):
@@ -183,9 +183,6 @@ def _without_change(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
     )
-    leaving = nodes_to_be_deleted(
-        initial, snapshot.taken_at, by_karpenter=autoscaling.karpenter is None
-    )
     loads, unread = _loads(snapshot, conditions)
     scheduler = _scheduler(conditions, snapshot, ClusterChange())
     return Experiment(
@@ -209,12 +206,28 @@ def _without_change(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
             *dump_notes(snapshot),
-            *leaving_note(leaving),
+            *_leaving(snapshot, simulates_karpenter=autoscaling.karpenter is not None),
             *autoscaling.notes,
             *kubelets.notes,
             *unread,
         ),
     )
+
+
+def _leaving(snapshot: Snapshot, *, simulates_karpenter: bool) -> tuple[str, ...]:
+    """Return a note about nodes that an autoscaler was removing; () if there are none."""
+    nodes = filter(None, map(valid_node, nodes_of(snapshot.manifests)))
+    if not any(node.spec.taints for node in nodes):
+        return ()
+    # Imported only if it is needed.
+    from fairlead.whatif.snapshot.leaving_node import (  # noqa: PLC0415
+        leaving_note,
+        nodes_to_be_deleted,
+    )
+
+    by_karpenter = not simulates_karpenter
+    at = snapshot.taken_at
+    return leaving_note(nodes_to_be_deleted(snapshot.manifests, at, by_karpenter=by_karpenter))
 
 
 def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, tuple[str, ...]]:

@@ -14,10 +14,10 @@ import msgspec
 
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.autoscaling.karpenter.labels import GROUP
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
+_GROUP: Final = "karpenter.sh"
 _CLAIM: Final = "NodeClaim"
 _REGISTERED: Final = "Registered"
 _NAMED_MAX: Final = 3
@@ -47,7 +47,7 @@ def expected_nodes(manifests: Iterable[Manifest]) -> list[str]:
     NodeClaims that are being deleted, or that are malformed, are left out.
     """
     every = samples(manifests)
-    claims = [one for one in every if one.kind.kind == _CLAIM and one.kind.group == GROUP]
+    claims = [one for one in every if one.kind.kind == _CLAIM and one.kind.group == _GROUP]
     if not claims:
         return []
     known = {""}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.snapshot.expected_node import expected_nodes_note
 from fairlead.whatif.snapshot.installed_autoscaler import has_status, installed_flags
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
@@ -102,7 +101,7 @@ def read_autoscalers(
         raise InputError("--node-pools", "needs --autoscale karpenter")
     found = read_autoscaling(options, initial)
     idle = (KARPENTER_IDLE,) if has_node_pools(initial) else ()
-    expected = expected_nodes_note(initial, _ADD_EXPECTED)
+    expected = _expected_nodes(initial, _ADD_EXPECTED)
     return Autoscaling(found.config, (*idle, *expected, *found.notes))
 
 
@@ -140,6 +139,15 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -
     return Autoscaling(config, (*notes, *unpriced))
 
 
+def _expected_nodes(manifests: Iterable[Manifest], remedy: str) -> tuple[str, ...]:
+    """Return a note about nodes that Karpenter has requested but that do not exist yet."""
+    if all(one.kind.group != _KARPENTER_GROUP for one in samples(manifests)):
+        return ()
+    from fairlead.whatif.snapshot.expected_node import expected_nodes_note  # noqa: PLC0415
+
+    return expected_nodes_note(manifests, remedy)
+
+
 def _flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the cluster's Cluster Autoscaler; None if it has none.
 
@@ -169,7 +177,7 @@ def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     it. Another note names nodes that Karpenter has requested but that do not exist yet.
     """
     manifests = list(manifests)
-    expected = expected_nodes_note(manifests, _ADD_EXPECTED_ELSEWHERE)
+    expected = _expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)
     if has_node_pools(manifests):
         name, autoscaler = "NodePools of Karpenter", KARPENTER
     elif effect == ADDS_NODES and _flags(manifests) is not None:
