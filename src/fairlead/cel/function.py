@@ -150,7 +150,7 @@ def traverse(value: Any, *_: Any) -> int:
 
 
 def list_made(size: int, factor: float = 1) -> int:
-    """Return the cost of building a list in `size` steps that cost `factor` each.
+    """Return the cost of building a list: `size` steps of `factor` units each, plus 11 units.
 
     upstream: cel-go's ext/lists.go:trackAllocatingListCall
     """

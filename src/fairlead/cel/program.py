@@ -5,8 +5,8 @@
     program.evaluate({"self": {"replicas": 3}}, CostBudget()).value     True
 
 The cost of one evaluation, and of all evaluations for one object, is limited (`runtime_cost`).
-The types of variables are not declared here, because `compiler` checked the expression before it
-was stored.
+Variables have no declared types here. `compiler` checks an expression against the declared types
+before the object that contains the expression is stored.
 
 upstream: cel-go's cel/{env,program}.go, apiserver/pkg/apis/cel/config.go
 """
@@ -66,8 +66,9 @@ class Program(Struct, frozen=True):
     def evaluate(self, known: Mapping[str, Any], budget: CostBudget) -> EvaluationResult:
         """Evaluate the expression with the variables `known`.
 
-        An evaluation stops when its cost exceeds CALL_COST_MAX or the remaining budget. Raises
-        OutOfBudgetError if the cost exceeds the remaining budget.
+        The evaluation stops when its cost exceeds CALL_COST_MAX or the remaining budget. Raises
+        OutOfBudgetError if the remaining budget is too small. Otherwise, the result of a stopped
+        evaluation contains an error message.
         """
         run = Run(known, self.slots, min(CALL_COST_MAX, budget.left))
         value, problem = None, ""
@@ -91,7 +92,7 @@ class CelEnvironment:
     """The variables and functions that expressions can use."""
 
     def __init__(self, variables: Iterable[str], more: Iterable[Function] = ()) -> None:
-        """Store the variables; `more` contains functions in addition to the library."""
+        """`variables` are names; `more` contains functions in addition to the library."""
         self._variables: dict[str, CelType] = dict.fromkeys(variables, DYN)
         functions = overloads_of((*FUNCTIONS, *more))
         self._planner = Planner(frozenset(self._variables), functions)

@@ -7,8 +7,8 @@
     optional_type type      OptionalValue, TypeValue
     quantities, addresses   frozen records of `library`, each with a `type_name`
 
-In Python True equals 1; in CEL it does not. So code that distinguishes a bool from an int compares
-`type(value)`, because `isinstance` accepts a bool as an int.
+In Python, True equals 1, and `isinstance` accepts a bool as an int. In CEL, true does not equal 1.
+Code that must distinguish a bool from an int therefore compares `type(value)`.
 
 upstream: cel-go's common/types
 """
@@ -38,8 +38,8 @@ TIMESTAMP_MAX: Final = 253_402_300_800 * NANOS - 1
 def integer_of(text: str) -> int:
     """Return the integer in `text`, which is decimal or, after `0x`, hexadecimal.
 
-    Python refuses to convert long decimals, so a decimal with more than 20 significant digits
-    becomes an integer that is outside of the range of every integer type.
+    Python refuses to convert very long decimals. So for a decimal with more than 20 significant
+    digits, the result is not its value, but an integer outside of the ranges of CEL's int and uint.
     """
     if "x" in text:
         return int(text, 16)
@@ -169,7 +169,10 @@ def found_in(whole: dict[Any, Any], key: Any) -> Any:
 
 
 def is_equal(left: Any, right: Any) -> bool:
-    """Return whether two values are equal; values of different types are equal only as numbers."""
+    """Return whether two values are equal.
+
+    Values of different types can be equal only if both are numbers.
+    """
     kind, other_kind = type(left), type(right)
     if kind in _NUMBERS:
         return other_kind in _NUMBERS and bool(left == right)
@@ -216,7 +219,7 @@ def double_text(value: float) -> str:
 
 
 def work_of(value: Any, limit: int) -> int:
-    """Return the number of values in `value` at all depths; counting stops beyond `limit`.
+    """Return the number of values in `value` at all depths; stop once it exceeds `limit`.
 
     Repeated values are counted each time: `[[x, x], [x, x]]` contains `x` four times.
     """

@@ -24,7 +24,10 @@ class ApiResource(Struct, frozen=True):
         return f"{self.plural}.{group}" if group else self.plural
 
     def collection(self, namespace: str = "") -> str:
-        """Return the path of the objects in `namespace`; "" means `only_namespace`."""
+        """Return the path of the objects in `namespace`.
+
+        If `namespace` is "", `only_namespace` is used. If both are "", the path has no namespace.
+        """
         root = (
             f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
         )

@@ -108,8 +108,7 @@ def read_text(source: str, field_path: str, path: str) -> str:
     """Return the text of the file `path`.
 
     Raises ConnectionConfigError if the file cannot be read, is not UTF-8, or is longer than
-    FILE_BYTES_MAX. `source` and `field_path` say in the error where the path of the file was
-    found.
+    FILE_BYTES_MAX. The error reports `source` and `field_path` as the place of the problem.
     """
     unread = "cannot be read" if path == source else f"cannot read {path}"
     try:
@@ -152,8 +151,8 @@ def tls_context(
 ) -> ssl.SSLContext | None:
     """Return the TLS settings of a connection; None if its URL is plain HTTP.
 
-    `authority`, `certificate` and `key` replace the values in `config`, unless they are empty.
-    Raises ConnectionConfigError if one of these PEM texts cannot be used.
+    If the argument `authority`, `certificate` or `key` is not "", it replaces the field of the
+    same name in `config`. Raises ConnectionConfigError if a PEM text cannot be used.
     """
     if not config.server.startswith("https:"):
         return None
@@ -177,9 +176,10 @@ def refuse_encrypted_key() -> str:
 
 
 def _load_certificate(source: str, context: ssl.SSLContext, pem: str) -> None:
-    """Load the client certificate and key in `pem` through a file: OpenSSL reads only files.
+    """Load the client certificate and key from the text `pem` into `context`.
 
-    Raises ConnectionConfigError with the given `source` if OpenSSL cannot use them.
+    OpenSSL reads them only from files, so `pem` is written to a temporary file. Raises
+    ConnectionConfigError, which names `source`, if OpenSSL cannot use the certificate and key.
     """
     try:
         with NamedTemporaryFile("w", suffix=".pem", encoding="ascii", errors="replace") as file:

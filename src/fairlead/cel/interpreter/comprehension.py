@@ -1,8 +1,8 @@
 """Evaluates loops over lists and maps: the expansions of `all`, `exists`, `map` and other macros.
 
 In upstream's syntax tree, each round of a loop computes the next value of a variable, the
-accumulator. Only macros create loops, and they create only these forms. Each form is evaluated by
-its own function, which needs no accumulator, at upstream's cost:
+accumulator. Only macros create loops, so every loop has one of the forms below. Each form is
+evaluated by its own function. The function has no accumulator, but it charges upstream's cost:
 
     accumulator && test, || test                      `_quantified`: ends at the first decisive item
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
@@ -10,9 +10,10 @@ its own function, which needs no accumulator, at upstream's cost:
     test ? accumulator + 1 : accumulator              `_counted`
     a loop over [], made by `cel.bind`                `_bound`
 
-An error in one round does not end a loop: it is the accumulator's next value. A later round may
-decide the result, or its test may fail with another error. If no round decides the result, the
-error that the accumulator would contain is raised.
+An error in one round does not end a loop. In upstream, the error becomes the accumulator's value,
+and the next rounds still run. A later round may decide the result of `all` or `exists`, or raise
+another error. If no round decides the result, the function raises the error that upstream's
+accumulator would contain after the last round.
 
 upstream: cel-go's interpreter/interpretable.go:evalFold
 """
@@ -212,9 +213,10 @@ def _is_passed(answer: Any) -> bool:
 
 
 def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Evaluate:
-    """Return the closure that makes a map, to which each item that passes the test adds entries.
+    """Return the closure that makes a map from the items that pass the test.
 
-    `new` computes a key and a value, or one map whose entries are all added.
+    For each of these items, `new` computes a key and a value, or one map whose entries are all
+    added.
     """
 
     def inserted(run: Run) -> dict[Any, Any]:
@@ -244,9 +246,10 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
 
 
 def _insert(found: dict[Any, Any], values: list[Any]) -> None:
-    """Add to `found` the entry (key, value), or all entries if `values` is a single map.
+    """Add entries to the map `found`; `values` contains a key and a value, or a single map.
 
-    Raises CelError.
+    All entries of a single map are added. Raises CelError if `found` already has one of the keys,
+    or if a single value is not a map.
     """
     entries = values[0] if len(values) == 1 else {values[0]: values[1]}
     if not isinstance(entries, dict):

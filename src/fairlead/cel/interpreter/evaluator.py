@@ -1,13 +1,13 @@
 """Evaluates trees, and measures the cost at the same time.
 
 A tree is compiled once to closures, one for each node, and evaluated many times. A closure takes
-the `Run` of one evaluation and adds the cost of its node to the run's tracker. It returns a value
+the `Run` of one evaluation and adds the cost of its node to `Run.cost`. The closure returns a value
 of the language (`value`), or raises CelError, which is the language's error value. Where the
 language absorbs errors, a closure catches them:
 
     a && b                   false if either is false, even if the other is an error
     a || b                   true if either is true, even if the other is an error
-    list.all, list.exists    the same for all items of a list (`comprehension`)
+    list.all, list.exists    like `&&` and `||` between the tests of all items (`comprehension`)
 
 CostLimitError is never absorbed. Worked example, `has(self.a) && self.a > 2` for {"a": 3}:
 
@@ -308,7 +308,7 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 def _logical(one: Evaluate, other: Evaluate, *, decisive: bool) -> Evaluate:
     """Return the closure of `&&` or `||`.
 
-    `decisive` is the operand that decides the result alone: false for `&&`, true for `||`.
+    One operand with the value `decisive` decides the result: false for `&&`, true for `||`.
     """
 
     def logical(run: Run) -> bool:

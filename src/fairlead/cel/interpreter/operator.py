@@ -245,7 +245,10 @@ def _logical_not(one: Evaluate) -> Evaluate:
 
 
 def _not_strictly_false(one: Evaluate) -> Evaluate:
-    """Return the closure of `@not_strictly_false`: only the value false gives false."""
+    """Return the closure of `@not_strictly_false`: true unless the operand is false.
+
+    An error of the operand gives true.
+    """
 
     def not_strictly_false(run: Run) -> bool:
         run.cost += 1

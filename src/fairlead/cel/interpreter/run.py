@@ -19,7 +19,7 @@ class Run(CostTracker):
     __slots__ = ("known", "slots")
 
     def __init__(self, known: Mapping[str, Any], slots: int, limit: int = CALL_COST_MAX) -> None:
-        """Start an evaluation; `known` maps the names of variables to values.
+        """`known` maps the names of variables, except loop variables, to values.
 
         `slots` is the number of loop variables, and `limit` the maximum cost in units.
         """
@@ -39,7 +39,10 @@ class Scope:
     def __init__(
         self, names: Mapping[str, int] | None = None, counter: list[int] | None = None
     ) -> None:
-        """Start with the variables `names`; nested scopes share the counter of slots."""
+        """`names` maps loop variables to their slots.
+
+        `counter` contains one number: the slots in use. Nested scopes share it.
+        """
         self._names = dict(names or {})
         self._counter = counter if counter is not None else [0]
 

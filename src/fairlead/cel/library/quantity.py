@@ -1,6 +1,6 @@
 """CEL functions for resource quantities.
 
-Texts are parsed by `api.quantity`, as the quantities of API objects are.
+`api.quantity` parses the texts, by the same rules as for API objects.
 
 upstream: apiserver/pkg/cel/library/quantity.go
 """

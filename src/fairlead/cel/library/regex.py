@@ -34,10 +34,11 @@ _FOUND_STEPS: Final = 150  # steps of work for each match that `findAll` returns
 def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
     """Compile a pattern that will be matched against `text`. Raises ValueError.
 
-    In the worst case, a match tries each state of the pattern at each character. Upstream's
-    estimate of the number of states is a quarter of the pattern's length, regardless of
-    repetitions. So this function adds to `tracker` the work that upstream does not count. Raises
-    CostLimitError if this work is too much.
+    In the worst case, a match tries each state of the pattern at each character of the text.
+    Upstream's cost assumes one state for every four characters of the pattern. This is too low if
+    the pattern repeats parts, as in `a{9}`. For such patterns, and for texts of more than 1,000
+    characters, this function adds the work of the match to `tracker`. Raises CostLimitError if the
+    work exceeds WORK_MAX.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:
@@ -63,7 +64,10 @@ def pattern_problem(message: str) -> str:
 
 
 def _states_of(pattern: str) -> int:
-    """Return the largest number of states of a pattern; `a{9}` counts nine times."""
+    """Return the largest possible number of states: the pattern's length times its repetitions.
+
+    For example, `{9}` anywhere in the pattern multiplies the number by nine.
+    """
     times = 1
     for low, high in _REPEATED.findall(pattern):
         times *= max(int((high or low or "1")[:6]), 1)

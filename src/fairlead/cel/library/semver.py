@@ -34,7 +34,8 @@ def version_value(text: str) -> Semver:
 def _version_key(text: str) -> tuple[Any, ...]:
     """Return the sort key of the version `text`: a pre-release sorts before its release.
 
-    Raises ValueError if `text` is not a semantic version (semver.org, section 11).
+    The order is that of semver.org, section 11. Raises ValueError if `text` is not a semantic
+    version.
     """
     matched = _FORM.fullmatch(text)
     if matched is None:
@@ -63,10 +64,10 @@ def _no_version(text: str) -> str:
 
 
 def loose_version(text: str) -> str:
-    """Return the semantic version for a text that is nearly one: `1.2.0` for `v01.2`.
+    """Return `text` in the form of a semantic version, such as `1.2.0` for `v01.2`.
 
-    Raises ValueError if a text with fewer than three parts has a suffix. Other invalid texts are
-    not detected here.
+    Raises ValueError if a text with fewer than three parts has a suffix, such as `1.2-beta`. Other
+    invalid texts are not detected here.
 
     upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
     """

@@ -72,7 +72,7 @@ def _replaced(tracker: CostTracker, text: str, old: str, new: str, limit: int = 
 def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> list[str]:
     """Return the parts between separators, at most `limit` parts unless `limit` is negative.
 
-    The last part contains the rest of the text.
+    If the text has more parts, the last returned part contains the rest of the text.
     """
     if not limit:
         return []

@@ -1,4 +1,4 @@
-"""URLs: absolute URLs, or absolute paths.
+"""CEL functions for URLs. A URL needs a scheme, unless it is an absolute path such as `/a/b`.
 
 upstream: apiserver/pkg/cel/library/urls.go, Go's net/url:ParseRequestURI
 """

@@ -1,8 +1,8 @@
 """Splits the text of an expression into tokens, and decodes literals.
 
 Upstream's lexer is generated from a grammar and takes the longest token at each position. If no
-token fits, the lexer reports and skips all characters up to and including the first character that
-cannot continue a token. So the messages depend on the length of the partial match.
+token matches, the lexer skips all characters up to and including the first character that cannot
+continue a token, and reports the skipped characters in one message. `_unknown` does the same.
 
 upstream: cel-go's parser/gen/CEL.g4, parser/unescape.go
 """
@@ -71,7 +71,7 @@ _NAMED_KINDS: Final = frozenset({FLOAT, INT, UINT, STRING, BYTES, IDENTIFIER, ES
 
 
 class LexicalToken(Struct, frozen=True):
-    """A token: its kind, its text, and its start in characters.
+    """A token: its kind, its text, and the position of its first character (`start`).
 
     `kind` is the punctuation or keyword itself, or one of the constants of this module, such as
     IDENTIFIER.

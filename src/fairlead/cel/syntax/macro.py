@@ -1,7 +1,7 @@
-"""Expands macros: calls that become a loop over a list or a map, or a test for a field.
+"""Expands macros: calls that are replaced by other nodes, such as a loop or a test for a field.
 
-    list.all(x, test)      a fold that starts with true and repeats `accumulator && test`
-    list.map(x, value)     a fold that starts with [] and repeats `accumulator + [value]`
+    list.all(x, test)      a loop that starts with true and repeats `accumulator && test`
+    list.map(x, value)     a loop that starts with [] and repeats `accumulator + [value]`
     has(a.b)               a selection that tests whether the field exists
 
 upstream: cel-go's parser/macro.go, cel/{macro,library}.go, ext/{bindings,comprehensions,lists}.go
@@ -114,11 +114,12 @@ class _Expansion:
         condition: Node | None = None,
         result: Node | None = None,
     ) -> Comprehension:
-        """Return a loop over the target, which ends when `condition` is false.
+        """Return a loop over the items of the target.
 
         `names` are the loop variables. `initial` is the first value of the accumulator, and `step`
-        is the accumulator's next value in each round. `result` is the value of the loop, by
-        default the accumulator. Without `condition`, the loop runs over all items.
+        computes the accumulator's next value in each round. The loop ends when `condition` is
+        false; without `condition`, it runs over all items. `result` is the value of the loop, by
+        default the accumulator.
         """
         return Comprehension(
             self._factory.id_at(self._place),
@@ -133,7 +134,7 @@ class _Expansion:
         )
 
     def bind(self, name: str, value: Node, result: Node) -> Comprehension:
-        """Return `result` with `name` bound to `value`: a loop without rounds."""
+        """Return a loop without rounds; its value is `result`, where `name` stands for `value`."""
         no = self.literal("bool", False)  # noqa: FBT003 - the value of a constant
         return Comprehension(
             self._factory.id_at(self._place),
@@ -246,7 +247,7 @@ def _transform_list(of: _Expansion) -> Node:
 
 
 def _inserted(of: _Expansion, names: tuple[str, ...], test: list[Node], *new: Node) -> Node:
-    """Return a loop that makes a map, to which each item that passes the test adds entries.
+    """Return a loop that makes a map; each item that passes the test adds entries to the map.
 
     `test` contains one node, or none if every item passes. `new` contains a key and a value, or
     one map with the entries.

@@ -10,9 +10,9 @@
 
 Upstream's parser is generated, and its error messages depend on its recovery from errors. Three
 kinds of recovery are reproduced. A superfluous token before the expected token is dropped
-(`extraneous input`). A missing token is inserted if the next token may follow it (`missing ')'
-at`). A token that cannot begin an operand is skipped (`mismatched input`). Any other error ends
-parsing, where upstream might report more errors.
+(`extraneous input`). A missing token is inserted if the next token may follow the missing one
+(`missing ')' at`). A token that cannot begin an operand is skipped (`mismatched input`). Any other
+error ends parsing; upstream might continue and report more errors.
 
 upstream: cel-go's parser/{parser,helper}.go, parser/gen/CEL.g4; antlr's DefaultErrorStrategy
 """
@@ -108,7 +108,7 @@ class _Parser:
     """A parser of one expression: its tokens, the position of the next token, and the problems."""
 
     def __init__(self, expression: str, *, has_bindings: bool) -> None:
-        """Start at the first token of `expression`; `has_bindings` permits the macro `cel.bind`."""
+        """The parser begins with `expression`'s first token; `has_bindings` permits `cel.bind`."""
         self.problems: list[tuple[int, str]] = []
         self.factory = NodeFactory()
         self._has_bindings = has_bindings
@@ -148,9 +148,10 @@ class _Parser:
     def _take(self, kind: str, *also: str) -> LexicalToken:
         """Consume and return the next token, which must have the kind `kind`.
 
-        `also` are kinds of tokens that are also valid here; error messages and recovery use them.
-        If the next token has another kind, a syntax error is reported. The result may then be
-        empty or of another kind. Raises _StopParsingError if parsing cannot continue.
+        If it has another kind, a syntax error is reported, and the returned token may be empty or
+        of another kind. `also` contains the other kinds that the grammar permits here. The caller
+        handles them itself; here they only affect the error message and the recovery. Raises
+        _StopParsingError if parsing cannot continue.
         """
         if self._kind == kind:
             return self._next()
@@ -196,7 +197,8 @@ class _Parser:
     def _expr(self, *also: str) -> Node:
         """Parse an expression.
 
-        `also` is that of `_take`.
+        `also` contains the kinds of tokens that the grammar permits here instead of an expression;
+        they only affect the error message and the recovery.
         """
         self._descend()
         node = self._binary(0, also)
@@ -211,7 +213,7 @@ class _Parser:
         return node
 
     def _binary(self, loosest: int, also: tuple[str, ...] = ()) -> Node:
-        """Parse the operators of the level `loosest` and the operators of higher precedence.
+        """Parse an expression whose operators have the precedence `loosest` or a higher one.
 
         Chains of `&&` and of `||` become balanced trees; other operators are left-associative.
         """
@@ -271,10 +273,11 @@ class _Parser:
         return self.factory.call(place, f"{sign}_", node)
 
     def _skipped_operand(self, also: tuple[str, ...]) -> Node | None:
-        """Report and skip a token that cannot begin an operand.
+        """Report the next token, which cannot begin an operand, and recover.
 
-        If an operand begins at the following token, return None. Otherwise, skip all tokens before
-        the next token that may follow an operand, and return a placeholder for the operand.
+        If the token after it begins an operand, skip the reported token and return None. Otherwise,
+        skip tokens until the next token may follow an operand, and return a placeholder for the
+        operand. Raises _StopParsingError if the token after the reported one has a kind in `also`.
         """
         here, wanted = self._tokens[self._at], _OPERAND | set(also)
         if self._kind_after() in wanted:
@@ -380,7 +383,10 @@ class _Parser:
         return Identifier(self.factory.id_at(start), dot + token.text)
 
     def _object_type(self, first: str) -> str:
-        """Consume and return the name of an object type; return "" if no brace follows the name."""
+        """Return the name of an object type that begins with `first`; consume the rest of the name.
+
+        If no brace follows the name, return "" and consume nothing.
+        """
         at, names = self._at, [first]
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == IDENTIFIER:
             names.append(self._tokens[at + 1].text)

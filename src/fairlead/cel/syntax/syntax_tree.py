@@ -47,7 +47,7 @@ class Call(Struct, frozen=True):
 
 
 class ListLiteral(Struct, frozen=True):
-    """A list literal; the items at the indexes in `optional` may be absent."""
+    """A list literal; `optional` contains the indexes of optional items, as `x` in `[?x]`."""
 
     id: int
     items: tuple[Node, ...]
@@ -89,7 +89,7 @@ Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Compreh
 
 
 class Tree(Struct, frozen=True):
-    """A parsed expression: its root, and the position of each node in characters, by node id."""
+    """A parsed expression; `places` maps each node's id to its position, counted in characters."""
 
     root: Node
     places: dict[int, int]

@@ -59,10 +59,10 @@ def conformance(
     files
         One or more files with recorded cases, as JSON lines, plain or gzipped.
     defects
-        With kind `kubebatch` or `nodelifecycle`: whether Fairlead has the known defects of the
-        recorded programs. With 'upstream', it has them, so its decisions equal the recorded ones.
-        With 'fixed', as in all other commands, it does not have them, and the cases that depend on
-        a defect are listed.
+        With kind `kubebatch` or `nodelifecycle`: whether Fairlead reproduces the known defects of
+        the recorded programs. With 'upstream', it reproduces them, so that its decisions equal the
+        recorded ones. With 'fixed', it decides without these defects, as in all other commands,
+        and the cases that depend on a defect are listed.
     only
         Replay only the cases whose names match this shell pattern, such as `crud.*`. With kind
         `api`, a pattern without wildcards selects one case; all differences of this case are

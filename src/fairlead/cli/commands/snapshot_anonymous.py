@@ -33,10 +33,12 @@ def rewrite(
     as_list: bool,
     max_input: int | None = None,
 ) -> int:
-    """Write the snapshot `source` to `file`, or restore the original names in the text `source`.
+    """Write the content of `source` to `file`, with pseudonyms or original names if asked.
 
-    `anonymise` and `reveal` are paths of key files; `source` is a text only if `reveal` is set.
-    Returns the exit code. Raises InputError.
+    `anonymise` and `reveal` are paths of key files. Without `reveal`, `source` is a snapshot; if
+    `anonymise` is set, its names are replaced by pseudonyms. With `reveal`, `source` is any text
+    file, and the pseudonyms in it are replaced by the original names. Returns the exit code. Raises
+    InputError.
     """
     if reveal is not None:
         if source is None or anonymise is not None:

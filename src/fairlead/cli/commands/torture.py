@@ -70,7 +70,8 @@ def torture(
     Parameters
     ----------
     scenario
-        Run this file, a scenario that an earlier failure printed, instead of random clusters.
+        A file with a scenario that an earlier run printed. The command runs this scenario instead
+        of random clusters.
     seed
         The seed of the first cluster. Each further cluster has the next integer as its seed.
     hours

@@ -28,10 +28,11 @@ def require_distinct(
 ) -> None:
     """Raise InputError for an output file that cannot be written or would destroy another file.
 
-    `outputs` maps each option for an output file to its path, or to None if it is not written.
-    `inputs` are the other options and arguments of the command: texts, paths, and collections and
-    records of them. If a text, or a part of it between separators, names a file, this file is an
-    input. If it names a directory, the snapshot files in the directory and below it are inputs.
+    `outputs` maps each option for an output file to the path of the file, or to None if no file is
+    to be written. `inputs` are the values of the command's other options and arguments: texts and
+    paths, also inside collections, structs and dataclasses. Every file that is named by a path, by
+    a text, or by a part of a text between separators is an input. If a directory is named, the
+    snapshot files in the directory and its subdirectories are inputs.
     The files of the options `in_place` are overwritten or appended to, the others are replaced.
     """
     given = {option: path for option, path in outputs.items() if path is not None}

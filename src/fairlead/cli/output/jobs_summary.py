@@ -87,8 +87,9 @@ def amounts_text(amounts: Mapping[str, float]) -> str:
 def waiting_groups(jobs: JobsOutcome, start: Instant, *, has_start_times: bool = False) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    The expected start is the time since `start`. It is left out if `has_start_times` is set,
-    because another section then has the simulated start times.
+    The expected start of a group is shown as a duration, counted from `start`. If
+    `has_start_times` is True, the expected starts are left out, because another section has the
+    simulated start times.
     """
     estimate = () if has_start_times else ("may start after",)
     columns = ("group", "queue", "ready", "because", *estimate)

@@ -61,9 +61,10 @@ def undrained(rows: Sequence[Undrained]) -> Section:
 
 
 def pending(difference: Difference) -> Section:
-    """Return the section of pending pods, grouped by reason; a row names the first workload.
+    """Return the section of pending pods, with a row for each reason.
 
-    If all pods have the same reason, the section lists the pods instead.
+    A row names the first workload that has pods pending for this reason. If all pods have the same
+    reason, the section has a row for each pod instead.
     """
     by_reason: dict[str, dict[str, None]] = defaultdict(dict)
     counts: Counter[str] = Counter()

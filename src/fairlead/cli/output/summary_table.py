@@ -97,7 +97,7 @@ def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
 
 
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
-    """Print the displacements of pods that their disruption budgets did not allow.
+    """Print each displacement of a pod whose disruption budget allowed no disruption.
 
     Times are counted from `start`.
     """

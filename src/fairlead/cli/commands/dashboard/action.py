@@ -1,4 +1,4 @@
-"""Actions: sends a request to the cluster's API server for each button of the dashboard.
+"""Actions: sends requests to the cluster's API server when a dashboard button is pressed.
 
 The requests are sent as the cluster's administrator. The API server authorizes and audits them like
 the requests of any other client.
@@ -117,9 +117,10 @@ class Actions:
         ]
 
     async def _request(self, method: str, path: str, body: Any, headers: dict[str, str]) -> None:
-        """Send a request.
+        """Send a request to the API server.
 
-        Raises ValidationError if the response is an error, and ApiError as `ApiApp.handle` does.
+        Raises ValidationError if the response is an error. Raises ApiError in the cases in which
+        `ApiApp.handle` raises it.
         """
         request = Request(method, path, headers=headers, body=msgspec.json.encode(body))
         answer = await self._api(request)

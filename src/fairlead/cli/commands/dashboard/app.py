@@ -91,7 +91,10 @@ class DashboardApp:
         questions: Questions,
         port: int,
     ) -> None:
-        """`page` is HTML text. `actions` are handlers of further POST requests, keyed by path."""
+        """`page` is HTML text. `actions` maps paths of POST requests to handlers.
+
+        `questions` handles the POST requests to `/explain` and `/ask`.
+        """
         self._page = page.encode()
         self._recording = recording
         self._clock = clock
@@ -203,7 +206,7 @@ class DashboardApp:
     def _encode_page(self) -> None:
         """Encode the page if the state has changed.
 
-        If an encoding took time t, the next one starts at least REST_PER_WORK * t after its end.
+        If an encoding took the time t, no other encoding starts for REST_PER_WORK * t after it.
         """
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None

@@ -53,9 +53,9 @@ class Dashboard:
         return f"http://127.0.0.1:{self._port}/login?code={self._sessions.new_code()}"
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a wrapper that applies `logging`, and copies each record to the dashboard.
+        """Return a wrapper that makes a Reporter also copy its records to the dashboard.
 
-        If `logging` is None, the wrapper only copies the records.
+        The wrapper first applies the wrapper `logging`, unless that is None.
         """
 
         def wrap(reporter: Reporter) -> Reporter:

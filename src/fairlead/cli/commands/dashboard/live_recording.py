@@ -50,9 +50,10 @@ class LiveRecording:
     def __init__(
         self, title: str, clock: LocalClock, objects: Objects, reports: CopiedReports | None
     ) -> None:
-        """Record the changes that are passed to `observe`, and the decisions in `reports`.
+        """The recording contains the changes passed to `observe`, and the records of `reports`.
 
-        `objects` returns all current objects of the cluster.
+        `objects` returns all current objects of the cluster. If `reports` is None, the scheduler's
+        decisions are not recorded.
         """
         self.revision = 0
         self._title = title

@@ -31,7 +31,7 @@ TITLE: Final = "Local cluster"
 
 
 class LocalDashboard:
-    """Serves the dashboard of a local cluster on the socket `listening`; implements Companion."""
+    """Serves the dashboard of a local cluster on a loopback socket; implements Companion."""
 
     def __init__(self, listening: socket) -> None:
         """Listen on `listening`, an open socket on a loopback address."""
@@ -47,7 +47,7 @@ class LocalDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return a wrapper that applies `logging`; see `Dashboard.logging`."""
+        """Return the wrapper that `Dashboard.logging` returns."""
         return self._dashboard.logging(logging)
 
     @asynccontextmanager

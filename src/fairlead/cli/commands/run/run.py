@@ -184,9 +184,10 @@ def run_controllers(request: RunRequest) -> int:
 
 
 def _component(config: EngineConfig, controllers: tuple[str, ...]) -> str:
-    """Return the source of events about the Lease: the schedulerName of the first profile.
+    """Return the name of the component that events about the Lease contain.
 
-    Without a scheduler, it is `kube-controller-manager`.
+    The name is the schedulerName of the first profile. If `controllers` contains no scheduler, the
+    name is `kube-controller-manager`.
     upstream: cmd/kube-scheduler/app/options/options.go: Config
     """
     if SCHEDULER in controllers:
@@ -234,8 +235,8 @@ def _tracer(endpoint: str, reporter: Reporter, log: RunLog, opened: ExitStack) -
 def _default_lease(controllers: tuple[str, ...]) -> str:
     """Return the default name of the Lease; "" means the Lease of kube-scheduler.
 
-    Without a scheduler, Fairlead needs its own Lease, because kube-scheduler and
-    kube-controller-manager hold theirs.
+    If `controllers` contains no scheduler, Fairlead needs a Lease of its own, because the cluster's
+    kube-scheduler and kube-controller-manager may hold the Leases of those names.
     """
     return "" if SCHEDULER in controllers else f"fairlead-{controllers[0]}"
 
@@ -535,7 +536,10 @@ def _usable_credentials(connection: ConnectionConfig) -> Credentials:
 
 
 def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
-    """Open the socket of --listen and read the certificate. Raises InputError."""
+    """Return the options of the HTTP server, with its open socket; None with `--listen none`.
+
+    Raises InputError, also if the certificate cannot be used.
+    """
     certificate, key = request.certificate
     if key and not certificate:
         raise InputError("--tls-private-key-file", "needs --tls-cert-file")

@@ -129,8 +129,8 @@ def run_simulation(request: SimulationRequest, options: OutputOptions) -> int:
 def _is_forbidden(outcome: RunOutcome, conditions: list[FailOn | None]) -> bool:
     """Return whether one of `conditions` is true.
 
-    A condition on pods is true if a displaced pod matches it. The condition None (`loop`) is true
-    if pods are displaced again and again.
+    None stands for the condition `loop`, which is true if pods are displaced again and again. Each
+    other condition is true if a displaced pod matches it.
     """
     displaced = outcome.displaced()
     return any(

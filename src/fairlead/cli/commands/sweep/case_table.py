@@ -35,7 +35,10 @@ def require_parquet() -> None:
 
 
 def parquet_table(cases: Sequence[Case], rows: Sequence[Measured]) -> bytes:
-    """Return the table as a Parquet file. A column with values of several types contains texts."""
+    """Return the table as a Parquet file.
+
+    If a parameter has values of several types, all values in its column are written as texts.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 

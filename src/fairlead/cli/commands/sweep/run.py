@@ -144,11 +144,11 @@ def _require_valid(path: str, case: Case) -> None:
 def _losses(
     text: str, path: str, scenario: Json, fields: Sequence[FieldVariation]
 ) -> LossVariation:
-    """Return the variation for `text`, a value of `--lose`: which zone or node fails in each case.
+    """Return the variation for `text`, a value of `--lose`, such as `zone@10m`.
 
-    The first value of the variation means no failure. The other values are all zones or nodes that
-    exist in the scenario for at least one combination of the values of `fields`. `path` is the path
-    of the `scenario`. Raises InputError.
+    Each value of the variation is the zone or node that fails; the first value means no failure.
+    The other values are all zones or nodes that exist in the scenario for at least one combination
+    of the values of `fields`. `path` is the path of the `scenario`. Raises InputError.
     """
     found = _LOSS.fullmatch(text)
     if found is None:
@@ -217,9 +217,10 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
 
 @contextmanager
 def results_folder(folder: Path) -> Iterator[None]:
-    """Create `folder`; if the `with` block fails or is interrupted, remove it if it is empty.
+    """Create `folder` and its missing parents for a `with` block.
 
-    Raises InputError.
+    When the block fails or is interrupted, the new directories that are empty are removed. Raises
+    InputError.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:

@@ -70,7 +70,7 @@ class FrameOptions:
 
 @dataclass(frozen=True, slots=True)
 class _NodeLoad:
-    """A node with the number of its pods, their requests, and the node's usage and allocatable.
+    """The usage and allocatable resources of a node, and the number and requests of its pods.
 
     `used` is None if the usage is unknown.
     """

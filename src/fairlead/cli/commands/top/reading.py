@@ -104,7 +104,8 @@ class Reading:
 async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
     """Read the cluster, with the events and pod metrics of `namespace`, or of all namespaces if "".
 
-    Events and metrics that cannot be read are empty. Raises RequestError.
+    If the API server does not serve the events or metrics, or refuses access to them, the result
+    contains none. Raises RequestError.
     """
     inside = f"/namespaces/{namespace}" if namespace else ""
     nodes, pods, events, node_metrics, pod_metrics = await asyncio.gather(

@@ -1,7 +1,7 @@
 """The audit log: one line for each request, appended to a file.
 
-Only the user can read a new file. If a line cannot be written, it is dropped, and the request still
-succeeds.
+If the file does not exist, it is created so that only its owner can read it. If a line cannot be
+written, it is dropped, and the request still succeeds.
 
 upstream: apiserver/plugin/pkg/audit/log/backend.go, which logs and counts the error
 """

@@ -19,7 +19,10 @@ STOP_SECONDS_MAX: Final = 10
 
 
 class ChildCommand:
-    """Runs the command `words` with KUBECONFIG set; does nothing if `words` is empty."""
+    """Runs the command `words` with KUBECONFIG set.
+
+    If `words` is empty, there is no command, and `start` must not be called.
+    """
 
     def __init__(self, words: Names) -> None:
         """Prepare to run the command `words`. Raises InputError if the command does not exist."""

@@ -1,8 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
-Each user can have one such cluster. Its state file contains the process id and the line that
-`fairlead up --detach` prints. The process holds a lock on the state file while it runs. So if no
-process holds the lock, the state file is that of a process that has ended.
+Each user can have one such cluster. The cluster's state file contains its process id and the line
+that `fairlead up --detach` prints. The cluster's process holds a lock on the state file while it
+runs. So if nobody holds the lock, the cluster that the state file describes has ended.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ class DetachedCluster(Struct, frozen=True):
 
 
 def start_detached(options: UpOptions) -> int:
-    """Start `fairlead up` in the background; return the exit code when it is ready or has failed.
+    """Start `fairlead up` in the background; return the exit code.
 
-    The new process gets the arguments of this process, except --detach. Raises InputError if an
-    option is invalid, a command is given, or this user already has a cluster in the background.
+    Waits until the cluster is ready or has failed. The new process gets the arguments of this
+    process, except --detach. Raises InputError if an option is invalid, a command is given, or this
+    user already has a cluster in the background.
     """
     options.check()
     if options.command:

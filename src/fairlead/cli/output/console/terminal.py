@@ -84,7 +84,7 @@ def stdout_console() -> Console:
 
 
 def stderr_console() -> Console:
-    """Return a console for stderr; if stderr is not a terminal, it is wide enough for tables."""
+    """Return a console for stderr, wide enough for tables if stderr is not a terminal."""
     console = Console(stderr=True, highlight=False, emoji=False, markup=False)
     if not console.is_terminal:
         console.width = WIDTH_WITHOUT_TERMINAL
@@ -125,7 +125,10 @@ def print_facts(
 
 
 def table_width(columns: Sequence[str], cells: Sequence[int]) -> int:
-    """Return the width of a table with the headings `columns`; `cells` are the widths of cells."""
+    """Return the width of a table with the headings `columns`.
+
+    `cells` has the width of the widest cell of each column, without the heading.
+    """
     widths = (max(cell_len(column), width) for column, width in zip(columns, cells, strict=True))
     return sum(widths) + GAP * (len(columns) - 1)
 
