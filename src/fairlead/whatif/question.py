@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.pods.facts import controller_of, is_terminating
@@ -19,6 +20,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import DEFAULT_CONDITIONS, Conditions, check_seeds
 from fairlead.whatif.experiment_pair import ExperimentPair, experiments_of
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import shuffled
 from fairlead.whatif.outcome.assessment.certainty import (
     SeedOutcome,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 DRAWS_DEFAULT: Final = 20
 _MANY_WAIT: Final = ("pods wait", "their start times")
 UNCHANGED: Final = "without a change"
+NEXT: Final = "with a possible next step"
 REVERSED: Final = "with the change, in reverse order"
 # The purpose of the random order of arrival. Node selection and scenario events have others, so
 # that their random choices are independent of this order.
@@ -131,7 +134,35 @@ def what_if(
         return answer
     from fairlead.whatif.result.next_step import next_steps  # noqa: PLC0415 - after an effect
 
-    return replace(answer, next_steps=next_steps(answer, snapshot.manifests))
+    found = next_steps(
+        answer, snapshot.manifests, _AskAgain(snapshot, conditions, before, progress).effect
+    )
+    if found.notes:
+        changed = replace(effect.changed, notes=(*effect.changed.notes, *found.notes))
+        effect = replace(effect, changed=changed)
+    return replace(answer, effect=effect, next_steps=found.steps)
+
+
+class _AskAgain(Struct, frozen=True):
+    """Asks about another change of `snapshot`; `before` is the outcome without a change."""
+
+    snapshot: Snapshot
+    conditions: Conditions
+    before: RunOutcome
+    progress: Progress
+
+    def effect(self, change: ClusterChange) -> Effect | None:
+        """Return the effect of `change` with the first seed; None if `change` is invalid."""
+        try:
+            pair = experiments_of(self.snapshot, change, self.conditions)
+            changed = pair.changed
+            if changed.steps_begin is None:
+                changed = replace(changed, steps_begin=self.before.rest.after or 0)
+            changed = replace(changed, known_failures=self.before.failed_nodes)
+            outcome = run_experiment(changed, NEXT, self.progress).outcome
+        except InputError:
+            return None
+        return effect_of(self.before, outcome, pair.drain)
 
 
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:

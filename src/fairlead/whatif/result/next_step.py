@@ -2,10 +2,15 @@
 
 The steps come from a table with a row per kind of outcome. The last step after a harmless drain is
 the command that performs it.
+
+Requests and budgets do not always show whether a step helps: other pods may take the room first, or
+replicas may be placed on nodes that fail. Such a step is tried in another simulation, and a step
+that does not help is left out.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -14,11 +19,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.taint import OUT_OF_SERVICE
-from fairlead.apiserver.kind import POD, SCALABLE, STATEFUL_SET
+from fairlead.api.text.name_list import listed
+from fairlead.apiserver.kind import NODE, POD, SCALABLE, STATEFUL_SET
 from fairlead.apiserver.registry.subresource.eviction import SEVERAL
 from fairlead.engine.plugins.volume_restrictions import CLAIM_IN_USE
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.outage import STOPPED
 from fairlead.whatif.outcome.assessment.certainty import VERDICT
 from fairlead.whatif.outcome.assessment.next_step import NextStep
 from fairlead.whatif.outcome.assessment.verdict import Finding, OutcomeKind, Severity
@@ -41,17 +48,32 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 STEPS_MAX: Final = 5
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
 SEEDS: Final = 20
-_SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
+_TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
+_TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
+_SHUT_DOWN: Final = ("", STOPPED)  # values of --how; the default is "stopped"
 _MINIMUM: Final = "minAvailable"
 _FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
 _SCALABLE: Final = frozenset(kind.kind for kind in SCALABLE)
 
 
+class NextSteps(Struct, frozen=True):
+    """The next steps of an answer, and notes about steps that would not help."""
+
+    steps: tuple[NextStep, ...]
+    notes: tuple[str, ...]
+
+
+Ask = Callable[[ClusterChange], Effect | None]
+"""Returns the effect of another change of the same cluster; None if the change is invalid."""
+
+
 class _Case(Struct, frozen=True):
-    """An answer, and the objects of its snapshot."""
+    """An answer, the objects of its snapshot, a way to ask again, and the notes so far."""
 
     answer: WhatIfAnswer
     manifests: Sequence[Manifest]
+    ask: Ask
+    notes: list[str]
 
     def has(self, ref: WorkloadRef) -> bool:
         """Return whether the snapshot contains the workload `ref` itself, not only its pods."""
@@ -60,12 +82,12 @@ class _Case(Struct, frozen=True):
         return any(one.ref.namespace == ref.namespace and one.ref.name == ref.name for one in found)
 
 
-def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest]) -> tuple[NextStep, ...]:
+def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) -> NextSteps:
     """Return at most STEPS_MAX steps; those of the worst outcome come first.
 
-    `manifests` are the objects of the snapshot.
+    `manifests` are the objects of the snapshot, and `ask` tries a step.
     """
-    case = _Case(answer, manifests)
+    case = _Case(answer, manifests, ask, [])
     found = [
         replace(step, outcome=one.kind)
         for one in answer.verdict.findings
@@ -75,7 +97,7 @@ def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest]) -> tuple[Nex
     chosen: dict[str, NextStep] = {}
     for step in (*found, *_drain(answer), *_drain_plan(answer), *_more_seeds(answer)):
         chosen.setdefault(step.code, step)
-    return tuple(chosen.values())[:STEPS_MAX]
+    return NextSteps(tuple(chosen.values())[:STEPS_MAX], tuple(dict.fromkeys(case.notes)))
 
 
 # --- the rows ----------------------------------------------------------------------------------
@@ -128,9 +150,52 @@ def _single_budget(case: _Case) -> Iterator[NextStep]:
 
 
 def _breached(case: _Case) -> Iterator[NextStep]:
-    for budget in case.answer.effect.budgets:
-        if budget.state is BudgetResult.BREACHED and budget.rule.startswith(_MINIMUM):
-            yield from _room_in(budget, case)
+    """Yield a what-if with more replicas for the first budget whose workload can be scaled.
+
+    A rule other than a number as minAvailable needs more healthy pods if there are more replicas.
+    If nodes fail, these lose the same share of them, so more replicas do not help.
+    """
+    effect = case.answer.effect
+    breached = [one for one in effect.budgets if one.state is BudgetResult.BREACHED]
+    relative = [one for one in breached if not _is_number(one.rule)]
+    if relative and effect.changed.outage is not None:
+        named = listed([f"{one.pdb} ({one.rule})" for one in relative])
+        which = "budget" if len(relative) == 1 else "budgets"
+        case.notes.append(
+            f"More replicas, spread in the same way, would not prevent the breach of {named}: the "
+            f"{which} would need more healthy pods, too."
+        )
+    for budget in breached:
+        covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
+        if _is_number(budget.rule) and covered and _can_scale(covered[0], case):
+            yield from _unbreached(budget, covered[0], case)
+            return  # Trying a step takes another run.
+
+
+def _is_number(rule: str) -> bool:
+    """Return whether `rule` is `minAvailable` with a number of pods."""
+    kind, _, amount = rule.partition(" ")
+    return kind == _MINIMUM and amount.isdigit()
+
+
+def _unbreached(budget: BudgetOutcome, one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
+    """Yield a what-if with as many replicas of the workload `one` as `budget` needs, if it helps.
+
+    New replicas are assumed to be spread like the others: if nodes with half of the pods fail, half
+    of the new replicas are lost, too. The step helps if the budget is not breached then, and no
+    more pods are pending.
+    """
+    effect, wanted = case.answer.effect, one.readiness.wanted
+    count = max(1, budget.needed - budget.lowest_healthy)
+    if effect.changed.outage is not None and budget.lowest_healthy:
+        count = max(count, -(-budget.needed * wanted // budget.lowest_healthy) - wanted)
+    change = case.answer.change
+    scale = f"{one.workload}={wanted + count}"
+    tried = case.ask(replace(change, scale=(*change.scale, scale)))
+    if tried is None or len(tried.difference.pending) > len(effect.difference.pending):
+        return
+    if not any(each.pdb == budget.pdb and each.breaches for each in tried.budgets):
+        yield _scaled(one, count)
 
 
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
@@ -143,8 +208,8 @@ def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
-    kind, _, amount = budget.rule.partition(" ")
-    if kind == _MINIMUM and amount.isdigit():
+    kind = budget.rule.partition(" ")[0]
+    if _is_number(budget.rule):
         missing = max(1, budget.needed - budget.lowest_healthy)
         if budget.breaches <= missing:
             yield from (step for one in covered[:1] for step in _more_replicas(one, missing, case))
@@ -175,13 +240,16 @@ def _is_named(name: str, texts: Iterable[str]) -> bool:
 
 def _more_replicas(one: WorkloadEffect, count: int, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with `count` more replicas of the workload, if they would run."""
-    change = case.answer.change
-    is_edited = change.apply or _is_named(one.workload.name, (*change.scale, *change.set))
-    if _can_grow(one, case) and not is_edited:
-        yield NextStep(
-            f"ask again with {_replicas(count)} of {one.workload}",
-            shlex.join(("--scale", f"{one.workload}={one.readiness.wanted + count}")),
-        )
+    if _can_grow(one, case) and _can_scale(one, case):
+        yield _scaled(one, count)
+
+
+def _scaled(one: WorkloadEffect, count: int) -> NextStep:
+    """Return a what-if with `count` more replicas of the workload."""
+    return NextStep(
+        f"ask again with {_replicas(count)} of {one.workload}",
+        shlex.join(("--scale", f"{one.workload}={one.readiness.wanted + count}")),
+    )
 
 
 def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
@@ -189,15 +257,26 @@ def _can_grow(one: WorkloadEffect, case: _Case) -> bool:
 
     If pods wait for a node, new replicas would wait, too.
     """
-    ref, effect = one.workload, case.answer.effect
+    effect = case.answer.effect
     is_full = bool(effect.difference.pending or effect.waited)
-    if ref.kind not in _SCALABLE or one.down or is_full:
-        return False
+    return not (one.down or is_full) and _has_free_scale(one, case)
+
+
+def _can_scale(one: WorkloadEffect, case: _Case) -> bool:
+    """Return whether the question can be asked again with another scale of the workload `one`."""
+    change = case.answer.change
+    is_edited = change.apply or _is_named(one.workload.name, (*change.scale, *change.set))
+    return not is_edited and _has_free_scale(one, case)
+
+
+def _has_free_scale(one: WorkloadEffect, case: _Case) -> bool:
+    """Return whether users set the number of replicas of the workload `one`."""
+    ref = one.workload
     is_autoscaled = any(
         each.target == f"{ref.kind} {ref.name}" and each.autoscaler.startswith(f"{ref.namespace}/")
         for each in case.answer.changed.pod_autoscalers
     )
-    return not is_autoscaled and case.has(ref)
+    return ref.kind in _SCALABLE and not is_autoscaled and case.has(ref)
 
 
 def _replicas(count: int) -> str:
@@ -225,7 +304,8 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     if change.add_nodes is not None:
         same = [one for one in nodes if one.name == change.like and not change.instance_type]
         more = new_nodes_for(filter(lacks_room, pending), same, answer.without.nodes)
-        yield from _new_nodes("ask again with", more, change.add_nodes)
+        if more is not None and _more_helps(more, change.add_nodes, case):
+            yield from _new_nodes("ask again with", more, change.add_nodes)
         return
     waiting = {pod.workload for pod in pending}
     kept = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
@@ -277,6 +357,26 @@ def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]
             others = [pod for pod in others if pod is not blocked][: gang.placeable]
             return [pod for pod in pending if pod not in others]
     return list(pending)
+
+
+def _more_helps(more: NewNodes, added: int, case: _Case) -> bool:
+    """Return whether fewer pods wait with `more` nodes than with the `added` nodes of the question.
+
+    The `added` nodes were not enough, although they may have had enough room for the pods that
+    wait: the scheduler may place other pods there first, and then also on `more` nodes.
+    """
+    before = len(case.answer.difference.pending)
+    tried = case.ask(replace(case.answer.change, add_nodes=added + more.count))
+    if tried is None or len(tried.difference.pending) < before:
+        return tried is not None
+    nodes = "1 more node" if more.count == 1 else f"{more.count:,} more nodes"
+    pods = "the pod stays" if before == 1 else f"{len(tried.difference.pending):,} pods stay"
+    known = case.answer.without.node_names
+    new = [node for node in tried.changed.nodes if node.name not in known]
+    is_taken = all(any(not pod.belongs_to_node for pod in node.pods) for node in new)
+    why = ": other pods are placed on the new nodes first" if is_taken else ""
+    case.notes.append(f"With {nodes} like {more.like}, {pods} pending, too{why}.")
+    return False
 
 
 def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:
@@ -331,7 +431,7 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:
         if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, effect):
-            yield from _out_of_service(one, effect)
+            yield from _out_of_service(one, case)
         elif one.moved and one.budget is not BudgetResult.BREACHED:
             yield from _standby(one, case)
 
@@ -368,18 +468,43 @@ def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
     return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
 
 
-def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:
-    """Yield the command that lets the pods of `one` be replaced on other nodes."""
-    outage = effect.changed.outage
+def _out_of_service(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
+    """Yield the command that lets the pods of `one` be replaced on other nodes, if it helps.
+
+    It is for machines that are shut down, so not for nodes that come back or whose kubelets still
+    work. It helps if more pods of the workload are ready at the end.
+    """
+    effect, change = case.answer.effect, case.answer.change
+    outage, failures = effect.changed.outage, change.failures
     failed = {node.node for node in outage.nodes} if outage is not None else set()
     nodes = {pod.node for pod in effect.difference.evicted if pod.pod.workload == one.workload}
     held = sorted(nodes & failed)
-    if 0 < len(held) <= _NAMES_MAX:
+    is_shut_down = failures.how in _SHUT_DOWN and not (change.lasts or failures.flap)
+    is_edited = change.apply or any(_is_named(name, change.set) for name in held)
+    if not 0 < len(held) <= _NAMES_MAX or not is_shut_down or is_edited:
+        return
+    tried = case.ask(replace(change, set=(*change.set, *_tainted(held, case))))
+    if tried is not None and _ready_at_end(one, tried) > one.readiness.at_end:
         which = "node is" if len(held) == 1 else "nodes are"
         yield NextStep(
             f"if the failed {which} shut down for good, have the pods replaced elsewhere",
-            command=shlex.join(("kubectl", "taint", "nodes", *held, _SHUT_DOWN)),
+            command=shlex.join(("kubectl", "taint", "nodes", *held, _TAINT_IN_WORDS)),
         )
+
+
+def _tainted(names: Collection[str], case: _Case) -> Iterator[str]:
+    """Yield an edit that adds the taint out-of-service to each of the nodes `names`."""
+    for one in entries_of(case.manifests):
+        if isinstance(one, Manifest) and one.kind is NODE and one.ref.name in names:
+            present = one.value.get("spec", {}).get("taints") or []
+            kept = [taint for taint in present if taint.get("key") != OUT_OF_SERVICE]
+            yield f"node/{one.ref.name}:spec.taints={json.dumps([*kept, _TAINT])}"
+
+
+def _ready_at_end(one: WorkloadEffect, tried: Effect) -> int:
+    """Return the number of ready pods of the workload of `one` at the end of the run `tried`."""
+    found = tried.changed.workloads.get(one.workload)
+    return one.readiness.before if found is None else found.at_end
 
 
 _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {

@@ -246,23 +246,50 @@ def test_pods_of_a_failed_zone_suggest_no_node_in_that_zone(snapshot, spread):
     assert not any("--add-nodes" in where for _, where in steps_of(answer))
 
 
-def test_a_budget_breached_by_more_pods_than_it_lacks_suggests_no_replica(snapshot, spread):
-    """Two pods fail at once, and the budget lacks one pod then."""
-    change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts="20m")
-    answer = what_if(snapshot(*spread, budget(minAvailable=3)), change)
+def test_a_budget_breached_by_an_outage_suggests_replicas_in_proportion(snapshot, spread):
+    """Half of the replicas fail, also of the new ones, so two more leave only one more healthy."""
+    failures = Failures(fail_zone=("1",))
+    cluster = snapshot(*spread, budget(minAvailable=3))
+    answer = what_if(cluster, ClusterChange(failures=failures, lasts="20m"))
     assert answer.verdict.first.sentence == "Budget default/web is breached by 2 pods."
-    assert not any("--scale" in where for _, where in steps_of(answer))
+    step = ("ask again with 2 more replicas of rs/default/web", "--scale rs/default/web=6")
+    assert step in steps_of(answer)
+    followed = ClusterChange(failures=failures, lasts="20m", scale=("rs/default/web=6",))
+    assert not what_if(cluster, followed).changed.pdb_breaches
 
 
-def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make, web):
+@pytest.mark.parametrize(
+    ("nodes", "steps"),
+    [
+        ("abc", []),
+        ("abcd", ["--scale rs/default/web=4"]),
+    ],
+    ids=["a new replica fails, too", "both new replicas run"],
+)
+def test_replicas_are_suggested_only_if_the_budget_holds_with_them(
+    snapshot, make, web, nodes, steps
+):
     """Both pods leave failed nodes, whatever the budget says."""
-    nodes = [make.node(name) for name in "abc"]
     failures = Failures(fail_node=("a", "b"))
-    cluster = snapshot(*nodes, *web, budget(minAvailable=2))
-    steps = steps_of(what_if(cluster, ClusterChange(failures=failures)))
-    assert steps == [
-        ("ask again with 2 more replicas of rs/default/web", "--scale rs/default/web=4")
-    ]
+    cluster = snapshot(*map(make.node, nodes), *web, budget(minAvailable=2))
+    answer = what_if(cluster, ClusterChange(failures=failures))
+    assert answer.changed.pdb_breaches
+    assert [where for _, where in steps_of(answer) if "--scale" in where] == steps
+    followed = what_if(cluster, ClusterChange(failures=failures, scale=("rs/default/web=4",)))
+    assert bool(followed.changed.pdb_breaches) is not bool(steps)
+
+
+@pytest.mark.parametrize("rule", [{"minAvailable": "75%"}, {"maxUnavailable": 1}])
+def test_a_note_says_that_replicas_do_not_keep_a_relative_budget(snapshot, spread, rule):
+    change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts="20m")
+    answer = what_if(snapshot(*spread, budget(**rule)), change)
+    [(kind, amount)] = rule.items()
+    note = (
+        "More replicas, spread in the same way, would not prevent the breach of default/web "
+        f"({kind} {amount}): the budget would need more healthy pods, too."
+    )
+    assert note in answer.changed.notes
+    assert not any("--scale" in where for _, where in steps_of(answer))
 
 
 def test_a_breached_maximum_suggests_no_looser_budget(snapshot, make, web):
@@ -273,22 +300,57 @@ def test_a_breached_maximum_suggests_no_looser_budget(snapshot, make, web):
     assert not any("--set" in where for _, where in steps_of(answer))
 
 
-def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, make):
-    db = make.workload("StatefulSet", "db", replicas=1)
+@pytest.fixture
+def database(make):
+    """A StatefulSet with a pod on node a, which can run only on nodes with the label disk=ssd."""
+    db = make.workload("StatefulSet", "db", replicas=1, nodeSelector={"disk": "ssd"})
     db["metadata"]["uid"] = "db"
-    pod = make.pod("db-0", node_name="a", owner="db")
+    pod = make.pod("db-0", node_name="a", owner="db", nodeSelector={"disk": "ssd"})
     pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
     pod["metadata"]["labels"] = {"app": "db"}
     pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
-    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="20m")
-    answer = what_if(snapshot(make.node("a"), make.node("b"), db, pod), change)
-    assert answer.verdict.first.sentence == "sts/default/db has no ready pod for 20m01s."
-    assert steps_of(answer)[:1] == [
-        (
-            "if the failed node is shut down for good, have the pods replaced elsewhere",
-            "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
-        ),
-    ]
+    return [make.node("a", disk="ssd"), db, pod]
+
+
+OUT_OF_SERVICE = (
+    '[{"key": "node.kubernetes.io/out-of-service", "value": "x", "effect": "NoExecute"}]'
+)
+SHUT_DOWN = (
+    "if the failed node is shut down for good, have the pods replaced elsewhere",
+    "kubectl taint nodes a node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+)
+
+
+def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, make, database):
+    change = ClusterChange(failures=Failures(fail_node=("a",)))
+    answer = what_if(snapshot(make.node("b", disk="ssd"), *database), change)
+    assert answer.verdict.first.sentence.startswith("sts/default/db has no ready pod to the end")
+    assert steps_of(answer)[:1] == [SHUT_DOWN]
+
+
+@pytest.mark.parametrize(
+    ("disk", "change"),
+    [
+        ("hdd", {}),
+        ("ssd", {"lasts": "20m"}),
+        ("ssd", {"failures": Failures(fail_node=("a",), how="not-ready")}),
+        ("ssd", {"failures": Failures(flap=("a",))}),
+        ("ssd", {"set": (f"node/a:spec.taints={OUT_OF_SERVICE}",)}),
+    ],
+    ids=[
+        "no other node admits the pod",
+        "the node comes back",
+        "the kubelet of the node works",
+        "the node flaps",
+        "the node has the taint",
+    ],
+)
+def test_the_taint_is_suggested_only_for_nodes_that_are_shut_down_if_it_helps(
+    snapshot, make, database, disk, change
+):
+    change = ClusterChange(**{"failures": Failures(fail_node=("a",)), **change})
+    answer = what_if(snapshot(make.node("b", disk=disk), *database), change)
+    assert not any("kubectl taint" in where for _, where in steps_of(answer))
 
 
 def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
@@ -374,6 +436,30 @@ def test_nodes_of_the_question_are_included_in_the_suggested_number(snapshot, ma
     answer = what_if(cluster, ClusterChange(add_nodes=1, like="b", scale=("rs/web=5",)))
     words = "ask again with 2 more nodes like b"
     assert steps_of(answer) == [(words, "--add-nodes 3 --like b")]
+
+
+def test_nodes_are_not_suggested_again_if_other_pods_take_their_room(snapshot, make):
+    """The scheduler places the six small pods first, and spreads them over all new nodes."""
+    objects = [make.node("a", cpu="8"), make.node("b"), make.pod("full", cpu="4", node_name="b")]
+    for name in ("s1", "s2", "s3", "s4", "s5", "s6", "tall"):
+        cpu = "4" if name == "tall" else "500m"
+        owner = make.workload("ReplicaSet", name, cpu=cpu)
+        owner["metadata"]["uid"] = name
+        pod = make.pod(f"{name}-0", cpu=cpu, node_name="a", owner=name)
+        pod["metadata"]["labels"] = {"app": name}
+        objects += [owner, pod]
+    change = ClusterChange(drain=("a",), add_nodes=2, like="b")
+    answer = what_if(snapshot(*objects), change)
+    [pending] = answer.difference.pending
+    assert pending.workload.name == "tall"
+    assert not any("--add-nodes" in where for _, where in steps_of(answer))
+    note = (
+        "With 1 more node like b, the pod stays pending, too: other pods are placed on the new "
+        "nodes first."
+    )
+    assert note in answer.changed.notes
+    followed = what_if(snapshot(*objects), replace(change, add_nodes=3))
+    assert len(followed.difference.pending) == 1
 
 
 def test_an_autoscaler_gets_no_suggestion_to_add_nodes(snapshot, make, web, tmp_path):
