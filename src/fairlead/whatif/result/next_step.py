@@ -47,6 +47,7 @@ from fairlead.whatif.snapshot.manifest import Manifest, entries_of
 
 STEPS_MAX: Final = 5
 _NAMES_MAX: Final = 5  # maximum number of objects that a command names
+_GROWTH_MAX: Final = 2  # the most new replicas that a step suggests for each present one
 SEEDS: Final = 20
 _TAINT: Final = {"key": OUT_OF_SERVICE, "value": "nodeshutdown", "effect": "NoExecute"}
 _TAINT_IN_WORDS: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
@@ -150,26 +151,60 @@ def _single_budget(case: _Case) -> Iterator[NextStep]:
 
 
 def _breached(case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with more replicas for the first budget whose workload can be scaled.
+    """Yield a what-if with more replicas for the first budget for which that may help.
 
-    A rule other than a number as minAvailable needs more healthy pods if there are more replicas.
-    If nodes fail, these lose the same share of them, so more replicas do not help.
+    A note names the budgets for which no number of replicas helps.
     """
     effect = case.answer.effect
-    breached = [one for one in effect.budgets if one.state is BudgetResult.BREACHED]
-    relative = [one for one in breached if not _is_number(one.rule)]
-    if relative and effect.changed.outage is not None:
-        named = listed([f"{one.pdb} ({one.rule})" for one in relative])
-        which = "budget" if len(relative) == 1 else "budgets"
-        case.notes.append(
-            f"More replicas, spread in the same way, would not prevent the breach of {named}: the "
-            f"{which} would need more healthy pods, too."
-        )
-    for budget in breached:
+    hopeless: list[str] = []
+    possible: list[tuple[BudgetOutcome, WorkloadEffect, int]] = []
+    for budget in effect.budgets:
         covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
-        if _is_number(budget.rule) and covered and _can_scale(covered[0], case):
-            yield from _unbreached(budget, covered[0], case)
-            return  # Trying a step takes another run.
+        if budget.state is BudgetResult.BREACHED and covered:
+            count = _lacking_replicas(budget, covered[0].readiness.wanted, effect)
+            if count is None:
+                hopeless.append(f"{budget.pdb} ({budget.rule})")
+            elif _can_scale(covered[0], case):
+                possible.append((budget, covered[0], count))
+    if hopeless and effect.changed.outage is not None:
+        budgets = "the budget allows" if len(hopeless) == 1 else "these budgets allow"
+        case.notes.append(
+            "More replicas, spread evenly over the nodes, would not prevent the breach of "
+            f"{listed(hopeless)}: more of them would fail than {budgets}."
+        )
+    for budget, one, count in possible[:1]:  # trying a step takes another run
+        yield from _unbreached(budget, one, count, case)
+
+
+def _lacking_replicas(budget: BudgetOutcome, wanted: int, effect: Effect) -> int | None:
+    """Return how many more replicas `budget` needs; None if no number of them helps.
+
+    `wanted` is the present number. New replicas are assumed to be lost like the others, or, if
+    the rule is a percentage, in proportion to the failed nodes.
+
+        half of 8 replicas fail, minAvailable 6        4, because half of 12 is 6
+        half of 8 replicas fail, maxUnavailable 2      None, because 4 fail anyway
+        half of the nodes fail, minAvailable 75%       None
+        2 of 4 replicas and a tenth of the nodes fail, minAvailable 70%
+                                                       4, because 2.4 of 8 may fail then
+    """
+    outage = effect.changed.outage
+    kind, _, amount = budget.rule.partition(" ")
+    if _is_number(budget.rule):
+        missing = max(1, budget.needed - budget.lowest_healthy)
+        if outage is None or not budget.lowest_healthy:
+            return missing
+        return max(missing, -(-budget.needed * wanted // budget.lowest_healthy) - wanted)
+    if not amount.endswith("%"):
+        return None
+    percent = int(amount.removesuffix("%"))
+    allowed = 100 - percent if kind == _MINIMUM else percent
+    nodes, failed = len(effect.without.nodes), 0 if outage is None else len(outage.nodes)
+    gain = allowed * nodes - 100 * failed  # of each new replica
+    if gain <= 0:
+        return None
+    lost = wanted - budget.lowest_healthy
+    return max(1, -(-(100 * lost - allowed * wanted) * nodes // gain))
 
 
 def _is_number(rule: str) -> bool:
@@ -178,21 +213,19 @@ def _is_number(rule: str) -> bool:
     return kind == _MINIMUM and amount.isdigit()
 
 
-def _unbreached(budget: BudgetOutcome, one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
-    """Yield a what-if with as many replicas of the workload `one` as `budget` needs, if it helps.
+def _unbreached(
+    budget: BudgetOutcome, one: WorkloadEffect, count: int, case: _Case
+) -> Iterator[NextStep]:
+    """Yield a what-if with `count` more replicas of the workload `one`, if it helps.
 
-    New replicas are assumed to be spread like the others: if nodes with half of the pods fail, half
-    of the new replicas are lost, too. The step helps if the budget is not breached then, and no
-    more pods are pending.
+    It helps if `budget` is not breached then, and no more pods are pending.
     """
-    effect, wanted = case.answer.effect, one.readiness.wanted
-    count = max(1, budget.needed - budget.lowest_healthy)
-    if effect.changed.outage is not None and budget.lowest_healthy:
-        count = max(count, -(-budget.needed * wanted // budget.lowest_healthy) - wanted)
-    change = case.answer.change
+    change, wanted = case.answer.change, one.readiness.wanted
+    if count > _GROWTH_MAX * wanted:
+        return
     scale = f"{one.workload}={wanted + count}"
     tried = case.ask(replace(change, scale=(*change.scale, scale)))
-    if tried is None or len(tried.difference.pending) > len(effect.difference.pending):
+    if tried is None or len(tried.difference.pending) > len(case.answer.difference.pending):
         return
     if not any(each.pdb == budget.pdb and each.breaches for each in tried.budgets):
         yield _scaled(one, count)

@@ -280,16 +280,34 @@ def test_replicas_are_suggested_only_if_the_budget_holds_with_them(
 
 
 @pytest.mark.parametrize("rule", [{"minAvailable": "75%"}, {"maxUnavailable": 1}])
-def test_a_note_says_that_replicas_do_not_keep_a_relative_budget(snapshot, spread, rule):
+def test_a_note_says_that_no_number_of_replicas_helps(snapshot, spread, rule):
+    """A third of the nodes fails, and two pods."""
     change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts="20m")
     answer = what_if(snapshot(*spread, budget(**rule)), change)
     [(kind, amount)] = rule.items()
     note = (
-        "More replicas, spread in the same way, would not prevent the breach of default/web "
-        f"({kind} {amount}): the budget would need more healthy pods, too."
+        "More replicas, spread evenly over the nodes, would not prevent the breach of default/web "
+        f"({kind} {amount}): more of them would fail than the budget allows."
     )
     assert note in answer.changed.notes
     assert not any("--scale" in where for _, where in steps_of(answer))
+
+
+@pytest.mark.parametrize("rule", [{"minAvailable": "60%"}, {"maxUnavailable": "40%"}])
+def test_more_replicas_help_a_percentage_above_the_share_of_failed_nodes(snapshot, make, web, rule):
+    """Both pods fail, but only one node of ten; two of six pods may fail with both rules."""
+    web[2]["spec"]["nodeName"] = "a"
+    cluster = snapshot(*map(make.node, "abcdefghij"), *web, budget(**rule))
+    failures = Failures(fail_node=("a",))
+    answer = what_if(cluster, ClusterChange(failures=failures))
+    assert answer.changed.pdb_breaches
+    [(words, options)] = [one for one in steps_of(answer) if "--scale" in one[1]]
+    assert (words, options) == (
+        "ask again with 4 more replicas of rs/default/web",
+        "--scale rs/default/web=6",
+    )
+    followed = ClusterChange(failures=failures, scale=("rs/default/web=6",))
+    assert not what_if(cluster, followed).changed.pdb_breaches
 
 
 def test_a_breached_maximum_suggests_no_looser_budget(snapshot, make, web):
