@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from typing import Final
 
 from msgspec import Struct
@@ -81,6 +82,11 @@ class _Case(Struct, frozen=True):
         entries = entries_of(self.manifests)
         found = (one for one in entries if isinstance(one, Manifest) and one.full_kind == ref.kind)
         return any(one.ref.namespace == ref.namespace and one.ref.name == ref.name for one in found)
+
+    def with_replicas(self, one: WorkloadEffect, count: int) -> Effect | None:
+        """Return the effect if the question also adds `count` replicas of the workload `one`."""
+        change, scale = self.answer.change, f"{one.workload}={one.readiness.wanted + count}"
+        return self.ask(replace(change, scale=(*change.scale, scale)))
 
 
 def next_steps(answer: WhatIfAnswer, manifests: Sequence[Manifest], ask: Ask) -> NextSteps:
@@ -220,11 +226,9 @@ def _unbreached(
 
     It helps if `budget` is not breached then, and no more pods are pending.
     """
-    change, wanted = case.answer.change, one.readiness.wanted
-    if count > _GROWTH_MAX * wanted:
+    if count > _GROWTH_MAX * one.readiness.wanted:
         return
-    scale = f"{one.workload}={wanted + count}"
-    tried = case.ask(replace(change, scale=(*change.scale, scale)))
+    tried = case.with_replicas(one, count)
     if tried is None or len(tried.difference.pending) > len(case.answer.difference.pending):
         return
     if not any(each.pdb == budget.pdb and each.breaches for each in tried.budgets):
@@ -477,7 +481,11 @@ def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     one more does not help.
     """
     if case.answer.changed.outage is not None:
-        yield from _more_replicas(one, 1, case)
+        if _can_grow(one, case) and _can_scale(one, case):
+            tried, ref = case.with_replicas(one, 1), one.workload
+            before = _without_pod(ref, case.answer.effect)
+            if tried is not None and _without_pod(ref, tried) < before:
+                yield _scaled(one, 1)
     elif not one.updated and not case.answer.change.scale and _can_grow(one, case):
         ref = one.workload
         replicas = f"--replicas={one.readiness.wanted + 1}"
@@ -486,6 +494,14 @@ def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
             f"before the change, let one more replica of {ref} become ready on another node",
             command=shlex.join(("kubectl", "scale", "-n", ref.namespace, target, replicas)),
         )
+
+
+def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
+    """Return the time (ns) without a ready pod of `workload`; infinity if it lasts to the end."""
+    found = effect.changed.workloads.get(workload)
+    if found is None or found.lowest:
+        return 0
+    return inf if found.lowest_for is None else found.lowest_for
 
 
 def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:

@@ -33,7 +33,7 @@ def web(make):
 
 def test_steps_follow_the_link_to_the_part_that_explains_their_finding(snapshot, make, web):
     failures = Failures(fail_node=("a", "b"))
-    answer = what_if(snapshot(*map(make.node, "abc"), *web), ClusterChange(failures=failures))
+    answer = what_if(snapshot(*map(make.node, "abcd"), *web), ClusterChange(failures=failures))
     assert next_step_rows(answer, ()) == [
         {
             "words": "See what happens to the pods of rs/default/web.",

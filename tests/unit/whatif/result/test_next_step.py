@@ -12,6 +12,7 @@ from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 from fairlead.whatif.question import what_if
 
 
@@ -409,6 +410,16 @@ def test_the_failure_of_every_node_suggests_no_replica(snapshot, make):
     assert steps_of(what_if(snapshot(*cluster), change)) == []
     [(_, options)] = steps_of(what_if(snapshot(*cluster, make.node("b")), change))
     assert options == "--scale rs/default/web=2"
+
+
+def test_a_replica_that_would_fail_with_the_nodes_is_not_suggested(snapshot, make):
+    """The new replica starts on node c, which has most room and fails, too."""
+    busy = make.pod("busy", cpu="2", node_name="b")
+    cluster = snapshot(*map(make.node, "abc"), busy, *single(make))
+    failures = Failures(fail_node=("a", "c"))
+    answer = what_if(cluster, ClusterChange(failures=failures, lasts="20m"))
+    assert answer.verdict.first.kind is OutcomeKind.UNAVAILABLE
+    assert not any("--scale" in where for _, where in steps_of(answer))
 
 
 def test_a_workload_that_is_not_in_the_dump_is_not_scaled(snapshot, make, web):
