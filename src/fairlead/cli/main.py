@@ -499,7 +499,7 @@ def _option_for(command: str) -> str:
 def _is_utf8(token: str) -> bool:
     """Return whether all bytes of the argument `token` were valid UTF-8.
 
-    Python represents other bytes in an argument as surrogate characters.
+    Python represents each invalid byte of an argument as a surrogate character.
     """
     return not any("\ud800" <= character <= "\udfff" for character in token)
 
@@ -507,8 +507,9 @@ def _is_utf8(token: str) -> bool:
 def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
     """Return a message about the first unknown option in `tokens`; "" if all options are known.
 
-    Commands that accept `-` for standard input would otherwise read a misspelt option as a file
-    name. If `wanted` is set, only this option is checked.
+    A command that accepts `-` for standard input takes a misspelt option for a file name. The
+    message replaces the error about that file. If `wanted` is set, only the option of this name is
+    checked.
     """
     from difflib import get_close_matches
 

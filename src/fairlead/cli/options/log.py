@@ -56,10 +56,11 @@ class DecisionLogOptions:
     def logging_with_warnings(
         self, write: Callable[[LogEntry, Instant], None] | None = None
     ) -> Logging:
-        """Return a function as `logging` does, but one that always logs errors and warnings.
+        """Return a function like that of `logging`, even if neither option is given.
 
-        `write` receives each line and its time; by default, lines are written to standard error.
-        Raises InputError as `logging` does.
+        If neither option is given, the function logs only errors and warnings. `write` receives
+        each line and its time; by default, lines are written to standard error. Raises InputError
+        if both options are given, or if -v is negative.
         """
         if self.log_level is not None and self.verbosity is not None:
             raise InputError("-v", "cannot be combined with --log-level")

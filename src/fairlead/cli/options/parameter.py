@@ -23,10 +23,10 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
-    """Return a parameter for an option that can be repeated; its help is `text` and says so.
+    """Return a parameter for an option that can be repeated.
 
-    `metavar` is the name of the option's value in the help. If `show` is False, the help does not
-    list the option.
+    The option's help is `text`, followed by "Can be repeated." `metavar` is the name of the
+    option's value in the help. If `show` is False, the help does not list the option.
     """
     return Parameter(
         help=f"{text.rstrip()} Can be repeated.",

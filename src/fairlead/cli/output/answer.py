@@ -127,9 +127,9 @@ def _sections(
 
 
 def _known_failures(answer: WhatIfAnswer) -> list[str]:
-    """Return the names of the nodes that are out of service even without the change.
+    """Return the names of the nodes that are out of service at the end even without the change.
 
-    Only nodes that exist at the end of the run with the change are returned.
+    A node that does not exist at the end of the run with the change is left out.
     """
     known = answer.without.failed_nodes
     return [one.name for one in answer.changed.nodes if one.name in known]
@@ -204,9 +204,10 @@ def _packing(answer: WhatIfAnswer) -> Section:
 
 
 def _certainty(answer: WhatIfAnswer) -> Section:
-    """Return the section about the outcomes that depend on the seed.
+    """Return the section that shows which outcomes depend on the seed.
 
-    A row shows in how many of the seeds an outcome occurred, and the range of its amount.
+    Each row shows one outcome: the number of seeds with which it occurred, and the least, median,
+    90th percentile and greatest of its amounts with these seeds.
     """
     columns = (
         TableColumn(f"IN {answer.seeds:,} SEEDS", is_name=True),
@@ -289,9 +290,10 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
 
 
 def _pools(answer: WhatIfAnswer, group_by: str) -> Section:
-    """Return the section of the node pools: those that the change affects, or all if none.
+    """Return the section of the node pools that the change affects.
 
-    `group_by` is that of `print_answer`.
+    If the change affects no pool, the section shows all pools. `group_by` has the same meaning as
+    in `print_answer`.
     """
     label = group_by or answer.pool_label
     pools = node_pools(answer.without, answer.changed, label)

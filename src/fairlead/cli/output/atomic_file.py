@@ -96,7 +96,7 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         return self
 
     def write(self, content: bytes) -> None:
-        """Append `content`. Raises OSError, whose `filename` is the final path."""
+        """Append `content`; on failure, raise OSError with the final path as its `filename`."""
         assert self._file is not None
         try:
             self._file.write(content)

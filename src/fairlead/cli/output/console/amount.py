@@ -1,7 +1,7 @@
 """Formats amounts of resources: cores, sizes with binary units, and counts.
 
-Cores and percentages are rounded as decimal numbers, ties to the even digit, as the HTML report
-does (`static/format.js`). Binary fractions would round 0.35 to 0.3.
+Cores and percentages are rounded as decimal numbers, with ties to the even digit. The HTML report
+(`static/format.js`) rounds in the same way. A binary floating-point 0.35 would be rounded to 0.3.
 """
 
 from __future__ import annotations

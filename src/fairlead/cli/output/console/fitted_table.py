@@ -90,7 +90,7 @@ class FittedTable:
     def _text_below(
         self, shown: Sequence[int], cells: Sequence[Sequence[str]], widths: Sequence[int]
     ) -> int | None:
-        """Return the index of the column whose text is printed below its row; None if none is."""
+        """Return the index of the last column if its text is printed below each row, else None."""
         if len(shown) == 1 or not self._has_words(shown) or widths[-1] > NARROW:
             return None
         lines = max(len(_wrapped(row[shown[-1]], widths[-1])) for row in cells)
@@ -116,9 +116,8 @@ class FittedTable:
     ) -> list[int]:
         """Return the width that each of the columns `shown` needs.
 
-        If the last column contains sentences, it needs at most WORDS_MIN, because they are
-        wrapped. If `wraps_headings` is set, a column only needs to be as wide as the longest word
-        of its heading, or as its widest cell.
+        If the last column contains sentences, it needs at most WORDS_MIN, because sentences can be
+        wrapped. If `wraps_headings` is set, a heading needs only the width of its longest word.
         """
         headings = [self.columns[n].heading for n in shown]
         words = [text.split() if wraps_headings else [text] for text in headings]
@@ -159,7 +158,7 @@ class FittedTable:
         return widths
 
     def _headings(self, shown: Sequence[int], widths: Sequence[int]) -> Iterator[str]:
-        """Yield the lines of the headings; a heading with fewer lines starts further down."""
+        """Yield the lines of the headings, which are aligned at the bottom."""
         wrapped = [
             _wrapped(self.columns[n].heading, width) for n, width in zip(shown, widths, strict=True)
         ]

@@ -57,7 +57,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     def read(self, unit: str, done: int, total: int) -> None:
         """Show that `done` of `total` bytes or objects were read.
 
-        `unit` is "bytes", or the plural of what is counted. If `total` is 0, it is unknown.
+        `unit` is "bytes", or the plural of what is counted. A `total` of 0 means unknown.
         """
         if self._is_due():
             of = f" of {total:,}" if total else ""

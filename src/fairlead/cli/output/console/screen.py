@@ -1,10 +1,10 @@
 """Screen: prints an answer as sections of text that share the lines of one screen.
 
-Lines are given to sections in the order of their ranks. First, each section up to Rank.ADVICE gets
-its smallest number of rows, urgent sections before others. Then each section gets more rows, as
-long as they fit. If rows are left out, the last line of the screen names the sections without any
-row, and the option that prints everything. Sections are printed in the order of the answer,
-regardless of their rank.
+Lines are given to sections in the order of their ranks. First, each section with a rank of at most
+Rank.ADVICE gets its minimum number of rows; rank 0 and urgent sections get theirs before others.
+Then each section gets more rows, as long as they fit. If rows are left out, the last line of the
+screen names the sections without any row, and the option that prints everything. Sections are
+printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
     workloads rank 1  104 rows  14 printed: all lines that the other sections do not need
@@ -68,7 +68,8 @@ class Section:
 def print_screen(console: Console, sections: Iterable[Section], *, has_details: bool) -> None:
     """Print `sections` on one screen, or every row of every section if `has_details` is set.
 
-    The command must have the option DETAILS, which a line at the end names if rows are left out.
+    If rows are left out, a line at the end names the option DETAILS. Every command that calls this
+    function must therefore have that option.
     A screen has two lines fewer than the terminal, but at least _LINES_MIN; if output is not a
     terminal, it has LINES_MAX lines.
     """
@@ -103,7 +104,7 @@ def table_section(
 ) -> Section:
     """Return a section that prints a table, and below it the number of rows that are left out.
 
-    The other arguments are those of Section.
+    `title`, `rank`, `least` and `most` have the same meaning as in Section.
     """
 
     def show(console: Console, count: int) -> None:
