@@ -178,12 +178,14 @@ class Credentials:
         """Discard credentials that the server refused; return whether to send the request again.
 
         `refused` is the list that `headers` returned for the request. Files with credentials are
-        always read again. The exec plugin runs again, unless the headers have changed since the
-        request was sent, or a credential of the plugin was discarded a short time ago. While
-        refusals repeat, this time doubles from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
+        always read again. The credential of the exec plugin is kept if the headers have changed
+        since the request was sent. Otherwise it is discarded, so that the plugin runs again. Then
+        a pause begins in which no other credential of the plugin is discarded. The pause lasts
+        FIRST_REFUSAL_SECONDS. While refusals repeat, each pause is twice as long as the previous
+        one, up to EXEC_PAUSE_SECONDS.
 
-        Returns False if there are no files with credentials, and there is no plugin or it must not
-        run again yet.
+        Returns False if there are no files with credentials, and either there is no plugin or the
+        pause prevents another run.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO
@@ -205,7 +207,7 @@ class Credentials:
     def _is_recent(self, instant: float, seconds: float) -> bool:
         """Return whether `instant` is less than `seconds` ago.
 
-        Returns False if `instant` is in the future, because the clock was set back.
+        Returns False if `instant` is in the future; this happens if the clock was set back.
         """
         return 0 <= self._clock() - instant < seconds
 
@@ -218,10 +220,12 @@ class Credentials:
         return self._exec_credential(self._plugin).token
 
     def _token_of_file(self, path: str) -> str:
-        """Return the token in the file `path`, which is read every minute.
+        """Return the token in the file `path`.
 
-        If the file cannot be read or is empty, return the token that was read last. If none was
-        read, return "" if the configuration contains a token, else raise ConnectionConfigError.
+        The file is read again after TOKEN_FILE_SECONDS, or after a call of `renew`. If it cannot
+        be read or is empty, the token that was read last is returned. If no token was ever read,
+        the result is "" so that the caller uses the token in the configuration. Raises
+        ConnectionConfigError if the configuration contains no token either.
         """
         if not self._is_recent(self._file_read_at, TOKEN_FILE_SECONDS):
             self._file_read_at = self._clock()
@@ -252,7 +256,8 @@ class Credentials:
     def _keep(self, credential: Credential) -> Credential:
         """Use `credential` until it expires, but at least for EXEC_PAUSE_SECONDS; return it.
 
-        If the clock of this machine is wrong, even a new credential can seem to have expired.
+        The minimum is needed because even a new credential seems to have expired if the clock of
+        this machine is wrong.
         """
         self._credential, self._headers = credential, None
         self._valid_until = self._renew_at = float("inf")

@@ -37,7 +37,7 @@ def _kill_plugins() -> None:
 class Credential(Struct, frozen=True):
     """The output of an exec plugin.
 
-    `expires_at` is in seconds since 1970, None if it never expires.
+    `expires_at` is in seconds since 1970; it is None if the credential never expires.
     """
 
     token: str = ""
@@ -49,9 +49,9 @@ class Credential(Struct, frozen=True):
 def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
     """Run a credential plugin and return its credential.
 
-    Raises ConnectionConfigError if the plugin fails, does not print a valid ExecCredential, or
-    runs for more than EXEC_SECONDS_MAX seconds; `source` is the source of this error. A plugin
-    that can prompt the user has no time limit.
+    `source` is the name of the connection, for error messages. Raises ConnectionConfigError if the
+    plugin fails, does not print a valid ExecCredential, or runs for more than EXEC_SECONDS_MAX
+    seconds. A plugin that can prompt the user has no time limit.
     """
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not is_interactive:

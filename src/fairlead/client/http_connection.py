@@ -21,10 +21,10 @@ _STEP_BYTES: Final = 128 << 20
 
 
 class UnreachableError(Exception):
-    """The server did not respond; the text is the reason.
+    """No usable response arrived; the text is the reason.
 
-    `is_transient` means that an open connection was closed before a response began, so that another
-    try may succeed.
+    `is_transient` means that an open connection was closed before a response began. In this case,
+    another try may succeed.
     """
 
     def __init__(self, reason: str, *, is_transient: bool = False) -> None:
@@ -109,8 +109,8 @@ class HttpConnection(asyncio.Protocol):
     def send(self, request: bytes, on_end: OnEnd, deadline: float | None) -> None:
         """Send a request; `on_end` receives the response or an exception.
 
-        The pool fails the request at `deadline`, in the loop's time. If `deadline` is None, each
-        part of the response sets a new deadline.
+        The pool fails the request at `deadline`, in the loop's time. If `deadline` is None, the
+        request fails when no byte of the response has arrived for `read_seconds_max` seconds.
         """
         assert self._transport is not None
         self._on_end = on_end
@@ -248,11 +248,12 @@ class HttpConnection(asyncio.Protocol):
 
 
 def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
-    """Return `body` decoded from its Content-Encoding `encoding`: gzip, identity or "".
+    """Return the decoded `body`; `encoding` is its Content-Encoding.
 
-    `limit` has already counted the bytes of `body`; this function replaces that count by the size
-    of the result. Raises ValueError if `encoding` is anything else or `body` is damaged, and
-    TooLongAnswerError if the result is longer than `limit`.
+    `encoding` must be gzip, x-gzip, identity or "". `limit` has already counted the bytes of
+    `body`; this function replaces that count by the size of the result. Raises ValueError if
+    `encoding` has another value or `body` is damaged, and TooLongAnswerError if the result is
+    longer than `limit` permits.
     """
     if not body or encoding in (b"", b"identity"):
         return body

@@ -1,10 +1,11 @@
 """HttpPool: connections to one server that are kept open for its requests.
 
-A request uses the idle connection that was used last. If no connection is idle, a new connection is
-opened, up to a maximum. `send` waits for the response. `begin`, which needs an idle connection,
-passes the response to a function, so that no task is needed for each request. Sending a Binding
-takes less than a third of the CPU time that a general HTTP client needs. Proxies and streams are
-not supported: RestClient uses HttpSession for such requests. Redirects are not followed.
+A request uses the idle connection that was used last. If no connection is idle, `send` opens a new
+connection. If the maximum number of requests is in flight, `send` first waits until one of them
+ends. `send` returns the response. `begin` sends a request only if a connection is idle, and passes
+the response to a function, so that no task is needed for each request. As a result, a Binding takes
+less than a third of the CPU time that a general HTTP client needs. Proxies and streams are not
+supported: RestClient uses HttpSession for such requests. Redirects are not followed.
 
 upstream: net/http/transport.go
 """
@@ -54,7 +55,8 @@ class HttpPool:
         A request without a timeout fails if no byte of its response arrives for
         `read_seconds_max` seconds. If the body of a response is longer than the limit that
         `new_limit` returns, the request fails as if the connection had failed. The server's
-        certificate must be valid for `tls_server_name`, or for the host of `server` if it is "".
+        certificate must be valid for `tls_server_name`. If `tls_server_name` is "", the certificate
+        must be valid for the host of `server`.
         """
         parts = urlsplit(server)
         self._host = parts.hostname or ""
@@ -100,13 +102,13 @@ class HttpPool:
     ) -> HttpResponse:
         """Send a request for `target`, a path with its query, and return the response.
 
-        `head` is the result of the method `head`, and `body` is None for a request without a body.
+        `head` is the result of `HttpPool.head`, and `body` is None for a request without a body.
         `tls` is None for plain HTTP.
 
-        The request fails after `seconds_max` or, if that is None, when no byte of the response has
-        arrived for the pool's `read_seconds_max`. If the server has closed an idle connection, a
-        GET, PUT or DELETE is repeated on another connection. Raises UnreachableError or
-        TimeoutError if the request fails.
+        The request fails after `seconds_max` seconds. If `seconds_max` is None, the request fails
+        when no byte of the response has arrived for the pool's `read_seconds_max`. If a connection
+        that was idle fails before a response begins, a GET, PUT or DELETE is repeated on another
+        connection. Raises UnreachableError or TimeoutError if the request fails.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
@@ -131,10 +133,11 @@ class HttpPool:
     def begin(
         self, request: bytes, *, tls: ssl.SSLContext | None, seconds_max: float, on_end: OnEnd
     ) -> bool:
-        """Send `request`, made by `encode`, on an idle connection; `on_end` is called once, later.
+        """Send `request` on an idle connection; return whether it was sent.
 
-        Returns False, and sends nothing, if no connection is idle or if other requests wait for a
-        connection. The request is never repeated.
+        `request` is a result of `encode`. If it is sent, `on_end` is called once, after this method
+        has returned. The request is not sent if no connection is idle or if other requests wait for
+        a connection. It is never repeated.
         """
         connection = None if self._waiting else self._take_idle(tls)
         if connection is None:
@@ -151,7 +154,7 @@ class HttpPool:
         return True
 
     def encode(self, method: str, target: str, head: bytes, body: bytes | None) -> bytes:
-        """Return the bytes of a request; `head` is the result of the method `head`."""
+        """Return the bytes of a request; `head` is the result of `HttpPool.head`."""
         if not _PLAIN_TARGET.fullmatch(target):
             target = quote(target, safe="/:?&=%+~!$'()*,;@")
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
@@ -161,9 +164,9 @@ class HttpPool:
     # --- how many requests are in flight ---------------------------------------------------
 
     async def _acquire(self, loop: AbstractEventLoop, deadline: float | None) -> None:
-        """Wait until fewer requests than the maximum are in flight.
+        """Wait until fewer than `connections_max` requests are in flight, and count one more.
 
-        Raises TimeoutError if this is not the case at `deadline`.
+        Raises TimeoutError if too many requests are still in flight at `deadline`.
         """
         while self._in_flight >= self._connections_max:
             waiter = loop.create_future()
@@ -271,7 +274,11 @@ class HttpPool:
         deadline: float | None,
         on_end: OnEnd,
     ) -> None:
-        """Send a request, which fails at `deadline` (None: if no bytes arrive for too long)."""
+        """Send a request on `connection`; the request fails at `deadline`.
+
+        If `deadline` is None, the request fails when no byte of the response has arrived for the
+        pool's `read_seconds_max`.
+        """
         self._busy.add(connection)
         connection.send(request, on_end, deadline)
         if self._timer is None or connection.deadline < self._timer_due:

@@ -1,6 +1,7 @@
 """HttpSession: requests through proxies, and streams; aiohttp sends them.
 
-Loading aiohttp takes 0.1 s of CPU, so RestClient imports this module with the first such request.
+Importing aiohttp takes 0.1 s of CPU time, so RestClient imports this module only when it first
+needs a proxy or a stream.
 """
 
 from __future__ import annotations

@@ -343,7 +343,8 @@ def _cluster_info(cluster: _Cluster, authority: str) -> dict[str, object]:
 def _data(path: str, place: str, data: str, file: str) -> str:
     """Return the decoded base64 `data`; if `data` is empty, return the contents of `file`.
 
-    `path` is the kubeconfig, and `place` is the field with the name of `file`, for error messages.
+    `path` is the path of the kubeconfig. `place` is the field of the kubeconfig that names `file`;
+    error messages contain it.
     """
     if not data:
         return read_text(path, place, _located(path, file)) if file else ""

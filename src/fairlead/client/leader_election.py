@@ -1,10 +1,11 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. The replica
-takes the Lease if the Lease has no holder, or has not changed for its `leaseDurationSeconds`, which
-the holder writes. A replica measures this time with its own clock; the clocks of different replicas
-are never compared. A leader that has not renewed the Lease for `renew_deadline` loses leadership,
-so it stops before another replica can start.
+takes the Lease if the Lease has no holder, or if the Lease has not changed for the
+`leaseDurationSeconds` that the holder wrote in it. A replica measures this time with its own clock;
+the clocks of different replicas are never compared. A leader that has not renewed the Lease for
+`renew_deadline` loses leadership. `renew_deadline` is shorter than `lease_duration`, so the leader
+stops before another replica can take the Lease.
 
 This state machine does no I/O. `begin` starts an attempt to take or renew the Lease, and returns
 the first request. The caller passes the response to `read` or `written`, or calls `failed`. Times
@@ -102,7 +103,7 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return the time (ns) when leadership ends without a renewal; None if it never began."""
+        """Return when (ns) leadership ends if it is not renewed; None if it never began."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:

@@ -39,7 +39,7 @@ async def list_objects(
     """Return the JSON texts of all objects in the collection at `path`, from one resource version.
 
     The items of typed lists omit `kind` and `apiVersion`. Raises RequestError if a request fails;
-    its message contains the path if the server responded.
+    if the server responded, the message of this error contains `path`.
     """
     return await list_by_page(client, path, list, query)
 
@@ -50,7 +50,7 @@ async def list_by_page(
     keep: Callable[[Iterable[Raw]], Iterable[Kept]],
     query: Mapping[str, str] | None = None,
 ) -> list[Kept]:
-    """Pass the items of each page of the collection at `path` to `keep`; return all its results.
+    """Call `keep` with the items of each page of the collection at `path`; return all results.
 
     The text of a page is freed before the next page is read, unless `keep` returns items of the
     page. If the continue token expires, the complete list is read again in one response, as

@@ -31,9 +31,10 @@ class ListWatch:
     ) -> None:
         """Prepare to send the requests of `reflector` with `client`.
 
-        `on_updates` is called with the changes in each page of a list or part of a watch. It is
-        also called with an empty list before a pause and at the end of a watch, because the
-        reflector's state may have changed. `clock` returns the time in ns.
+        `on_updates` is called for each page of a list and for each part of a watch that arrives,
+        with the changes that it contains. `on_updates` is also called with an empty list before a
+        pause and at the end of a watch, because the reflector's state may have changed although
+        no object has. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

@@ -9,12 +9,14 @@ to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the d
 known objects.
 
 Events and lists that are older than the known objects are ignored, so that a lagging server does
-not revert changes. But the server may have been restored from a backup. So after STALE_LISTS_MAX
-older lists, an older list is accepted. After OLD_BOOKMARKS_MAX bookmarks that are older than the
-requested version, the resource is listed again.
+not revert changes. But the server may instead have been restored from a backup, and then its older
+objects are correct. So only STALE_LISTS_MAX older lists are ignored, and the next one is accepted.
+After OLD_BOOKMARKS_MAX bookmarks in a row that are older than the version of the watch, the
+resource is listed again.
 
-If the server supports it, a list is streamed as events (`sendInitialEvents`). An object that cannot
-be decoded keeps its last known version until it is deleted.
+If the server supports `sendInitialEvents`, a list is streamed as events. If a new version of an
+object cannot be decoded, the last known version is kept until the object is deleted or can be
+decoded again.
 
 upstream: client-go/tools/cache/reflector.go
 """
