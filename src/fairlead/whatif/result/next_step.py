@@ -339,10 +339,7 @@ def _pending(case: _Case) -> Iterator[NextStep]:
     suitable = {one.name for one in answer.without.nodes} - _nodes_of_failed_zones(answer)
     nodes = [one for one in answer.changed.nodes if one.name in suitable]
     if change.add_nodes is not None:
-        same = [one for one in nodes if one.name == change.like and not change.instance_type]
-        more = new_nodes_for(filter(lacks_room, pending), same, answer.without.nodes)
-        if more is not None and _more_helps(more, change.add_nodes, case):
-            yield from _new_nodes("ask again with", more, change.add_nodes)
+        yield from _more_nodes(case, pending, nodes, change.add_nodes)
         return
     waiting = {pod.workload for pod in pending}
     kept = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
@@ -379,6 +376,20 @@ def _pending(case: _Case) -> Iterator[NextStep]:
             "ask again with drained nodes that return; pods have volumes that are local to them",
             "--max-unavailable 1 --for 10m",
         )
+
+
+def _more_nodes(
+    case: _Case, pending: Iterable[PodEnd], nodes: Iterable[NodeEnd], added: int
+) -> Iterator[NextStep]:
+    """Yield the question with more new nodes for the `pending` pods; it already adds `added` nodes.
+
+    `nodes` are the nodes that can be copied.
+    """
+    change = case.answer.change
+    same = [one for one in nodes if one.name == change.like and not change.instance_type]
+    more = new_nodes_for(filter(lacks_room, pending), same, case.answer.without.nodes)
+    if more is not None and _more_helps(more, added, case):
+        yield from _new_nodes("ask again with", more, added)
 
 
 def _lacking_nodes(pending: Sequence[PodEnd], jobs: JobsOutcome) -> list[PodEnd]:
