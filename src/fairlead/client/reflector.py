@@ -104,7 +104,7 @@ class Reflector:
         page_objects: int = PAGE_OBJECTS,
         watch_seconds: int = WATCH_SECONDS,
     ) -> None:
-        """Start without objects; `jitter` returns numbers in [0, 1)."""
+        """Create a reflector without objects; `jitter` returns numbers in [0, 1)."""
         self.resource = resource
         self.objects: dict[str, ApiObject] = {}
         self.has_synced = False  # whether a list was complete, or the resource absent
@@ -215,8 +215,8 @@ class Reflector:
     def _marked(self, bookmark: ApiObject, now: int) -> list[ObjectUpdate] | None:
         """Process a bookmark; return the differences to the known objects.
 
-        There can be differences only at the end of a streamed list: the deletions of the objects
-        that the list did not contain. Returns None if the caller must end the watch.
+        Only the bookmark at the end of a streamed list causes differences: the known objects that
+        the list did not contain are deleted. Returns None if the caller must end the watch.
         """
         version = bookmark.metadata.resource_version
         if self._listed is not None:
@@ -252,11 +252,12 @@ class Reflector:
         *,
         repeats: bool = False,
     ) -> None:
-        """Record that a request failed with HTTP status `code`; pause before the next request.
+        """Record that a request failed with HTTP status `code`, and delay the next request.
 
-        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the same
-        request may fail every time, because the server answered with an event or a page that cannot
-        be used. In this case, the next pages of a list are half as long.
+        `code` is 0 if there was no usable response; `problem` says why. Set `repeats` if the server
+        answered with an event or a page that cannot be used, so that the same request may fail
+        every time. If such a request was for a page of a list, later pages have half as many
+        objects.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
@@ -364,7 +365,7 @@ class Reflector:
 def is_newer(version: str, than: str) -> bool:
     """Return whether the resource version `version` is newer than the resource version `than`.
 
-    Versions that are not numbers cannot be compared: a different version counts as newer.
+    If one of them is not a number, `version` counts as newer whenever it differs from `than`.
     upstream: apimachinery/pkg/util/resourceversion: CompareResourceVersion
     """
     if version.isdecimal() and than.isdecimal():

@@ -2,9 +2,9 @@
 
 `get` and `post` repeat a request if the server is overloaded (429 or 503, with Retry-After). `get`
 also repeats the request if an open connection is closed before a response begins. `exchange`
-returns every response, and its caller decides whether to try again; `begin` does the same without a
-task. `get`, `post` and `exchange` repeat a request once after status 401, if the credentials can be
-renewed.
+returns every response, and its caller decides whether to try again. `begin` does not wait for the
+response, but passes it to a function. `get`, `post` and `exchange` repeat a request once after
+status 401, if the credentials can be renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -130,9 +130,9 @@ class RestClient:
 
         If the body of a response has more than `bytes_max` bytes, the request fails as if the
         connection had failed. If `bytes_max` is a BodyLimit, it limits the bodies of all responses
-        together. `read_seconds_max` is the longest time without any byte of a response, for `get`
-        and `post`. Several clients of a server may share `credentials`, so that an exec plugin
-        runs once for all of them.
+        together. A request of `get` or `post` fails if no byte of its response arrives for
+        `read_seconds_max` seconds. Several clients of a server may share `credentials`, so that an
+        exec plugin runs once for all of them.
         """
         self.config = config
         self._connections_max = connections_max
@@ -241,11 +241,13 @@ class RestClient:
             return self._answer(response)
 
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
-        """Send a request without waiting; `on_answer` gets the response later, or None after 401.
+        """Send a request without waiting; `on_answer` is called later with the response.
+
+        If the status is 401, `on_answer` is called with None instead.
 
         Returns False, and sends nothing, if the request cannot be sent without waiting (for
-        example, no connection is idle), or is one that only `exchange` can send, such as a GET or
-        PUT. Call `exchange` then.
+        example, because no connection is idle), or if only `exchange` can send it (for example, a
+        GET or PUT). The caller must then call `exchange`.
 
         Raises ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
@@ -289,12 +291,12 @@ class RestClient:
     async def _send(
         self, request: ApiRequest, seconds_max: float | None = None
     ) -> tuple[HttpResponse, _Headers]:
-        """Send a request once; return (response, headers), for `Credentials.renew`.
+        """Send a request once; return (response, headers).
 
-        The headers are the list that `Credentials.headers` returned. If `seconds_max` is None, the
-        request fails if no byte arrives for the client's `read_seconds_max`. Raises
-        UnreachableError or TimeoutError if the request fails, and ConnectionConfigError if the
-        credentials or TLS settings cannot be used.
+        `headers` is the list that `Credentials.headers` returned; `Credentials.renew` needs it. If
+        `seconds_max` is None, the request fails when no byte has arrived for the client's
+        `read_seconds_max` seconds. Raises UnreachableError or TimeoutError if the request fails,
+        and ConnectionConfigError if the credentials or TLS settings cannot be used.
         """
         if not self._credentials.prepare():
             seconds_max = await self._wait(seconds_max)
@@ -503,9 +505,9 @@ def _is_this_machine(host: str) -> bool:
 
 
 def _system_proxy(server: str) -> str:
-    """Return the URL of the proxy for `server` in the environment; "" if none is set.
+    """Return the URL of the proxy that the environment sets for `server`; "" if it sets none.
 
-    On macOS and Windows, the settings of the system are used, too.
+    On macOS and Windows, the proxy settings of the system are also read.
     """
     parts = urlsplit(server)
     if not parts.hostname or _is_this_machine(parts.hostname):

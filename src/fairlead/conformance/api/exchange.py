@@ -35,7 +35,7 @@ class ReplayRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def timeout_s(self) -> float | None:
-        """The duration of a watch that the request sets, in seconds; None if it sets none."""
+        """The `timeoutSeconds` of a watch request; None if the request does not set it."""
         for name, value in self.query:
             if name == "timeoutSeconds" and value.isdecimal():
                 return float(value)
@@ -90,7 +90,8 @@ class Exchange(Struct, frozen=True):
     def _user(self, default_user: str | None) -> str | None:
         """Return the user of the request; None if the request had no credentials.
 
-        Returns "bad" if the server refused the credentials, which are not in the recording.
+        If no user is known and the recorded status is 401, return "bad": the request had invalid
+        credentials, which are not in the recording.
         """
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user

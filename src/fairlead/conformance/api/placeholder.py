@@ -1,10 +1,11 @@
 """Placeholders in recordings for values that differ between runs.
 
 For example, `<uid:3>` is the third uid of a case: `uid` is the name of the placeholder, and `3` its
-key. The placeholder is bound to the first value that a response has in its place. Later responses
-must have the same value there, and requests are sent with this value. Resource versions must also
-keep their order. For placeholders that are not in `_BOUND`, such as times, only the form of the
-value is compared.
+key. If the name is in `_BOUND`, the placeholder is bound to the first value that a response has in
+its place. Wherever this placeholder occurs again, responses must have the same value, and requests
+are sent with it. Resource versions can be compared in this way too; then their order must be the
+order of their keys. For all other placeholders, such as times, only the form of the value is
+compared.
 """
 
 from __future__ import annotations
@@ -97,9 +98,9 @@ class PlaceholderValues(Struct):
     def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
         """Return whether `found` matches `recorded`; binds unbound placeholders.
 
-        Returns False if a placeholder is bound to another value than `found` has. If
-        `exact_version` is set, this also applies to resource versions, and those with greater keys
-        must be greater.
+        Returns False if a placeholder is already bound to a value that differs from the one in
+        `found`. This applies to resource versions only if `exact_version` is set. In this case, a
+        resource version with a greater key must also be greater.
         """
         form = _form(recorded)
         if form is None:
@@ -119,8 +120,9 @@ class PlaceholderValues(Struct):
     def names_another(self, recorded: str, found: str) -> bool:
         """Return whether `found` differs from `recorded` only in generated names.
 
-        Where `recorded` has a placeholder for a generated name, `found` must have a name to which
-        some placeholder is bound. Returns False if `recorded` contains another placeholder or none.
+        In the place of each placeholder for a generated name, `found` must have a name to which
+        some such placeholder is bound. Returns False if `recorded` contains no placeholder, or one
+        that does not stand for a generated name.
         """
         form = _form(recorded)
         matched = form.pattern.fullmatch(found) if form else None

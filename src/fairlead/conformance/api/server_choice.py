@@ -85,9 +85,9 @@ class _Commands(Struct):
 
 
 class _Own(Struct, frozen=True):
-    """Fairlead's own servers: a new server per case, or one server for cases that share objects.
+    """Fairlead's own servers: new servers for each case, or one server that cases of a theme share.
 
-    `start` starts a server that several cases share, and `kept` contains these servers by theme.
+    `start` starts a shared server, and `kept` contains the shared servers by theme.
     """
 
     start: Callable[[], InProcess] = InProcess
@@ -107,7 +107,10 @@ class _Own(Struct, frozen=True):
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Return the tokens in the file `path` by user name; for None, those of Fairlead's servers."""
+    """Return the tokens in the file `path` by user name.
+
+    If `path` is None, return the tokens that Fairlead's servers accept.
+    """
     if path is None:
         return {user: token_of(user) for user in USERS}
     rows = (line.split(",") for line in path.read_text().splitlines() if line.strip())

@@ -54,7 +54,7 @@ def _loops(case: Json) -> Json:
 def _take_log(world: FleetWorld, entry: Json) -> None:
     """Move the actions and events that `world` has logged into `entry`, the entry of a loop.
 
-    Of the events, only warnings and events about pods become part of the entry.
+    Events that are neither warnings nor about pods are dropped.
     """
     if world.actions:
         entry["actions"] = [*world.actions]

@@ -53,9 +53,9 @@ class Agreement(Struct, frozen=True):
     `holds(name)` returns whether the server can have an object called `name`; if not, this name is
     ignored in a recorded list of names (`$names`).
 
-    The callers of `mismatch` read the other fields. If `encodings` is set, they compare content
-    encodings. If `structure` is set, they compare only status classes and kinds, because the
-    recording depends on unknown initial objects.
+    `mismatch` does not read `encodings` and `structure`, but its callers do. If `encodings` is set,
+    they compare content encodings. If `structure` is set, they compare only status classes and
+    kinds, because the recording depends on unknown initial objects.
     """
 
     bindings: PlaceholderValues

@@ -42,10 +42,11 @@ def as_published(value: Any) -> Any:
 
 
 def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
-    """Return a document without descriptions; properties named `description` are kept.
+    """Return `value`, a part of an OpenAPI document, without its descriptions.
 
-    `is_named_freely` is set if the keys of `value` are names that the document defines, such as
-    names of properties, and not keywords of OpenAPI.
+    A property that is itself named `description` is kept. Set `is_named_freely` if the keys of
+    `value` are not keywords of OpenAPI but names that the document defines, such as names of
+    properties.
     """
     if isinstance(value, list):
         return [without_words(item) for item in value]

@@ -83,10 +83,11 @@ def _lines(text: str, recorded: str) -> list[str]:
 
 
 def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
-    """Return `others` in the order of the lines in `lines` that they match.
+    """Return the lines `others`, rearranged so that they match `lines` in order.
 
-    Returns None if a line has no match, or if a line would move that must not. If `any_line` is
-    False, only lines with generated names may move.
+    Lines that match none of `lines` are last. If `any_line` is False, only lines with generated
+    names may move. Returns None if another line would have to move, or if one of `lines` has no
+    match.
     """
     left, found, moved = list(others), [], []
     for line in lines:

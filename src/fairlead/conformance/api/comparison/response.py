@@ -41,8 +41,8 @@ def mismatch(exchange: Exchange, answer: HttpAnswer, agreement: Agreement) -> Mi
     """Return the first mismatch between `answer` and the recorded response of `exchange`.
 
     Returns None if there is no mismatch, or if the recorded server did not respond or was not ready
-    yet. A setup step only has to succeed. The path of the mismatch is NOT_SERVED if the server does
-    not support protobuf for a request. Unbound placeholders of `agreement` are bound.
+    yet. For a setup step, only its success counts. The path of the mismatch is NOT_SERVED if the
+    server does not support protobuf for a request. Unbound placeholders of `agreement` are bound.
     """
     recorded = exchange.answer
     if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
@@ -116,8 +116,8 @@ def _of_structure(recorded: Json, answer: HttpAnswer, body: object) -> Mismatch 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Mismatch | None:
     """Return the first mismatch of a body; None if there is none.
 
-    `found` is the result of `content`. If the recorded body is protobuf, a JSON body is accepted,
-    and only its kind and apiVersion are compared.
+    `found` is a body that the function `content` returned. If the recorded body is protobuf, a JSON
+    body is accepted, and only its kind and apiVersion are compared.
     """
     match recorded:
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:

@@ -50,10 +50,10 @@ def without_absent_pods(recorded: str) -> str:
 
 
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
-    """Return (recorded, found), in which `any` replaces the generated parts of names.
+    """Return (recorded, found), with the text "any" in place of each generated part of a name.
 
-    These parts are hashes of pod templates, and minutes in the names of Jobs. Only the kinds of
-    parts that occur in `recorded` are replaced.
+    The generated parts are hashes of pod templates, and minutes in the names of Jobs. Only the
+    kinds of parts that occur in `recorded` are replaced.
     """
     for chance in _VARIABLE:
         if chance.search(recorded):
@@ -62,9 +62,9 @@ def without_generated(recorded: str, found: str) -> tuple[str, str]:
 
 
 def with_nodes_of(recorded: str, found: str) -> str:
-    """Return `recorded`, in which the node and zone names of `found` replace its own, in order.
+    """Return `recorded` with its node and zone names replaced, in order, by those in `found`.
 
-    If the two texts do not contain equally many such names, return `recorded` unchanged.
+    If the two texts contain different numbers of such names, return `recorded` unchanged.
     """
     places = PLACE.findall(found)
     if len(places) != len(PLACE.findall(recorded)):
@@ -75,9 +75,9 @@ def with_nodes_of(recorded: str, found: str) -> str:
 def same_typed_errors(recorded: str, found: str) -> bool:
     """Return whether both texts are typed-patch errors that may have the same cause.
 
-    The errors that one text lists must include all errors that the other text lists, because
-    upstream visits fields in random order and stops at the first unknown field. Returns False if
-    the recorded errors are not about an unknown field.
+    Upstream visits fields in random order and stops at the first unknown field. Therefore, it is
+    enough that either text lists all errors of the other one. Returns False if none of the recorded
+    errors is about an unknown field.
     """
     one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
     if one is None or other is None or one[1] != other[1]:

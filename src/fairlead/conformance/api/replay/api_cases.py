@@ -48,7 +48,7 @@ class ApiCases(Struct, frozen=True):
     def judge(self, line: Json) -> Finding:
         """Replay the case; return its mismatch, or None if the case agrees.
 
-        If all mismatches are requests that the server does not support, return a Remark instead.
+        If the server does not support some requests and nothing else mismatches, return a Remark.
         Raises ValueError if the line contains a kubectl command and `run` is None.
         """
         differences = self._commanded(line) if "argv" in line else self._replayed(line)
@@ -68,8 +68,8 @@ class ApiCases(Struct, frozen=True):
     def _replayed(self, line: Json) -> list[Mismatch]:
         """Replay the case on one server after another until it agrees, and return the mismatches.
 
-        A case also agrees if all of its mismatches are NOT_SERVED. If the case agrees on no
-        server, return the mismatches on the first server.
+        A case whose mismatches all have the path NOT_SERVED counts as agreeing. If the case agrees
+        on no server, return the mismatches on the first server.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):
@@ -83,7 +83,7 @@ class ApiCases(Struct, frozen=True):
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Return whether the recording was a second attempt: the namespace existed already."""
+    """Return whether the recording was a second attempt, when the namespace existed already."""
     first = line["steps"][0] if line["steps"] else {}
     is_made = bool(first.get("setup")) and first["request"]["path"] == _NAMESPACES
     return is_made and first["response"]["status"] == HTTPStatus.CONFLICT

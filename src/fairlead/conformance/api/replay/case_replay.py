@@ -36,7 +36,9 @@ class _Open(Struct, frozen=True):
 def mismatches(
     case: Json, transport: Transport, kept: Validators | None = None
 ) -> Iterator[Mismatch]:
-    """Replay `case`; yield the first mismatch of each mismatching step in order, watches last.
+    """Replay `case`; yield the first mismatch of each step that has one, in the order of the steps.
+
+    The mismatches of watches are yielded after those of all other steps.
 
     `kept` contains the ETags of earlier cases. Steps whose request body was not recorded are
     skipped. A mismatch with the path NOT_SERVED means that the server does not support the request.
@@ -77,7 +79,10 @@ def mismatches(
 
 
 def _last_shown(exchange: Exchange) -> int:
-    """Return when to end a watch, in ms since the case began: _LATE_MS after its last event."""
+    """Return when to end the watch that `exchange` recorded, in ms since the case began.
+
+    The watch ends _LATE_MS after its last recorded event, or after its request if it has no events.
+    """
     events = exchange.answer.get("events") or [{}]
     return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 

@@ -278,7 +278,7 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Mismatch]:
 def _is_by_chance(line: Json) -> bool:
     """Return whether the order of the output lines of the command in `line` is random.
 
-    Reasons are Go maps, parallel work, and sorting by generated names.
+    The order is random if it results from a Go map, parallel work, or sorting by generated names.
     """
     words = line["argv"]
     if "describe" in words:

@@ -1,4 +1,7 @@
-"""The environment of the recorded kubectl commands: time, namespace, editors, others' objects."""
+"""The environment of the recorded kubectl commands.
+
+It consists of the time, the current namespace, the editors, and objects of other users.
+"""
 
 from __future__ import annotations
 
@@ -62,10 +65,11 @@ LEFT_BEHIND: Final[Json] = {
 
 
 def session_start() -> Instant:
-    """Return the start time of the session: always a full hour, because of CronJobs.
+    """Return the start time of the session: the beginning of the previous hour.
 
-    The session's clock runs faster than the machine's clock. It must not overtake the machine's
-    clock, with which kubectl computes ages. So the session starts at least an hour ago.
+    It is a full hour so that a CronJob runs between the same commands in every session. It is at
+    least an hour before the current time, because the session's clock runs faster than the
+    machine's clock, and must not overtake it: kubectl computes ages with the machine's clock.
     """
     return (time_ns() // _HOUR_NS - 1) * _HOUR_NS
 

@@ -33,8 +33,9 @@ class Validators(Struct):
     ) -> ReplayRequest:
         """Return `request` with the server's ETags and hashes instead of the recorded ones.
 
-        `exchange` is the recording of `request`. An ETag that was not remembered stays as it is. A
-        hash in the query, which names an OpenAPI document, is read from the index of `transport`.
+        `exchange` is the recording of `request`. A recorded ETag is kept if `remember` has stored
+        no ETag for the path. If the query contains the hash of an OpenAPI document and the recorded
+        status is 200, the server's hash is read from its index.
         """
         headers = {
             name: self._tags.get(request.path, value)

@@ -6,8 +6,8 @@ machine. The clock advances when a command
     starts             by a pause, in which the changes of the previous command take effect
     sends a request    by 10 ms, so that later events have later times
     polls again        by the time that the command slept, rounded to seconds
-    watches            in steps of 100 ms, by at most 10 s after its last request, because the
-                       command waits for an event
+    watches            in steps of 100 ms while the command waits for an event, until at most 10 s
+                       after its last request
 
 upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """

@@ -19,9 +19,9 @@ from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
 
 class DelayedQuotas:
-    """The admission plugin ResourceQuota with a cache that receives modifications `late` ns late.
+    """The admission plugin ResourceQuota with a cache that receives modifications after a delay.
 
-    Quotas are created and deleted in the cache immediately.
+    The cache receives created and deleted quotas immediately.
     """
 
     CHECKS_ONLY: ClassVar[bool] = True

@@ -1,7 +1,6 @@
 """OverHttp: sends recorded requests to a server at a URL.
 
-A request has the recorded headers, and only the additional headers Host, Authorization and
-Content-Length.
+OverHttp adds only the headers Host, Authorization and Content-Length to the recorded headers.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ class OverHttp:
 
     `tokens` contains the tokens by user name. The requests of a user without a token contain an
     invalid token. `ca_file` is the path of the server's CA certificate; None means the CA
-    certificates of this machine. A watch waits for its next event for at most t + 2 s, where t is
-    the watch's `timeoutSeconds` (1 if the request has none) or `patience_s`, whichever is less.
+    certificates of this machine. A watch whose `timeoutSeconds` is t (1 if the request has none)
+    waits for its next event for at most min(t, `patience_s`) + 2 s.
     `on_reach`, for servers with a controllable clock, is called with the time since the start of
     the case in ms.
     """

@@ -138,7 +138,7 @@ class OwnServer:
 def _of_the_distribution() -> tuple[Json, ...]:
     """Return RBAC objects that only the recorded distribution creates.
 
-    Their names are chosen so that they are in the recorded positions of lists.
+    Their names give them the same positions in lists as in the recordings.
     """
     meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
     kind = {"apiVersion": f"{group}/v1", "metadata": meta}

@@ -2,8 +2,8 @@
 
 A bound pod is ContainerCreating almost immediately. After another 0.2 s, it enters the state in its
 annotation `golden/behavior`. Without the annotation it runs, and succeeds a second later if its
-restartPolicy is not Always. A deleted pod is removed after 0.4 s. Some values of the annotation
-change this:
+restartPolicy is not Always. A deleted pod is removed after 0.4 s. These values of the annotation
+have other effects:
 
     complete    the pod runs for a second before it succeeds
     creating    the pod stays ContainerCreating
@@ -201,7 +201,8 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
     """Return the conditions that the script wrote.
 
-    The condition Ready has a not-ready reason even for a ready pod.
+    As in the script, the condition Ready has the reason ContainersNotReady even if `is_ready` is
+    set.
     """
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}
