@@ -40,7 +40,10 @@ Finding = Mismatch | Remark | None
 
 
 class CaseKind(Protocol):
-    """A kind of case files; in every line, the members listed in `fields` must be objects."""
+    """A kind of case files.
+
+    In each line of such a file, the members that `fields` names must be objects.
+    """
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -67,9 +70,9 @@ class ExpectationCases(Struct, frozen=True):
     """Lines of the form `{subject: input, "expect": …}`.
 
     `decide(input)` returns Fairlead's decision, and `compare(expect, decision)` the first
-    mismatch. `recognize(input)` returns whether the line is of this kind, because other kinds may
-    have the same subject. If `judgement` is set, it is called with the complete line instead of
-    `decide` and `compare`.
+    mismatch. `recognize(input)` returns whether the line is of this kind; lines of other kinds may
+    have the same `subject`. If `judgement` is set, `judge` calls `judgement(line)` and
+    uses neither `decide` nor `compare`.
     """
 
     subject: str

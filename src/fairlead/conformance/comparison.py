@@ -40,7 +40,10 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that neither agrees nor differs; the case is counted under `verdict`."""
+    """A note on a case that counts neither as agreement nor as mismatch.
+
+    The case is counted under `verdict`.
+    """
 
     text: str
     verdict: str = "corrected"
@@ -98,7 +101,8 @@ def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
     """Yield the JSON objects in the lines of a case file, which may be gzipped.
 
     Empty lines are skipped. Raises CaseFileError if the file is not UTF-8 text, if a line is not an
-    object, or if one of the members in `fields` is not an object. Raises OSError.
+    object, or if one of the members in `fields` is not an object. Raises OSError if the file
+    cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"

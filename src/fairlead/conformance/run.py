@@ -63,11 +63,12 @@ def compare_file(
 ) -> FileResult:
     """Replay the cases in the file `path` whose names match the shell pattern `only`.
 
-    A case without a name is called `case N`, where N counts from 1. `kind` is a name in KINDS, or a
-    CaseKind. If it is a name and `corrected` is set, Fairlead replays the cases with its default
-    settings, which correct upstream's defects; otherwise Fairlead reproduces the defects.
+    A case without a name is called `case N`, where N counts from 1. `kind` is a CaseKind, or the
+    name of one. A name is looked up in KINDS, whose entries reproduce upstream's defects. If
+    `corrected` is set, it is looked up in CORRECTED_KINDS, whose entries use Fairlead's defaults.
 
-    Raises OSError, CaseFileError, and KeyError if the name `kind` is unknown.
+    Raises KeyError if the name `kind` is unknown, and OSError or CaseFileError if the file cannot
+    be read or replayed.
     """
     replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
     result = FileResult(path)
@@ -125,11 +126,13 @@ def run(  # noqa: PLR0913 - a command's options
     """Replay `files` and print the result; return 0 if no case differs, 1 if one does.
 
     Returns 2 if a file is missing or is not a case file of this kind, or if there is no case to
-    replay. If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a
-    corrected defect are listed. `only` is a shell pattern of case names, and `shown` the largest
-    number of mismatches to print per file. `judged_by` replays the cases; by default, it is the
-    entry for `kind` in KINDS, or in CORRECTED_KINDS if `defects` is "fixed". `say` and `complain`
-    print a line, by default to standard output and to standard error.
+    replay. `only` is a shell pattern of case names, and `shown` the largest number of mismatches to
+    print per file. `say` and `complain` print a line, by default to standard output and to standard
+    error.
+
+    The CaseKind `judged_by` replays the cases. If it is None, the entry for `kind` in KINDS replays
+    them, with upstream's defects. If `defects` is "fixed", the entry in CORRECTED_KINDS does so,
+    with Fairlead's defaults, and cases that depend on a corrected defect are listed.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

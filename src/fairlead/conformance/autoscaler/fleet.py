@@ -35,9 +35,10 @@ Act = Callable[..., None]
 class FleetGroup(Struct):
     """One node group; `machines` maps the names of machines to their states.
 
-    `case` is the group's entry in the case. `act` records an action. `created` and `deleted` are
-    called for each new and each deleted machine, with its name. `registered` returns whether the
-    machine with a given name has a Node. `target` is the desired number of nodes, and `counter` the
+    `case` is the group's entry in the case. `act` records an action. `created` is called with
+    the name of each machine that `increase_size` creates, and `deleted` with the name of each
+    machine that `delete_nodes` deletes. `registered` returns whether the machine with a given name
+    has a Node. `target` is the desired number of nodes, and `counter` the
     number of machines that `increase_size` created.
     """
 
@@ -135,7 +136,7 @@ class FleetGroup(Struct):
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines and lower the target size by their number.
+        """Delete machines, and lower the target size by the number of deleted machines.
 
         Machines that do not exist are ignored. Raises ProviderError if a fault prevents the
         deletion, or if `force` is False and the target size would be less than `min_size`.
@@ -186,7 +187,10 @@ class Fleet:
         return list(self.groups.values())
 
     def node_group_for(self, provider_id: str) -> FleetGroup | None:
-        """Return the group in the provider id `fleet://<group>/<node>`; None if there is none."""
+        """Return the group that the provider id `fleet://<group>/<node>` names.
+
+        Returns None if the id has another form, or if the group does not exist.
+        """
         prefix, _, rest = provider_id.partition("://")
         return self.groups.get(rest.partition("/")[0]) if prefix == "fleet" else None
 

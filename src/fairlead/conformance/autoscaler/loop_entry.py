@@ -28,7 +28,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
 
 
 def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool) -> Json:
-    """Return the input and the decisions of one loop.
+    """Return an entry with the input and the decisions of one loop.
 
     `single` is True for a case of separate loops, and False for a timeline. The entry contains the
     templates of nodes only for separate loops, and the duration `took_ms` only for a timeline.

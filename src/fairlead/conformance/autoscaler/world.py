@@ -1,10 +1,11 @@
 """FleetWorld: the cluster around the autoscaler in a recording.
 
-A simple scheduler binds pods. By default, evicted pods are deleted after 3 s. If a pod is evicted
-or loses its node, it is replaced after 1 s, unless it has no controller or its controller is a
-DaemonSet. New machines register their Nodes, which become ready later. If several things are due at
-one instant, the autoscaler's background work is performed first, then the cluster's events in the
-order from `_SCRIPT` to `_REMOVAL`, then the autoscaler's loop.
+A simple scheduler binds pods. By default, an evicted pod is deleted 3 s after its eviction. If a
+pod is evicted or loses its node, a replacement is created 1 s later, even if the evicted pod still
+exists. Pods of DaemonSets and pods without a controller are not replaced. New machines
+register their Nodes, which become ready later. If several things are due at one instant, the
+autoscaler's background work is performed first, then the cluster's events in the order from
+`_SCRIPT` to `_REMOVAL`, then the autoscaler's loop.
 """
 
 from __future__ import annotations

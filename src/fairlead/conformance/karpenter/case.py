@@ -94,7 +94,7 @@ def read_options(case: Json) -> KarpenterOptions:
 
 
 def read_object(kind: str, stated: Json) -> Any:
-    """Return `stated`, the manifest of an object of `kind` in a case, as an object.
+    """Return the object of `kind` whose manifest in a case is `stated`.
 
     Fields that are missing have the defaults that the recorder applied. Raises ValueError if cases
     cannot contain objects of `kind`.

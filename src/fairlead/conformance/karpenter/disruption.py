@@ -26,9 +26,9 @@ _PREFIXES_MAX = 12
 def decide_disruption(case: Json) -> Json:
     """Return Fairlead's decisions about a case of the disruption controller.
 
-    The result contains, for each node that is not a candidate, the reason by class (`blocked`), the
-    result of each disruption method without validation (`methods`), and the result of a loop over
-    all methods (`reconcile`).
+    In the result, `blocked` states why a node is not a candidate, by node and disruption class.
+    `methods` contains the result of each disruption method, without validation. `reconcile` is the
+    result of one loop over all methods.
     """
     methods = {}
     blocked: Json = {}
@@ -121,7 +121,7 @@ def _shown_decision(
 
 
 def _with_text(scene: Scene, outcome: DisruptionCommand | Reason) -> DisruptionCommand | str:
-    """Return `outcome`; if it is a reason, return the whole text."""
+    """Return `outcome` if it is a command; if it is a reason, return upstream's text for it."""
     if isinstance(outcome, DisruptionCommand):
         return outcome
     return scene.loop.context.simulator.text_of(outcome, scene.now)

@@ -45,7 +45,8 @@ class Scene:
         """Run one disruption loop; return its commands and its effects in the recorded form.
 
         The loop waits before it validates a command. The changes in the case's `during` are applied
-        during the first wait, each `at` seconds after its start. `now` advances by all waits.
+        in the first wait; the field `at` of a change states how many seconds after the start of the
+        wait. Each wait advances `now`.
         """
         started: list[DisruptionCommand] = []
 

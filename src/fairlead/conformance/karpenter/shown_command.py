@@ -21,9 +21,9 @@ def shown_command(command: DisruptionCommand) -> Json:
 
 
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
-    """Return a command that a disruption method considers, in the form of the recordings.
+    """Return what a disruption method decided, in the form of the recordings.
 
-    `outcome` is the command, or the reason why there is no command, or None.
+    `outcome` is a command. If there is no command, `outcome` is the reason, or None.
     """
     if outcome is None:
         return {"decision": "no-op"}

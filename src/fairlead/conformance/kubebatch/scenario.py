@@ -50,10 +50,10 @@ def objects(scenario: Json) -> Iterator[ApiObject]:
 
 
 def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """Return the recorded object `flat` with metadata, spec and status.
+    """Return the manifest of an object; `flat` is its recorded form, without metadata and spec.
 
-    The fields named in `meta` are moved to the metadata, and all other fields, except `status`, to
-    the spec.
+    The fields named in `meta` become the metadata. All other fields, except `status`, become the
+    spec.
     """
     return {
         "apiVersion": _GROUP_API,
@@ -64,7 +64,10 @@ def _object(flat: Json, meta: tuple[str, ...]) -> Json:
 
 
 def jobs_of_tasks(scenario: Json) -> dict[str, str]:
-    """Return the job of each recorded pod, `namespace/group`, by pod key; the group may be ""."""
+    """Return the key of each recorded pod's job, by pod key.
+
+    The key of a job is `namespace/group`; the group is "" if the pod states no group.
+    """
     found = {}
     for pod in scenario["pods"]:
         meta = pod["metadata"]

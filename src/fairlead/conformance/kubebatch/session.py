@@ -4,8 +4,8 @@ A case is one session: open, the actions of its configuration, close. The sessio
 times with different random seeds and object orders. If all runs agree, the whole outcome is
 compared. Otherwise projections of the outcome are compared. A projection is a part of an outcome,
 such as the number of bound pods of each job. A projection that is equal in all runs must match. Any
-other projection must have one of its recorded values, unless the list of its values may be
-truncated.
+other projection must have one of its recorded values. If the list of these values is full, it may
+be incomplete, and every value is accepted.
 
 With kube-batch's defects, every case must agree. With Fairlead's defaults, the cases that depend on
 no corrected defect must agree. The other cases are listed with the recorded value, the value of a
@@ -71,9 +71,10 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch between the recording and a session with Fairlead's defaults.
 
-    Only projections are compared, because a corrected defect may change other parts of any outcome.
-    Returns None if they agree. If the case depends on a corrected defect, return a remark instead.
-    A case depends on a defect if the correction of the defect in kube-batch changed a projection.
+    Only projections are compared, because the correction of a defect may change other parts of the
+    outcome in any case. Returns None if the projections agree. If the case depends on a corrected
+    defect, always returns a remark. A case depends on a defect if the correction of the defect in
+    kube-batch changed a projection.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]
@@ -85,8 +86,8 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
 def _described(case: Json, found: Json, corrected: list[str]) -> str:
     """Return a text about a case that depends on the defects `corrected` of kube-batch.
 
-    The text states how Fairlead's result differs from the recording, and what a kube-batch without
-    one of these defects does.
+    The text states how Fairlead's result differs from the recording. For each difference, it lists
+    the results of kube-batch after the correction of a single defect.
     """
     names = ", ".join(corrected)
     lines = list(_changes(case, found))

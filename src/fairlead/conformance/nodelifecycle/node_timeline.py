@@ -2,9 +2,9 @@
 
 Three things are compared: all writes of the controllers, the changes of zone states, and the nodes
 and pods at the end. Writes are compared as a multiset per millisecond. Writes that were not in
-every recorded run are optional. Zone states that are random upstream are not compared. By default,
-upstream's defects are reproduced. If Fairlead's defaults are compared instead, a mismatch that the
-defects explain is a remark.
+every recorded run are optional. Zone states that are random upstream are not compared. Normally,
+the replay reproduces upstream's defects. A replay without the defects that Fairlead corrects can be
+compared instead. If only this replay differs from the recording, the mismatch becomes a remark.
 """
 
 from __future__ import annotations
@@ -188,10 +188,10 @@ def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def compare_node_timeline_with_defaults(case: Json) -> Mismatch | Remark | None:
-    """Return the first mismatch between a recording and a replay with Fairlead's defaults.
+    """Compare a recording with a replay with Fairlead's defaults; return None if they agree.
 
-    `case` is the line of the case file. If a replay with upstream's defects agrees with the
-    recording, return a remark instead.
+    If they differ, compare the recording with a replay with upstream's defects. Return a remark if
+    these two agree, otherwise their first mismatch. `case` is one line of a case file.
     """
     expect, scenario = case["expect"], case["scenario"]
     found = compare_node_timeline(expect, decide_node_timeline(scenario, DefectPolicy.FIXED))
@@ -215,7 +215,10 @@ def _line(write: Json) -> tuple[int, str]:
 
 
 def _states_by_zone(entries: list[Json]) -> dict[str, list[Json]]:
-    """Return the history of each zone; the order of zones within a pass is arbitrary."""
+    """Return the states of each zone in recorded order, by zone.
+
+    Entries of different zones are kept apart, because a pass may record the zones in any order.
+    """
     histories: dict[str, list[Json]] = {}
     for entry in entries:
         state_at = {"t_ms": entry["t_ms"], "state": entry["state"]}

@@ -1,7 +1,8 @@
 """The scenario of a recorded node timeline: objects, script, and scripted kubelets.
 
-A running kubelet renews its lease and posts its status periodically, each at its recorded phase
-plus multiples of its recorded period. A posted status contains only conditions.
+A running kubelet renews its lease and posts its status periodically. Lease and status each have a
+recorded phase and period, and are due at the phase plus multiples of the period. A posted status
+contains only conditions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ NOT_THE_KUBELETS: Final = "NetworkUnavailable"  # The kubelet does not post this
 class _Kubelet(Struct):
     """The simulated kubelet of one Node object; a new Node of the same name has a new kubelet.
 
-    `form` contains its periods and phases, and `wants` the conditions that it posts, by type.
+    `form` contains the kubelet's periods and phases. `wants` contains the conditions that the
+    kubelet posts, by condition type.
     """
 
     form: Json

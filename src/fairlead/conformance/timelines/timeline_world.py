@@ -134,9 +134,9 @@ class TimelineWorld:
     """The scripted cluster; its `writes` are in the form of the recordings.
 
     Call `operate` for the initial objects, then `begin`, then `run`. `config` contains the start
-    and the latencies of kubelets and requests. `terminate_ms` contains, for some pods, the time in
-    ms from the deletion to the removal, by pod key. `noop_ops` are the operations that changed
-    nothing, because their object did not exist or already existed.
+    time, the latencies of requests, and the delays of kubelets. `terminate_ms` maps the keys of
+    some pods to the time from deletion to removal, in ms. `noop_ops` are the operations that
+    changed nothing, because their object did not exist or already existed.
     """
 
     def __init__(self, config: Json, terminate_ms: Json, engine: CommandSource) -> None:
@@ -266,7 +266,7 @@ class TimelineWorld:
         return outcome
 
     def _other_pod(self, bind: Bind) -> CommandFailed | None:
-        """Return the refusal of a binding if another pod now has the pod's name; otherwise None."""
+        """Return a failure of `bind` if its pod was replaced by one with another uid, else None."""
         pod = self.store.find(POD, bind.pod.namespace, bind.pod.name)
         if pod is None or pod["metadata"]["uid"] == bind.pod.uid:
             return None
@@ -307,9 +307,9 @@ class TimelineWorld:
         """Delete `pod`; its kubelet removes it later, if the store does not remove it now.
 
         The store removes it now if it is not bound or has finished, or if `grace_s` is 0. Otherwise
-        the kubelet removes it after the first of these times that is set: `terminate_ms`, the time
-        of this pod in the scenario's `terminate_ms`, the grace period plus `kubelet_stop_ms`. A
-        second call has no effect, unless `grace_s` is 0.
+        the kubelet removes it after `terminate_ms`. If that is None, the kubelet takes the time
+        that the scenario sets for this pod, or else the grace period plus `kubelet_stop_ms`. If
+        `pod` is already terminating, nothing happens, unless `grace_s` is 0.
         """
         meta = pod["metadata"]
         if meta.get("deletionTimestamp") and grace_s != 0:

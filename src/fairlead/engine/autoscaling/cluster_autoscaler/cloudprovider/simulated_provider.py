@@ -4,11 +4,11 @@
     delete   ──▶ the machine is removed immediately, and its Node after the deletion time
 
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. The seed, the
-group and the machine's number in the group determine the exact time. While a group is out of
-capacity, or a CapacityOutage affects its nodes, its new machines fail.
+group and the machine's number in the group determine the exact time.
 
-As in Auto Scaling groups of AWS and scale sets of Azure, a new machine is created in the zone that
-has capacity and the fewest machines of the group.
+A new machine is created in a zone that has capacity. If several zones have capacity, the one with
+the fewest machines of the group is chosen, as in AWS Auto Scaling groups and Azure scale sets. New
+machines fail while the group is out of capacity or CapacityOutages affect all of its zones.
 """
 
 from __future__ import annotations
@@ -68,13 +68,14 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     """The description of a node group, from a dump or a file.
 
     A Node belongs to the group if it has all `labels` and all `annotations`. At least one label or
-    annotation must be given. `template` is a Node as JSON, None if nothing is known about the
-    group's nodes. `other_zones` contains such a Node for each zone of the group except the first.
+    annotation must be given. `template` is a Node of the group's first zone as JSON; it is None if
+    nothing is known about the group's nodes. `other_zones` contains one Node as JSON for each
+    further zone of the group.
     `price` is the hourly price of one node. `out_of_capacity` contains the periods in which the
     provider cannot create nodes of the group, as (begin, end) in ns since the start of the run.
     `overrides` are autoscaling options of this group by flag name. `dependents` are the CSINode and
     the ResourceSlices that are created with a new node. `provider_name` is the cloud provider's
-    name of the group; "" if it is `id`.
+    name for the group, or "" if the cloud provider also calls the group `id`.
     """
 
     id: str
@@ -173,9 +174,10 @@ class SimulatedNodeGroup:
         self._provider.begin(self, delta, now)
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Lower the target size by -`delta` and remove the newest machines that have no Node yet.
+        """Lower the target size by -`delta` (`delta` is negative).
 
-        Raises ProviderError if fewer than -`delta` machines have no Node.
+        The newest -`delta` machines that have no Node yet are removed. Raises ProviderError if
+        there are fewer such machines.
         """
         waiting = [one for one, machine in self.machines.items() if machine.state == CREATING]
         existing = len(self.machines) - len(waiting)
