@@ -70,7 +70,8 @@ class AutoscalingContext(Struct):
     def nodes_with_group(self) -> list[tuple[Node, str | None]]:
         """Return (node, group id) for each node of the snapshot.
 
-        The group id is None for a node that already exists.
+        Only a node that does not exist yet has a group id here (see `placeholders`). For an
+        existing node, the group id is None; `group_of` returns its group.
         """
         nodes = self.snapshot.nodes()
         return [(info.node, self.placeholders.get(info.name)) for info in nodes]

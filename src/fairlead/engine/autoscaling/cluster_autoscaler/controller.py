@@ -1,8 +1,9 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
-A loop runs every --scan-interval. After two successive loops with equal input and the same result,
-loops are skipped until an object changes or a rule's time limit is reached, so that idle hours cost
-nothing.
+A loop runs every --scan-interval. If no object has changed since the previous loop, and a loop has
+the same result as the previous one, the next loops are skipped. Loops resume when an object
+changes, or when the passage of time alone can change the result: for example, when a backoff ends.
+If no such time is known, the next loop runs after an hour. Thus idle hours cost almost nothing.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class EventLog:
     """Records events in `commands`, which the autoscaler passes to its world."""
 
     def __init__(self, commands: list[Command], namespace: str, status_config_map: str) -> None:
-        """Append events to `commands`.
+        """Create a log that appends its events to `commands`.
 
         Events about the autoscaler itself refer to the ConfigMap `status_config_map` in
         `namespace`.

@@ -18,7 +18,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class RepairError(Exception):
-    """The provider refused to lower a target size. This ends the autoscaler's loop."""
+    """The provider refused to lower a target size. The refusal ends the current loop."""
 
 
 class FleetRepair:

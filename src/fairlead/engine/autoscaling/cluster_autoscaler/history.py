@@ -105,7 +105,8 @@ class AutoscalerHistory:
 def _staying(autoscaler: StaticAutoscaler, before: Mapping[str, str]) -> dict[str, str]:
     """Return upstream's reason for keeping each examined node, by node name.
 
-    A node that was recently found unremovable keeps its reason in `before`.
+    `before` is the result of the previous call. The planner does not examine a node again soon
+    after it was found unremovable; the reason in `before` is then returned, if there is one.
     """
     found = {}
     for name, why in autoscaler.planner.unremovable.reasons.items():

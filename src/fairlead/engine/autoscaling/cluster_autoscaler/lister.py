@@ -125,10 +125,11 @@ class Listers:
         return [one for one in self._by_kind[kind].values() if isinstance(one, kind)]
 
     def unschedulable_pods(self) -> list[Pod]:
-        """Return the unschedulable pods, then the pods that bypassed schedulers have not tried yet.
+        """Return the unschedulable pods, then the untried pods of bypassed schedulers.
 
-        --bypassed-scheduler-names lists the bypassed schedulers. Terminating pods and nominated
-        pods are left out.
+        A bypassed scheduler is listed in --bypassed-scheduler-names. A pod is untried if it has no
+        PodScheduled condition, or if this condition is False without a reason. Terminating pods and
+        nominated pods are left out.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
         """
         pending = [

@@ -1,6 +1,6 @@
-"""The parts of objects that the autoscaler reads. Changes to other parts cannot affect a loop.
+"""Decides whether a change to an object can affect a loop of the autoscaler.
 
-For example, the autoscaler does not read the heartbeats of nodes.
+A change to a part that the autoscaler does not read, such as a node's heartbeat, has no effect.
 """
 
 from __future__ import annotations

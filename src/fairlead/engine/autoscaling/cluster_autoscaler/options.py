@@ -149,9 +149,9 @@ _REPEATED: Final = frozenset(
 
 
 def is_repeated(flag: str) -> bool:
-    """Return whether each occurrence of `flag` adds values.
+    """Return True if each occurrence of `flag` adds values to those of earlier occurrences.
 
-    If another flag occurs several times, its last occurrence counts.
+    Returns False if the last occurrence replaces all earlier occurrences.
     """
     return _field_name(flag) in _REPEATED
 

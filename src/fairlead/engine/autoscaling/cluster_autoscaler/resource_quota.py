@@ -42,14 +42,14 @@ class GpuCountError(Exception):
 class NodeResources:
     """The resources of nodes, by node group.
 
-    All nodes of a group are assumed to have the same resources as the first node of the group for
-    which `of` is called.
+    The first call of `of` for a group computes the resources of the given node. Later calls for the
+    group return the same amounts: all nodes of a group are assumed to be equal.
     """
 
     def __init__(self, provider: CloudProvider) -> None:
         """`provider` determines the group of a node.
 
-        The resources of each group are cached, so each loop needs a new object.
+        The cached resources of a group are never updated. Each loop must create a new object.
         """
         self._provider = provider
         self._by_group: dict[str, Amounts] = {}
@@ -140,7 +140,7 @@ class QuotaTracker:
         return wanted
 
     def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
-        """Return the sorted names of the resources whose limit `wanted` new nodes would exceed.
+        """Return the resources that would exceed their limits with `wanted` new nodes, sorted.
 
         The nodes are copies of `template`, in the node group `group`.
         """
@@ -170,8 +170,9 @@ class MinimumLeft:
     ) -> None:
         """Use the minimums in `limits`.
 
-        `nodes` is called at the first use. It returns pairs (node, group id); the group id is None
-        for a node that already exists. Nodes that are being deleted at `now` are ignored.
+        `nodes` is not called before the first `try_take`. It returns pairs (node, group id); the
+        group id is None for a node that already exists. Nodes that are being deleted at `now` are
+        ignored.
         """
         self._resources = resources
         self._limits = limits

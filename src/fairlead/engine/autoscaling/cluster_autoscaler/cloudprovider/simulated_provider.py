@@ -320,7 +320,8 @@ class SimulatedProvider:
     def begin(self, group: SimulatedNodeGroup, count: int, now: Instant) -> None:
         """Start to create `count` machines of `group`, each in the zone with the fewest machines.
 
-        If the provider has no capacity for the group now, the machines fail later.
+        Only zones with capacity are used. If no zone has capacity now, the creation of the machines
+        fails after `_ERROR_AFTER`.
         """
         templates = self._available(group.spec, now - self._start)
         zones = [_zone_of(group.spec.labels_of(one)) for one in templates]
@@ -354,7 +355,10 @@ class SimulatedProvider:
                 return name, provider_id
 
     def _available(self, spec: NodeGroupSpec, elapsed: DurationNs) -> list[Json]:
-        """Return the templates of the zones with capacity; [{}] if the group has no template."""
+        """Return the templates of the zones that have capacity; [] if no zone has capacity.
+
+        A group without templates is treated as one zone with the template {}.
+        """
         if any(begin <= elapsed < end for begin, end in spec.out_of_capacity):
             return []
         active = [one for one in self._outages if one.is_active(elapsed)]
@@ -410,7 +414,7 @@ class SimulatedProvider:
     def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:
         """Mark the machine `provider_id` as deleted.
 
-        Its Node is deleted after the deletion time of `group`.
+        The machine's Node is deleted later, when `group.spec.deletion_time` has passed.
         """
         self._gone.add(provider_id)
         name = self._names.get(provider_id)

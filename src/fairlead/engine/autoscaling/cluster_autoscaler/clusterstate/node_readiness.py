@@ -89,8 +89,8 @@ def is_ready_and_schedulable(node: Node) -> bool:
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
-    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. In the copy, the
-    condition Ready is False since the creation of the node.
+    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The copy has the
+    condition Ready=False; its last transition time is the creation time of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

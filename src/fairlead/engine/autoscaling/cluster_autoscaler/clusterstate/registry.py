@@ -3,8 +3,11 @@
 For the numbers of nodes of a group, these equations hold:
 
     target     = Ready + Unready + Suspended + long unregistered + upcoming
-    upcoming     includes NotStarted nodes, and instances that have no Node yet
-    registered = Ready + Unready + Suspended + NotStarted + Deleted (the instance is gone)
+    registered = Ready + Unready + Suspended + NotStarted + Deleted
+
+The upcoming nodes include the NotStarted nodes, and the instances that have no Node yet. An
+instance that has had no Node for longer than `max_node_provision_time` is long unregistered, not
+upcoming. A node is Deleted if its instance is gone.
 
 A scale-up request is open until no node is upcoming, or until it times out.
 
@@ -44,9 +47,10 @@ _MESSAGES_MAX: Final = 3
 
 
 class ScaleUpRequest(Struct):
-    """An open request for `increase` new nodes in one group, which times out at `expected_by`.
+    """An open request for `increase` new nodes in one group.
 
-    `time` is the time at which the request was last increased.
+    `time` is the time at which the request was opened or last increased. The request times out
+    after `expected_by`.
     """
 
     increase: int
@@ -55,9 +59,10 @@ class ScaleUpRequest(Struct):
 
 
 class Readiness(Struct):
-    """The names of the nodes of one group, or of all groups, by readiness.
+    """The nodes of one group, or of the whole cluster, by readiness.
 
     `unregistered` and `long_unregistered` contain the providerIDs of instances that have no Node.
+    The other lists contain the names of nodes.
     """
 
     ready: list[str] = field(default_factory=list)
@@ -126,8 +131,8 @@ class ClusterStateRegistry:
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
         """Add `delta` nodes to the open request of `group`.
 
-        If no request is open, one is opened. A positive `delta` starts the timeout of the request
-        again. A request that falls to zero nodes is deleted.
+        If no request is open, a positive `delta` opens one. A positive `delta` also restarts the
+        timeout of an open request. A request that falls to zero nodes is deleted.
         """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
@@ -280,9 +285,10 @@ class ClusterStateRegistry:
     def _handle_create_errors(
         self, group: NodeGroup, before: Sequence[Instance], now: Instant
     ) -> None:
-        """Subtract newly failed instances from the request, and put the group into backoff.
+        """Subtract newly failed instances from the group's open scale-up request.
 
-        `before` are the group's instances at the previous update.
+        If there are any, the group is also put into backoff. `before` are the group's instances at
+        the previous update. Nothing happens if the group is not scaling up.
         """
         known = {instance.id for instance in before if _has_failed(instance)}
         failed: dict[tuple[str, str], list[Instance]] = {}

@@ -40,7 +40,10 @@ class StatusConfigMap:
     def __init__(
         self, provider: CloudProvider, registry: ClusterStateRegistry, namespace: str, name: str
     ) -> None:
-        """Write to the ConfigMap `name` in `namespace`. Assume that it does not exist yet."""
+        """Create a writer for the ConfigMap `name` in `namespace`.
+
+        The ConfigMap is assumed not to exist yet.
+        """
         self._provider = provider
         self._registry = registry
         self.ref = ObjectRef("ConfigMap", namespace, name)
@@ -74,9 +77,9 @@ class StatusConfigMap:
         return [CreateObject(manifest)]
 
     def lost(self, *, exists: bool) -> None:
-        """Make the next loop write the ConfigMap again, because a write failed.
+        """Make the next loop write the ConfigMap again after a failed write.
 
-        `exists` is set if the ConfigMap exists now.
+        If `exists` is set, the loop patches the ConfigMap; otherwise it creates the ConfigMap.
         """
         self.exists = exists
         self._written = None
@@ -142,9 +145,9 @@ class StatusConfigMap:
         return self._timed(group, "scaleDown", found, now)
 
     def _timed(self, group: str, part: str, found: Json, now: str) -> Json:
-        """Return the condition `found` with its probe time and its last transition time.
+        """Return a copy of the condition `found`, with its probe and last transition times added.
 
-        `group` is "" for the complete cluster, and `part` is the name of the condition.
+        `part` is the name of the condition. `group` is "" for the whole cluster.
         """
         status, since = self._since.get((group, part), ("", now))
         if status != found["status"]:

@@ -1,7 +1,7 @@
 """AddedNodes: the new nodes of an estimation, all from one template, as rows of free resources.
 
-AddedNodes serves for pods that fit a new node whenever the node has enough free resources. For
-these pods, arithmetic gives the same result as a simulation.
+AddedNodes is used only for pods that fit a new node whenever the node has enough free resources.
+For these pods, arithmetic gives the same result as a simulation.
 
 Example: nodes with 4 cores, ten pods of 1 core. The pods fill two nodes and half of a third node,
 which keeps 2 free cores. If pods of 2 cores follow, one of them still fits the third node.
@@ -70,9 +70,9 @@ class AddedNodes:
     def place_round_robin(self, pods: Sequence[PodInfo], first: int) -> list[int]:
         """Place `pods`, which have equal specs, one by one, each on the next node with room.
 
-        Return the node index of each placed pod. The first search starts at the node `first`, each
-        later search after the node of the previous pod. Placement ends at the first pod that fits
-        no node.
+        Return the node index of each placed pod. The search for the first pod starts at the node
+        with index `first`. Each later search starts after the node of the previous pod. Placement
+        ends at the first pod that fits no node.
         """
         shape, count = pods[0].shape, len(self.pods)
         order = (*range(first, count), *range(first))

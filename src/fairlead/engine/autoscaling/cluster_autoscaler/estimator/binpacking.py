@@ -248,9 +248,10 @@ def estimate(
 def _leading_by_resources(
     snapshot: ClusterSnapshot, groups: Sequence[Sequence[PodInfo]], template: Template
 ) -> tuple[AddedNodes, int]:
-    """Return (an empty AddedNodes, the number of leading `groups` to pack with it).
+    """Return an empty AddedNodes, and the number of leading `groups` to pack with it.
 
-    These groups precede the first group whose pods need more than free resources.
+    The leading groups are those before the first group whose pods need more than free resources.
+    Their number is 0 if the node of `template` is cordoned.
     """
     with snapshot.fork():
         template.add_to(snapshot)

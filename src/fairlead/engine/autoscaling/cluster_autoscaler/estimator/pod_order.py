@@ -43,7 +43,7 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which packing by arithmetic saves the most steps.
 
-    If several groups save equally many steps, the last of them counts. Returns None if no group can
+    If several groups save equally many steps, the last one is chosen. Returns None if no group can
     be packed by arithmetic. As in upstream, only the requests of the first container of a pod are
     read.
     """

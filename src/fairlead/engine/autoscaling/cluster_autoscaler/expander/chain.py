@@ -42,7 +42,7 @@ def choose(
     """Filter `options` by the expanders in `names` and choose one of the remaining options.
 
     `filters` contains the filters of the expanders `price` and `priority`, by name. `pick(n)`
-    returns the index of one of n equal options. The expander `random` ends the chain.
+    returns the index of one of n equal options. Expanders after `random` are ignored.
     """
     left = list(options)
     for name in names:

@@ -41,8 +41,8 @@ class HighestPriority:
         """Use the priorities in `text`, the ConfigMap's `data.priorities`.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. The patterns are matched against the name that `names` contains for a group id,
-        otherwise against the id.
+        `events`. `names` maps group ids to names. The patterns are matched against the name of a
+        group, or against its id if `names` does not contain the id.
         """
         self._names = names or {}
         self._text = text

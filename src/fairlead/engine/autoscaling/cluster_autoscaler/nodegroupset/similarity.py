@@ -1,7 +1,7 @@
-"""Decides whether the templates of two groups are similar, so that their sizes are balanced.
+"""Decides whether two groups have similar templates. The sizes of such groups can be balanced.
 
-upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go, and for the labels of
-cloud providers {aws,azure,clusterapi,gce}_nodegroups.go
+upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go; for the labels of cloud
+providers: processors/nodegroupset/{aws,azure,clusterapi,gce}_nodegroups.go
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ Amounts = dict[str, int]
 def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
     """Return whether labels, capacity, allocatable and free resources match; taints are ignored.
 
-    With --balancing-label, only the labels that it names are compared, and both templates must have
-    them. Labels of the cloud provider that may differ between similar groups are ignored. Groups of
-    the same Azure node pool are always similar.
+    With --balancing-label, nothing is compared except the labels that this flag names; both
+    templates must have these labels. Without the flag, groups of the same Azure node pool are
+    always similar. Labels that may differ between similar groups, such as the zone, are ignored.
     """
     left, right = a.node.metadata.labels, b.node.metadata.labels
     if options.balancing_label:

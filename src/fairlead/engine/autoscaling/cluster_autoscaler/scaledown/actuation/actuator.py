@@ -82,7 +82,7 @@ class _Deletion(Struct, frozen=True):
 
 
 class DeletionOutcome(Struct, frozen=True):
-    """The result of a call to the provider that deletes nodes of `group`.
+    """The result of one request to the provider to delete nodes of `group`.
 
     The scale-down delays of the group start at the time `at`.
     """
