@@ -68,9 +68,9 @@ class LoopRecord(Struct):
     """The input and the decisions of one autoscaler loop.
 
     `unschedulable` are the pending pods of the loop; None if the loop ended before scale-up.
-    `to_help` are the pods that fit no existing node; they include pods of nodes that are being
-    drained. `took` is the time in ns that upstream would have slept in the loop. `error` is the
-    text of the error that ended the loop, "" if there is none.
+    `to_help` are the pods that need a new node: pending pods, and pods that will be evicted from
+    nodes that are being drained. `took` is the time in ns that upstream would have slept in the
+    loop. `error` is the text of the error that ended the loop, "" if there is none.
     """
 
     at: Instant
@@ -227,7 +227,7 @@ class StaticAutoscaler:
             self.put(node)
 
     def _has_repaired(self, now: Instant) -> bool:
-        """Repair instances and target sizes; return whether the loop ends.
+        """Repair instances and target sizes; return whether the autoscaler loop must end early.
 
         Raises RepairError if the provider refuses to lower a target size.
         """

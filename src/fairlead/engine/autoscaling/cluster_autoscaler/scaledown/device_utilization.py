@@ -67,10 +67,10 @@ def _newest(pool: Pool, slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
 def _pool_utilization(slices: Sequence[ResourceSlice], used: set[str]) -> float:
     """Return the average utilization of the pool's devices, between 0 and 1.
 
-    A device that consumes shared counters is a partition of a larger device. Each counter set
-    represents one larger device, the partitioned device. If only whole devices are in use, the
-    average does not include partitioned devices. If only partitions are in use, it does not include
-    whole devices.
+    A device that consumes shared counters is a partition; all others are whole devices. Each
+    counter set that partitions consume counts as one partitioned device. If only whole devices are
+    in use, partitioned devices are left out of the average. If only partitions are in use, whole
+    devices are left out.
 
     Example: a pool of three whole devices, of which one is in use, and one partitioned device, of
     which half is in use. Three quarters of the devices are whole, so the result is
@@ -99,8 +99,8 @@ def _partition_utilization(
 ) -> float:
     """Return the average utilization of `count` partitioned devices.
 
-    Each counter in the counter set of a partitioned device has a consumed share. The highest of
-    these shares is the utilization of the device. `used` are the partitions in use.
+    `used` are the partitions in use. They consume a share of each counter of a partitioned device.
+    The highest of these shares is the utilization of the partitioned device.
 
     upstream: calculatePartitionableDevicesPoolUtilization
     """

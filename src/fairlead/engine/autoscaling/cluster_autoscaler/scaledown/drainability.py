@@ -123,8 +123,9 @@ class DrainRules:
         """Return ((is empty, must wait), is lasting) for a node with `pods`.
 
         The node is empty if no pod except DaemonSet pods has to move and no pod blocks the removal.
-        An empty node must wait if some pods must complete first. The result is lasting if only a
-        change of `pods` can change it, not time. Controllers and budgets are not looked up.
+        An empty node must wait if some pods must complete first. If `is lasting` is true, the first
+        two values stay the same until `pods` change; otherwise, they may also change with time.
+        Controllers and budgets are not looked up.
         """
         context = _DrainContext(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True

@@ -20,7 +20,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.removal import Nod
 class NodeGroupView(Struct, frozen=True):
     """Nodes of one group to delete.
 
-    `batch_size` nodes of the group must be deleted together; 0 if each node can be deleted alone.
+    `batch_size` is the number of nodes of the group that must be deleted together; 0 if each node
+    can be deleted alone.
     """
 
     group: str
@@ -39,7 +40,7 @@ class _Budget(Struct):
     """Counts the deletions that may still start, and how many of them may be drains.
 
     The first group that must be deleted as a whole may exceed the budget, unless the budget is used
-    up. Otherwise the deletion of other nodes could delay such a group forever.
+    up. Without this exception, a group that exceeds the remaining budget could wait forever.
     """
 
     all: int
@@ -47,9 +48,9 @@ class _Budget(Struct):
     may_overflow: bool = True
 
     def take_whole(self, empty: int, drain: int) -> bool:
-        """Return whether the budget allows the deletion of a whole group; if so, subtract it.
+        """Return whether the budget allows the deletion of a whole group; if so, reduce the budget.
 
-        `empty` and `drain` are the numbers of the group's empty nodes and nodes to drain.
+        The group has `empty` empty nodes and `drain` nodes to drain.
         """
         if self.all < empty + drain or self.drain < drain:
             is_used_up = self.all == 0 or (drain > 0 and self.drain == 0)

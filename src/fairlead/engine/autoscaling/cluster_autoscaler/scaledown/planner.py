@@ -68,7 +68,7 @@ class ScaleDownPlanner:
     # --- candidates ------------------------------------------------------------------------
 
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
-        """Return the nodes to examine, in order: the nodes of groups above their minimum size.
+        """Return the `nodes` whose group is above its minimum size, in the order to examine them.
 
         Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
         Among otherwise equal nodes, nodes that were unneeded in the last loop come first.
@@ -183,8 +183,8 @@ class ScaleDownPlanner:
         """Return `nodes` without the nodes of atomic groups that are incomplete.
 
         An atomic group must be deleted as a whole. It is complete if the number of its nodes in
-        `nodes` equals its target size, or the number of its nodes in the snapshot that have an
-        instance. In the result, the nodes of atomic groups come last, by group id.
+        `nodes` equals its target size or the number that `_registered` returns. In the result, the
+        nodes of atomic groups come last, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context
@@ -206,7 +206,7 @@ class ScaleDownPlanner:
         return single
 
     def _registered(self, group: NodeGroup) -> int:
-        """Return how many nodes of `group` in the snapshot exist and have an instance.
+        """Return how many nodes in the snapshot, except placeholders, are instances of `group`.
 
         upstream: scale_down_set_processor.go: getAllRegisteredNodesForNodeGroup
         """

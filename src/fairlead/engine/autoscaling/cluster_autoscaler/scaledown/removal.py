@@ -110,8 +110,8 @@ class RemovalSimulator:
     ) -> bool:
         """Move the pods to other nodes and remove the node; return False if some pod fits no node.
 
-        While the pods are placed, the node stays in the snapshot, empty and tainted, as a topology
-        domain.
+        While the pods are placed, the empty node stays in the snapshot with the deletion taint, so
+        that its topology domains still count.
         """
         snapshot, name = self._context.snapshot, node.metadata.name
         info = snapshot.node(name)

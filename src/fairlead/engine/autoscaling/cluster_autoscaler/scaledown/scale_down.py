@@ -45,8 +45,8 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
-    `last_scale_up` and `last_deletion` are the times at which the delays of the whole cluster
-    start. `took` is the time in ns for which upstream would have slept in the last `run`.
+    The delays that apply to the whole cluster start at `last_scale_up` and `last_deletion`.
+    `took` is the time in ns for which upstream would have slept in the last `run`.
     """
 
     def __init__(
@@ -112,9 +112,9 @@ class ScaleDown:
         return found
 
     def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
-        """Return pairs ({node group: time}, the delay in ns that starts at these times).
+        """Return pairs ({node group: start of the delay}, length of the delay in ns).
 
-        First takes the new outcomes from the actuator and records their times.
+        Before that, each new outcome of the actuator is recorded as the start of a delay.
         """
         options = self._context.options
         for outcome in self._actuator.outcomes:

@@ -62,7 +62,7 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return (the nodes to delete now, the reason to keep each other node, by name).
+        """Return (the nodes to delete now, {node name: reason} for the nodes to keep).
 
         Empty nodes come first. `left` counts the resources that may still be removed from the
         cluster; the resources of the returned nodes are subtracted from it. `deletions` is the

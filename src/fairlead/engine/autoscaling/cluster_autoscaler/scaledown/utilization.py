@@ -93,9 +93,9 @@ def _share(
 ) -> float:
     """Return the requested amount of `resource` divided by its allocatable amount.
 
-    Ignored pods do not count; their requests are subtracted from allocatable. Pods that have been
-    terminating for too long do not count either. Raises UtilizationError if there is no allocatable
-    amount.
+    The requests of ignored pods are left out of the requested amount, and are subtracted from the
+    allocatable amount. The requests of pods that have been terminating for too long are only left
+    out. Raises UtilizationError if the node has no allocatable amount of `resource`.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:

@@ -20,9 +20,9 @@ _GROUPS_MAX: Final = 10
 class PodEquivalenceGroup(Struct):
     """Equivalent pending pods, represented by the first pod.
 
-    `accepted` are the ids of the node groups whose new nodes the first pod fits. `rejected` maps
-    the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped` is
-    set if the first pod fits new nodes of a group that scale-up skipped. It is computed only for
+    `accepted` are the ids of node groups: the first pod fits a new node of each of them. `rejected`
+    maps the ids of other node groups to the reasons why the first pod does not fit. `fits_skipped`
+    is set if the first pod fits new nodes of a group that scale-up skipped. It is computed only for
     pods that no group accepts, and only with --scaleup-simulation-for-skipped-node-groups-enabled.
     """
 
@@ -40,9 +40,9 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    Each DaemonSet pod and each pod without a controller gets a group of its own. A controller has
-    at most ten groups of several pods: after ten groups, each pod that fits none of them gets a
-    group of its own.
+    Each DaemonSet pod and each pod without a controller gets a group of its own. Only
+    the first ten groups of a controller can have several pods. Each pod of the controller that is
+    in none of these groups also gets a group of its own.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -110,8 +110,9 @@ class ScaleUpOrchestrator:
     ) -> ScaleUpStatus:
         """Grow every group that is below its minimum size (--enforce-node-group-min-size).
 
-        `nodes` are the nodes that count for the cluster-wide limits, as (node, group id); the group
-        id is None for a node that already exists.
+        `nodes` are all existing and upcoming nodes, which count towards the cluster-wide limits.
+        They are pairs (node, group id); the group id is None for a node that already exists.
+
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """
         context = self._context
@@ -316,7 +317,7 @@ class _Attempt:
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
         """Return the distribution of `nodes` over `group` and its similar groups.
 
-        Nodes that the quota does not allow for a group are not given to other groups.
+        If the quota allows a group fewer nodes than its share, the other groups do not get more.
         """
         targets = [group]
         for similar in self._similar(group):
@@ -369,11 +370,10 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the reasons why the pods do not fit new nodes of skipped groups, by group.
+        """Return the reasons why `pods` do not fit new nodes of skipped groups, by group id.
 
-        Groups whose new nodes the pods fit are left out. If there is such a group, sets
-        `fits_skipped`. As in upstream, these pods then await a later scale-up
-        (GetPodsAwaitingEvaluation).
+        If `pods` fit new nodes of a skipped group, the group is left out, and `pods.fits_skipped`
+        is set. As in upstream, `pods` then await a later scale-up (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:

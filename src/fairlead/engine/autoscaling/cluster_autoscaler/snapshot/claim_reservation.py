@@ -22,9 +22,10 @@ from fairlead.engine.state.related_objects import RelatedObjects
 
 
 def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[ResourceClaim, ...]:
-    """Return the claims of `pod` after devices of `node` are allocated and reserved for `pod`.
+    """Return copies of the claims of `pod`, allocated on `node` and reserved for `pod`.
 
-    The pod must fit the node.
+    The pod must fit the node. The caller stores the copies.
+
     upstream: predicate_snapshot.go: modifyResourceClaimsForScheduledPod
     """
     state = CycleState()
@@ -36,9 +37,9 @@ def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[
 
 
 def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
-    """Yield the claims of `pod` without the reservations for `pod`.
+    """Yield copies of the claims of `pod`, with the reservation for `pod` removed.
 
-    A claim also loses its devices if `pod` owns it, or if it is reserved for no other pod. Yields
+    If `pod` owns a claim, or no other pod has reserved it, the copy has no devices either. Yields
     nothing if any claim is missing or `pod` must not use it.
 
     upstream: snapshot.go: UnreservePodClaims

@@ -6,8 +6,8 @@
         fork.commit()                   # without it, the end of the block reverts all changes
 
 The snapshot has its own cluster state, which is updated between loops. Changes inside a fork are
-applied to this state, recorded in an undo log, and reverted in reverse order. So the scheduler's
-plugins and plans treat a simulation like the real state.
+applied to this state and recorded in an undo log. To revert them, they are undone in reverse order.
+The plugins of the scheduler read this state, so they need not know about simulations.
 
 Nodes have an order: first the nodes of the cluster, then the nodes that simulations added. A
 first-fit search starts after the position at which the previous search ended.
@@ -74,7 +74,7 @@ class ClusterSnapshot:
     """
 
     def __init__(self, listers: Listers) -> None:
-        """Start without nodes; `listers` determine which pods are visible."""
+        """Create a snapshot without nodes; `listers` decide which pods it may contain."""
         self._listers = listers
         self._cluster = Cluster()
         self.table = self._cluster.table
@@ -114,7 +114,8 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        A changed ResourceClaim affects no node until its pod is bound.
+        A changed ResourceClaim affects no node by itself. It takes effect when a pod that uses the
+        claim is bound, which is a change of the pod.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
@@ -212,7 +213,7 @@ class ClusterSnapshot:
         pods: Iterable[PodInfo] = (),
         devices: Iterable[ResourceSlice | ResourceClaim] = (),
     ) -> None:
-        """Add a node with `pods` after all other nodes.
+        """Add a node with `pods`; the node becomes the last one in `node_names`.
 
         `devices` are the ResourceSlices of the node, and the allocated claims of `pods`.
         """
@@ -249,7 +250,8 @@ class ClusterSnapshot:
     def remove_node(self, name: str) -> None:
         """Remove a node with its pods; do nothing if it does not exist.
 
-        Its ResourceSlices stay, because no other node can use them.
+        The ResourceSlices of the node are kept. This has no effect, because no other node can use
+        their devices.
         """
         info = self.table.find(name)
         if info is None:
@@ -270,7 +272,10 @@ class ClusterSnapshot:
         self._rows = None
 
     def add_pod(self, pod: PodInfo, name: str) -> None:
-        """Add `pod` to the node `name`, which it must fit. Its claims get devices."""
+        """Add `pod` to the node `name`, and allocate devices to the claims of `pod`.
+
+        The pod must fit the node.
+        """
         if pod.shape.spec.resource_claims:
             for claim in reserved_claims(self._dynamic_resources, pod, name):
                 self._replace_claim(claim)
@@ -296,7 +301,10 @@ class ClusterSnapshot:
             info.used_ports = ports
 
     def remove_pod(self, pod: PodInfo, name: str) -> None:
-        """Remove `pod` from the node `name`. Its claims release their devices."""
+        """Remove `pod` from the node `name`, and release the claims of `pod`.
+
+        `released_claims` describes what happens to the claims.
+        """
         if pod.shape.spec.resource_claims:
             for claim in released_claims(pod.pod, self._cluster.related):
                 self._replace_claim(claim)
@@ -352,8 +360,8 @@ class ClusterSnapshot:
     def fits_by_resources(self, pod: PodInfo) -> bool:
         """Return whether free resources alone decide which of several equal nodes `pod` fits.
 
-        Equal nodes differ only in their names and pods. The result is True if no filter for the pod
-        looks beyond the node (spread, affinity, volumes), at its name or at its ports in use.
+        Equal nodes differ only in their names and pods. Returns False if a filter might also check
+        something else for `pod`, such as spread, pod affinity, volumes, host ports or node names.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:

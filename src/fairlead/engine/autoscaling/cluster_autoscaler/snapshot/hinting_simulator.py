@@ -23,7 +23,10 @@ class HintingSimulator:
     """Places pods; the hint of a pod is the name of the node that the pod fitted last time."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
-        """Place pods in `snapshot`; the caller forks it if the placements must be reverted."""
+        """Create a simulator that places pods in `snapshot`.
+
+        To revert placements, the caller must fork `snapshot` before the simulator places pods.
+        """
         self._snapshot = snapshot
         self._hints: dict[str, str] = {}
         self._old_hints: dict[str, str] = {}

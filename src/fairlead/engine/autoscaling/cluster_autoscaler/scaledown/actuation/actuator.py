@@ -147,7 +147,9 @@ class Actuator:
     # --- start -----------------------------------------------------------------------------
 
     def forget_failures(self) -> None:
-        """Forget which groups failed. Call this before each choice of nodes to delete.
+        """Forget the atomic groups in which a deletion failed.
+
+        Call this before each choice of nodes to delete.
 
         upstream: group_deletion_scheduler.go: ResetAndReportMetrics
         """
@@ -211,8 +213,8 @@ class Actuator:
     def _recheck(self, one: _Deletion, now: Instant) -> None:
         """Check the pods of the node again, then drain the node or cancel its deletion.
 
-        A node that was chosen as empty must still be empty. If the Node is gone, its deletion
-        continues.
+        A node that was chosen as empty must still be empty. The deletion continues even if the Node
+        object no longer exists.
         """
         context = self._context
         pods = self.pods_on(one.name)
@@ -272,9 +274,9 @@ class Actuator:
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
         """Delete the node, or make it wait for the other nodes of its atomic group.
 
-        As in upstream, the last node of an atomic group that becomes ready decides whether all
-        nodes of the group are reported as drained or as empty (group_deletion_scheduler.go:
-        addToBatcher).
+        As in upstream, all nodes of an atomic group are reported as drained if the node that
+        became ready last was drained; otherwise, all are reported as empty
+        (group_deletion_scheduler.go: addToBatcher).
         """
         if not one.batch_size:
             self._add_to_batch([one], now)

@@ -3,9 +3,9 @@
     1. evict all pods of a priority group at the same time; retry a refused eviction every 10 s
     2. check every 5 s whether the pods have left the node; then continue with the next group
 
-If one eviction fails, the drain fails after the evictions of all other pods have ended. Without
---drain-priority-config, the drain does not wait until DaemonSet pods have left the node, and
-ignores failures to evict them.
+An eviction that is still refused after --max-pod-eviction-time fails. The drain then fails when all
+other evictions of the priority group have ended. Without --drain-priority-config, the drain does
+not wait until DaemonSet pods have left the node, and ignores failures to evict them.
 
 upstream: core/scaledown/actuation/{drain,priority}.go
 """
@@ -69,7 +69,7 @@ class NodeDrain(Struct):
 
     @property
     def due(self) -> Instant | None:
-        """The time at which `advance` has work; None if it has none or waits for an outcome."""
+        """The time of the next retry or check by `advance`; None if neither is planned."""
         if self.poll_at is not None:
             return self.poll_at
         return min(
@@ -169,10 +169,10 @@ class NodeDrain(Struct):
 
 
 def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> NodeDrain:
-    """Return a drain that evicts `pods` from a node, except mirror pods.
+    """Return a drain that evicts `pods` from a node, except mirror pods and some DaemonSet pods.
 
-    `daemon_set_pods_to_evict` selects the DaemonSet pods that it evicts. Without
-    --drain-priority-config, failures to evict DaemonSet pods are ignored.
+    Of the DaemonSet pods, the drain evicts only those that `daemon_set_pods_to_evict` selects.
+    Without --drain-priority-config, failures to evict DaemonSet pods are ignored.
     """
     options = context.options
     by_default = options.daemonset_eviction_for_occupied_nodes
@@ -211,8 +211,8 @@ def daemon_set_eviction_of(
 ) -> NodeDrain:
     """Return a drain of a node that has no pods to evict except DaemonSet pods.
 
-    It evicts the pods that `daemon_set_pods_to_evict` selects from `pods`, the pods of the node,
-    and ignores failures.
+    `pods` are the pods of the node. The drain evicts those that `daemon_set_pods_to_evict` selects.
+    Failed evictions are ignored.
     """
     by_default = context.options.daemonset_eviction_for_empty_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)

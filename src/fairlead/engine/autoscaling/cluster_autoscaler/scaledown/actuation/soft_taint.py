@@ -1,9 +1,9 @@
-"""Decides which soft taints of nodes to add and to remove, a few per loop.
+"""Decides which soft taints to add to nodes or remove from them; each loop writes only a few.
 
-Upstream writes the versions of nodes that the loop read at its start. If the loop has since tainted
-a node for deletion, the write of its soft taint conflicts, and upstream sleeps 0.75 s before it
-retries. This delays the later writes of the loop. No write happens after
---max-bulk-soft-taint-time.
+To write a soft taint, upstream first uses the version of the node that it read at the start of the
+loop. If the loop has tainted the node for deletion since then, that version is out of date and the
+write conflicts. Upstream then sleeps 0.75 s before it retries, which also delays the later writes
+of the loop. After --max-bulk-soft-taint-time, no further write starts.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """
@@ -47,7 +47,7 @@ def soft_taint_writes(
     """Return the soft taint writes of one loop, in order: taints to remove, then taints to add.
 
     `nodes` are the nodes of autoscaled groups. `unneeded` are the names of the unneeded nodes, and
-    `written` are the names of the nodes that the loop has already written.
+    `written` are the names of the nodes that the loop has just tainted for deletion.
     """
     nodes = [node for node in nodes if not has_taint(node, TO_BE_DELETED)]
     found: list[SoftTaintWrite] = []
