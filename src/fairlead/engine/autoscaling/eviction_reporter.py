@@ -35,7 +35,7 @@ class EvictionReporter:
                 self._nodes[command] = pod.spec.node_name
 
     def succeeded(self, command: EvictPod | DeleteObject, now: Instant) -> None:
-        """Report the eviction `command`; commands of other controllers are ignored."""
+        """Report the eviction by `command`. Commands that `sent` did not record are ignored."""
         node = self._nodes.pop(command, None)
         if node is None:
             return

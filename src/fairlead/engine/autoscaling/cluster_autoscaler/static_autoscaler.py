@@ -299,8 +299,10 @@ class StaticAutoscaler:
         templates: Mapping[str, Template],
         now: Instant,
     ) -> None:
-        """Try to scale up once; with --salvo-scale-up, until an attempt fails or no pods remain.
+        """Try to scale up for `pods`.
 
+        By default, this is one attempt. With --salvo-scale-up, attempts are repeated until one
+        fails, no pods remain, or a helped pod does not fit on the new nodes.
         upstream: static_autoscaler.go: runScaleUpSalvo
         """
         while pods:

@@ -89,14 +89,18 @@ class Template(Struct, frozen=True):
     devices: NodeDevices = NO_DEVICES
 
     def add_to(self, snapshot: ClusterSnapshot, name: str = "") -> None:
-        """Add a copy of the template to `snapshot` as the node `name` ("": the template's name)."""
+        """Add a copy of the template to `snapshot` as a node with the name `name`.
+
+        If `name` is "", the copy keeps the name of the template's node.
+        """
         name = name or self.node.metadata.name
         snapshot.add_node(_renamed(self.node, name), self.pods, self.devices.copies(name))
 
 
 class TemplateProvider:
-    """Builds the template of each node group, from the first of the module's sources that exists.
+    """Builds the template of each node group.
 
+    The docstring of the module lists the sources of a template; the first that exists is used.
     Templates built from good nodes are kept for later loops.
     """
 
@@ -117,7 +121,10 @@ class TemplateProvider:
     def process(
         self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
     ) -> dict[str, Template]:
-        """Return the templates by group id; `nodes` are the nodes of the cluster, in order."""
+        """Return the templates by group id.
+
+        `nodes` are the nodes of the cluster. Of several good nodes of a group, the first is used.
+        """
         found: dict[str, Template] = {}
         good = self._first_by_group(nodes, partial(_is_good, now=now))
         for name, node in good.items():

@@ -5,14 +5,14 @@ upstream's choice depends on the order of Go maps, the first key in alphabetical
 
 apis, labels, options    custom resources, names, settings
 scheduling/              the algebra of requirements; taints
-cloudprovider/           instance types and offerings; columns over them
+cloudprovider/           instance types and offerings; a table for fast queries
 state/                   the cluster as Karpenter sees it
 provisioning/            pending pods become NodeClaims
 disruption/              nodes become candidates, candidates become commands
 nodeclaim/               NodeClaims from launch to removal, their conditions and expiration
 static/                  NodePools with a fixed number of nodes
 overlay                  NodeOverlays: changed prices and capacity
-pod, pdb                 which disruptions pods and PodDisruptionBudgets allow
+pod, pdb                 whether a pod or a PodDisruptionBudget prevents a disruption
 go_sort, resource_text   Go's order of equal elements; quantities as upstream prints them
 
 upstream: kubernetes-sigs/karpenter v1.13, pkg/

@@ -24,7 +24,7 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     """The configuration of Karpenter in a simulation: pools, instance types and options.
 
     `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
-    overrides it for single NodePools. `node_info` is the status.nodeInfo of new nodes. `dependents`
+    overrides it for some NodePools. `node_info` is the status.nodeInfo of new nodes. `dependents`
     are the CSINode and the ResourceSlices that are created with a new node. If `serves_resources`
     is set, NodePools and NodeClaims are custom resources of the API server.
     """

@@ -225,12 +225,12 @@ class Karpenter:
             self._change(now)
 
     def _with_comparable_hash(self, pool: NodePool, old: NodePool, now: Instant) -> NodePool:
-        """Return `pool`, the new version of `old`, with a hash that can be compared.
+        """Return `pool`, the new version of `old`, with the hash that its NodeClaims must match.
 
-        If the templates of both versions are equal, `pool` keeps the hash of `old`: the real
-        Karpenter may have written it, and Fairlead would compute a different hash. If the template
-        has changed, the NodeClaims of the pool that have no hash get the computed hash of `old`, so
-        that they drift.
+        If the templates of both versions are equal, the result has the hash of `old`: the real
+        Karpenter may have written that hash, and Fairlead would compute a different one. If the
+        template has changed, `pool` is returned unchanged. NodeClaims of the pool without a hash
+        then get the hash of the old template, so that they count as drifted.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))
@@ -280,7 +280,7 @@ class Karpenter:
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
         """Remove a trigger of provisioning passes.
 
-        If it was the last trigger, nominations are no longer renewed.
+        If it was the last trigger, no pass will renew the nominations of nodes, so they may end.
         """
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))
@@ -316,8 +316,8 @@ class Karpenter:
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
 
-        Call this only if `serves_resources` is not set. Then the garbage collector cannot see all
-        NodeClaims.
+        Call this only if `serves_resources` is not set. Without that setting, the garbage collector
+        cannot see all NodeClaims.
         """
         for claim in list(self.cluster.node_claims.values()):
             if claim.node_pool == pool:

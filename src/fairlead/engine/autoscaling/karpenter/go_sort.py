@@ -88,7 +88,8 @@ class _Sort:
     def choose_pivot(self, a: int, b: int) -> tuple[int, int]:
         """Return (the index of a pivot for [a, b), the order of the samples).
 
-        The order is _INCREASING, _DECREASING or _UNKNOWN.
+        The samples are the elements that are compared to choose the pivot. Their order is
+        _INCREASING, _DECREASING or _UNKNOWN.
         """
         length = b - a
         swaps = 0
@@ -242,8 +243,8 @@ def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
     """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
     Go sorts most of these lists by insertion, which is stable, so Python's sort gives the same
-    result. `go_sorted` sorts the others: lists that are too short for Go's shortcut, and lists in
-    which the misplaced element is one of the samples from which Go chooses the pivot.
+    result. `go_sorted` sorts the others: lists of 13 to 49 elements, and longer lists in which the
+    samples from which Go chooses the pivot are not in increasing order.
     """
     n = len(keys)
     if n > _INSERTION_MAX:

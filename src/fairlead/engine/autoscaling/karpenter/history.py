@@ -29,7 +29,7 @@ class KarpenterNodeChange(Struct, frozen=True, kw_only=True):
 class KarpenterHistory(Struct):
     """The actions of Karpenter in a run.
 
-    `errors` maps the key of each pod for which no node can be created to upstream's text.
+    If no node can be created for a pod, `errors` maps the key of the pod to upstream's error text.
     `undelivered` contains the number of NodeClaims that failed for lack of capacity, by NodePool.
     """
 

@@ -74,9 +74,10 @@ class PodBudgets:
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Return whether the budgets never allow a disruption of the pod, because of their specs.
+        """Return whether the specs of the pod's budgets rule out any eviction of the pod.
 
         Returns True if several budgets select the pod, because the eviction API refuses such pods.
+        Returns False if a drain would not evict the pod.
         """
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None

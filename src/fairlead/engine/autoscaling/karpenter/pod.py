@@ -21,9 +21,10 @@ _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
 
 def is_provisionable(pod: Pod) -> bool:
-    """Return whether Karpenter creates a node for the pod, because the pod is unschedulable.
+    """Return whether Karpenter creates a node for the pod.
 
-    Pods that are bound or nominated, and pods of DaemonSets and Nodes, are excluded.
+    The pod must be marked as unschedulable, and be neither bound nor nominated to a node. Pods that
+    are owned by a DaemonSet or a Node are excluded.
     """
     return (
         is_unschedulable(pod) and not is_owned_by(pod, "DaemonSet") and not is_owned_by(pod, "Node")
@@ -60,8 +61,8 @@ def is_reschedulable(pod: Pod) -> bool:
 def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
     """Return whether the annotation `do-not-disrupt` protects the pod at `now`.
 
-    The annotation is `true`, or a duration since the pod's start. A duration that is invalid or not
-    positive does not protect the pod.
+    The value `true` always protects the pod. A duration protects the pod until that much time has
+    passed since its start, but an invalid, zero or negative duration does not protect it.
     """
     text = pod.metadata.annotations.get(DO_NOT_DISRUPT)
     if text is None:
@@ -116,7 +117,8 @@ def tolerates_disruption(pod: Pod) -> bool:
 def must_leave(pod: Pod) -> bool:
     """Return whether the removal of the pod's node waits until the pod is gone.
 
-    The module `termination` also leaves out pods that should have ended more than a minute ago.
+    Pods that should have ended more than a minute ago are an exception: the module `termination`
+    does not wait for them, although this function returns True.
     """
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
     return not (is_terminal(pod) or is_mirror(pod) or tolerates_disruption(pod))

@@ -98,9 +98,9 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
         """Return the highest possible price of a launch; NO_PRICE if no offering is available.
 
-        Providers use reserved capacity first, then spot, then on-demand. The first of these
-        capacity types that has an available offering counts; the result is the highest price of its
-        offerings.
+        Only available offerings that `requirements` allow are considered. Providers use reserved
+        capacity first, then spot, then on-demand. The result is the highest price in the first of
+        these capacity types that has an offering.
         """
         # upstream: types.go:Offerings.WorstLaunchPrice
         found = [
@@ -138,10 +138,10 @@ def unmet_min_values(
 ) -> tuple[int, dict[str, int]]:
     """Return how many `types`, taken from the front, are needed to meet all `minValues`.
 
-    The result is (number of types needed, {}). If all types together do not suffice, it is (number
-    of types, {label with too few values: number of values found}). If there are no `minValues` or
-    no types, it is (0, {}). All values in the requirements of a type count, even if no offering of
-    the type has them.
+    The result is (number of types needed, {}). If all types together do not suffice, the result is
+    (number of types, {label with too few values: number of values found}). If there are no
+    `minValues` or no types, the result is (0, {}). The values are taken from the requirements of
+    the types, even if no offering has them.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     with_min_values = requirements.with_min_values()

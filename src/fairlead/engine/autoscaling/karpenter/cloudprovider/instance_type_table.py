@@ -43,10 +43,10 @@ class _Column:
         requirement: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """Return a mask of the subjects whose own requirement allows `requirement`.
+        """Return a mask of the subjects that agree with `requirement`.
 
-        `agrees(own requirement, requirement)` decides. Subjects without an own requirement are in
-        the mask.
+        A subject agrees if it has no requirement on the label, or if `agrees` returns True for the
+        subject's requirement and `requirement`.
         """
         found = self._masks.get(requirement)
         if found is None:
@@ -130,9 +130,9 @@ class InstanceTypeTable:
         return found
 
     def allowed_offerings(self, requirements: Requirements) -> Mask:
-        """Return a mask of the offerings that `requirements` allow, shape (offerings,).
+        """Return a mask of the offerings that `requirements` allow.
 
-        The offerings of all types are in the order of the types.
+        The mask has one entry for each offering, in the order of the types.
         """
         allowed = np.ones(len(self._offerings), dtype=np.bool_)
         for key, column in self._offering_labels.items():
@@ -212,9 +212,10 @@ def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> 
 
 
 def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
-    """Return whether an offering with the requirement `one` on a label can satisfy `requirement`.
+    """Return whether a node with the requirement `requirement` may use an offering with `one`.
 
-    If `requirement` is None, the offering must not need the label.
+    Both are requirements on the same label. If `requirement` is None, the node has no requirement
+    on the label, and the result is whether `one` allows nodes without the label.
     """
     if requirement is None:
         return one.denies

@@ -66,8 +66,8 @@ class UnavailableOfferings:
     ) -> None:
         """Mark an offering as unavailable for three minutes; `table` shows it after `publish`.
 
-        `is_temporary` is set if the provider will be able to deliver the offering at some later
-        time.
+        `is_temporary` tells whether the provider's lack of capacity will end. The three minutes do
+        not depend on it.
         """
         key = _key(instance_type, offering)
         self._until[key] = now + UNAVAILABLE_NS
@@ -84,9 +84,9 @@ class UnavailableOfferings:
         return min(self._until.values(), default=None)
 
     def expire(self, now: Instant) -> bool:
-        """Make offerings available again three minutes after they were marked.
+        """Make the offerings available that were marked at least three minutes before `now`.
 
-        Returns whether any offering was made available.
+        Returns whether there were any.
         """
         over = [key for key, until in self._until.items() if until <= now]
         for key in over:

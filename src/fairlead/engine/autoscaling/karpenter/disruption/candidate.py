@@ -45,7 +45,8 @@ class DisruptionCandidate(Struct, frozen=True):
     """A node that may be disrupted, its pool and instance type, and the cost of the disruption.
 
     `pods` are the pods that would be rescheduled. `instance_type` is None if the provider no longer
-    has this type. `price` is the hourly price of the node, None if no offering matches its labels.
+    has the node's type. `price` is the hourly price of the node, None if no offering matches the
+    node's labels.
     """
 
     node: StateNode

@@ -2,8 +2,8 @@
 
 The order is: emptiness, static drift, drift, multi-node consolidation, single-node consolidation.
 
-A decision of consolidation or emptiness is validated after a delay. If the decision is no longer
-valid, the next method runs in the same loop, on the state of the cluster at that time.
+A command of emptiness or of a consolidation method is validated after a delay. If the command is no
+longer valid, the next method runs in the same loop. It sees the cluster as it is after the delay.
 
 DisruptionController runs a loop every ten seconds if something has changed since the last loop.
 A command waits for its replacements, then its candidates are deleted.
@@ -250,7 +250,7 @@ class DisruptionController:
         return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
-        """Return the nodes and NodeClaims that are kept, each with upstream's reason.
+        """Return upstream's reason for each node and NodeClaim that is not disrupted, by name.
 
         A reason that applies now replaces a reason that an earlier loop found.
         """
@@ -325,7 +325,7 @@ class DisruptionController:
     def _next_check(self, now: Instant) -> Instant | None:
         """Return the time of the next loop if the cluster does not change; None for no loop.
 
-        The loop runs at least one period after `now`.
+        The returned time is at least one period after `now`.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

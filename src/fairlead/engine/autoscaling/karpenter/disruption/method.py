@@ -32,8 +32,9 @@ Waiting = Generator[DurationNs, Instant, list[DisruptionCommand]]
 class DisruptionContext(Struct):
     """The state that all methods share: cluster, candidates, and the simulator of removals.
 
-    `rejected` collects (node, reason) for commands that failed validation. `notes` contains the
-    reasons why nodes cannot be disrupted, by the node's name; drift uses the NodeClaim's name.
+    `rejected` collects (node, reason) for the candidates of commands that failed validation.
+    `notes` contains the reasons why nodes cannot be disrupted. Its keys are names of nodes; for
+    reasons that drift found, they are names of NodeClaims.
     """
 
     cluster: KarpenterCluster

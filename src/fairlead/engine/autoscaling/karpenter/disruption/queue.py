@@ -115,7 +115,7 @@ class DisruptionQueue:
         return min(max(waiting * _NS_PER_CANDIDATE, _TIMEOUT_MIN_NS), _TIMEOUT_MAX_NS)
 
     def remove(self, queued: QueuedCommand, *, failed: bool) -> None:
-        """Remove `queued` from the queue; if it has `failed`, unmark its candidates."""
+        """Remove `queued` from the queue; if `failed` is True, unmark its candidates."""
         self._commands.remove(queued)
         self.keys.difference_update(queued.keys)
         if failed:

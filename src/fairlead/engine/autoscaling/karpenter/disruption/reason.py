@@ -10,8 +10,8 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import Disruptio
 class SchedulingErrors(Struct, frozen=True):
     """The reason to keep `candidates`: not all their pods would be scheduled.
 
-    `first` is upstream's text with only the first error that a simulation found. The whole text
-    needs a longer simulation, see `Simulator.text_of`.
+    `first` is upstream's text with only the error at which the simulation stopped.
+    `Simulator.text_of` simulates again to find the other errors.
     """
 
     candidates: tuple[DisruptionCandidate, ...]

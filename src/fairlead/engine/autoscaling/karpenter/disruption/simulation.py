@@ -39,9 +39,9 @@ class Simulated(Struct, frozen=True):
     """The result of a provisioning pass that was simulated without some nodes.
 
     `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`
-    maps each running pod that found no node, or only a node that is not initialized, to the reason.
-    If `stopped` is True, the pass ended at the first of these errors, and the result contains
-    nothing else.
+    has an entry for each running pod that found no node, or only a node that is not initialized. It
+    maps the pod's key to the reason. If `stopped` is True, the pass ended when a running pod was
+    placed on a node that is not initialized, and the result contains only the error of this pod.
     """
 
     requests: tuple[NodeClaimRequest, ...]
@@ -70,10 +70,11 @@ class Simulated(Struct, frozen=True):
 class _Inputs(Struct, frozen=True):
     """The inputs that all simulations of a search have in common.
 
-    The inputs were read at `read_at` (the version of the cluster, the time). `version` is the
-    `pass_version`. `staying` are the nodes that are not being removed, and `deleting` the keys of
-    the others. `excused` are the pods of the nodes that are being removed. `tables` are the
-    instance types of the usable NodePools, and `daemons` the DaemonSets' pods.
+    `read_at` is (the cluster's `version`, the time) when the inputs were read. The field `version`
+    is the cluster's `pass_version`. `staying` are the nodes that are not being removed. `deleting`
+    are the keys of the nodes that are being removed, and `excused` are the pods that must move away
+    from these nodes. `tables` are the instance types of the usable NodePools, and `daemons` the
+    DaemonSets' pods.
     """
 
     read_at: tuple[int, Instant]
@@ -86,9 +87,9 @@ class _Inputs(Struct, frozen=True):
     daemons: Sequence[Pod]
 
     def equals(self, other: _Inputs) -> bool:
-        """Return whether simulations with `other` have the same results.
+        """Return whether simulations with these inputs and with `other` have the same results.
 
-        Other inputs than those compared here can change only with the version.
+        `staying`, `deleting` and `pending` need no comparison: if they change, so does `version`.
         """
         return (
             self.version == other.version
@@ -128,10 +129,12 @@ class Simulator:
         """Simulate a pass without `candidates`; return None if one is already being removed.
 
         The pass places the pods of the candidates, pending pods, and pods of other nodes that are
-        being removed. A pod whose reservations are used up uses other capacity.
+        being removed. If all reservations that a pod could use are used up, the pod uses other
+        capacity.
 
         If a running pod is placed on a node that is not initialized, the candidates cannot be
-        removed. With `stops_early`, the pass may end there, so the other errors stay unknown.
+        removed. With `stops_early`, the pass may end at the first such pod of the candidates; the
+        result then contains only the error of this pod.
 
         Raises NoNodePoolsError if no NodePool is Ready for pods.
         """
@@ -152,8 +155,8 @@ class Simulator:
     def text_of(self, reason: Reason, now: Instant) -> str:
         """Return upstream's whole text for `reason`.
 
-        The text describes the cluster at `now`. If it has changed so that all pods would be
-        scheduled, the text names only the error that was found first.
+        The text describes the cluster at `now`. If a simulation at `now` finds no error or is not
+        possible, the text names only the error that was found first.
         """
         if isinstance(reason, str):
             return reason

@@ -34,8 +34,9 @@ def validate(
     """Return the reason why a consolidation is no longer valid; None if it is still valid.
 
     A consolidation is valid if all its candidates are still candidates within the budgets, and a
-    new simulation places all their pods with the same number of new nodes. The types of the new
-    node must include all types of the command's replacement.
+    new simulation places all their pods and needs as many new nodes as the command has
+    replacements. If the command has a replacement, all its instance types must also be possible
+    for the new node of the simulation.
     """
     problem = _candidates_problem(context, command, should_disrupt, now)
     if problem is not None:

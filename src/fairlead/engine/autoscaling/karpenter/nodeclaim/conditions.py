@@ -170,7 +170,8 @@ def is_offered(
 ) -> bool:
     """Return whether the type has an offering, available or not, that matches `labels`.
 
-    A NodeClaim with reserved capacity also matches on-demand offerings.
+    `labels` are those of a NodeClaim. If they contain reserved capacity, on-demand offerings match
+    too, and the reservation may be another one.
     """
     required = labels
     if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):
@@ -194,12 +195,12 @@ def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:
 def _with_consolidatable(
     claim: NodeClaim, pool: NodePool, now: Instant
 ) -> tuple[NodeClaim, DurationNs | None]:
-    """Update the condition Consolidatable of the NodeClaim.
+    """Return (the NodeClaim with its current Consolidatable condition, the ns until it is True).
 
-    An initialized NodeClaim is Consolidatable if no pod of its node has changed for the time
-    `consolidateAfter`. Returns (the NodeClaim, the ns until it becomes Consolidatable). The number
-    of ns is None if the NodeClaim already is Consolidatable or no time is known. NodeClaims of
-    static pools are returned unchanged.
+    An initialized NodeClaim is Consolidatable if its last pod event is at least `consolidateAfter`
+    ago; without a pod event, the time of its initialization counts. The number of ns is None if the
+    NodeClaim already is Consolidatable, is not initialized, or never becomes Consolidatable.
+    NodeClaims of static pools are returned unchanged.
     """
     if pool.is_static:
         return claim, None

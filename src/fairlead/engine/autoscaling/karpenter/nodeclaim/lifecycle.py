@@ -2,7 +2,8 @@
 
     launch        the cheapest offering that the provider delivers; the NodeClaim fails if there is
                   no such offering
-    registration  the Node appears after the provision time and is joined with its NodeClaim
+    registration  the Node appears just before the end of the provision time and is joined with its
+                  NodeClaim
     readiness     the NodeClaim is initialized when pods can run on its Node
     conditions    Consolidatable and Drifted; expired NodeClaims are deleted
     termination   the node of a deleted NodeClaim is tainted, drained and removed
@@ -161,8 +162,8 @@ class NodeClaimLifecycle:
     def create(self, request: NodeClaimRequest, reason: str, now: Instant) -> str:
         """Launch a NodeClaim for `request` and return its name.
 
-        The history records `reason`. If there is no capacity, the NodeClaim is deleted immediately,
-        and its pods are tried again.
+        The history records `reason`. If there is no capacity, Karpenter deletes the NodeClaim
+        immediately and tries again to place its pods.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:launchNodeClaim
         launched = self._machines.launch(request, self._context.cluster.node_claims, now)
@@ -220,8 +221,8 @@ class NodeClaimLifecycle:
     def _is_stopped(self, claim: NodeClaim, now: Instant) -> bool:
         """Return whether an outage stops the machine of `claim`, whose Node would appear now.
 
-        If so, the Node appears when the outage ends, or the NodeClaim is deleted if this takes too
-        long.
+        If so, the Node is postponed to the end of the outage, or to the registration timeout of the
+        NodeClaim if that is earlier. If the timeout has been reached, the NodeClaim is removed.
         """
         until = self._machines.stopped_until(claim, now)
         if until is None:
@@ -239,7 +240,7 @@ class NodeClaimLifecycle:
     # --- registration --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Store a Node, join a new Node with its NodeClaim, and drain a Node that is deleted.
+        """Store a Node; join a new one with its NodeClaim, drain one that is being deleted.
 
         When a starting Node can run pods, its NodeClaim becomes initialized.
         """
@@ -277,7 +278,7 @@ class NodeClaimLifecycle:
     def _initialize(self, name: str, now: Instant) -> None:
         """Mark the NodeClaim of the Node `name` as initialized.
 
-        From now on, the nodes that this Node replaces are drained.
+        Adds the label of an initialized Node to the Node if the label is missing.
         """
         claim = self._claim_on(name)
         if claim is not None:
@@ -293,7 +294,7 @@ class NodeClaimLifecycle:
             self._context.commands.append(PatchObject(node_ref(name), labels))
 
     def _terminate(self, node: Node, now: Instant) -> None:
-        """Delete the NodeClaim of a Node that a user deletes. The Node is drained first."""
+        """If `node` is being deleted, start to drain it and to remove its NodeClaim."""
         # upstream: pkg/controllers/node/termination/controller.go:finalize
         if node.metadata.deletion_timestamp and TERMINATION in node.metadata.finalizers:
             claim = self._claim_on(node.metadata.name)
@@ -413,7 +414,10 @@ class NodeClaimLifecycle:
         return bool(claim.metadata.deletion_timestamp) or is_marked
 
     def lose_machine(self, name: str, message: str, now: Instant) -> None:
-        """Remove the NodeClaim `name` if it has no Node; `message` is the API server's refusal."""
+        """Remove the NodeClaim `name` if it has no Node.
+
+        The API server refused to create the NodeClaim or its Node; `message` says why.
+        """
         claim = self._context.cluster.node_claims.get(name)
         if claim is not None and name not in self._context.cluster.node_objects:
             self.reasons[name] = f"RegistrationFailed: {message}"

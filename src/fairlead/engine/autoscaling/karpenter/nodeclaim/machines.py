@@ -121,8 +121,8 @@ class Machines:
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
         """Launch `claim` with the first of `launches` that no outage affects.
 
-        Marks all offerings before this one as unavailable. Returns None if outages affect all
-        offerings.
+        Marks each offering that was tried without success as unavailable. Returns None if outages
+        affect all offerings.
         """
         active = [one for one in self._outages if one.is_active(now - self._start)]
         pool = claim.node_pool
@@ -167,8 +167,8 @@ class Machines:
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
         """Return the time until which outages stop the machine of `claim`; None if no outage does.
 
-        The result is at most the time at which Karpenter deletes a NodeClaim whose Node has not
-        appeared. Another outage may still be in effect at that time.
+        The result is never later than the registration timeout: the time at which Karpenter deletes
+        `claim` if its Node has not appeared. Another outage may be in effect at the returned time.
         """
         # upstream: pkg/controllers/nodeclaim/lifecycle/liveness.go: registrationTimeout
         elapsed, labels = now - self._start, claim.metadata.labels

@@ -3,7 +3,8 @@
     options   the instance types that match `spec.requirements`, have room for
               `spec.resources.requests`, and have an available offering
     choice    the cheapest offering; if several are cheapest, the type whose name comes first
-    labels    the labels of the user, then one value for each requirement on a custom label
+    labels    the labels that the user set; each other custom label in `spec.requirements`, with one
+              value that is allowed
 
 upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:PopulateNodeClaimDetails;
 karpenter-provider-aws pkg/cloudprovider/cloudprovider.go:resolveInstanceTypes

@@ -3,10 +3,11 @@
     trigger          pod that is provisionable, or Node with the taint karpenter.sh/disrupted
     window           opens at a new trigger; by default, closes one second after the last new
                      trigger, or ten seconds after the first
-    repetition       while a trigger is left, a pass runs 10 s after a change
+    repetition       while a trigger is left, a pass runs 10 s after a change of the cluster
 
-Upstream repeats passes every 10 s while a trigger is left. Here, passes are skipped while nothing
-changes, and the nominations that they would renew are kept (`renewed`).
+Upstream repeats passes every 10 s while a trigger is left, even if nothing changes. Here, the
+passes without a change are skipped. The nominations that a skipped pass would renew are kept (see
+`renewed`).
 
 upstream: pkg/controllers/provisioning/{batcher,controller}.go
 """
@@ -76,9 +77,9 @@ class Batcher:
         self._last_pass = now
 
     def renewed(self, now: Instant) -> Instant:
-        """Return the time at which upstream would last have run a pass.
+        """Return the time of the last pass that upstream would have run until `now`.
 
-        `now` is the time at which the triggers or the cluster have changed.
+        Upstream would have repeated the last pass every 10 s. If no pass has run, returns `now`.
         """
         since = now if self._last_pass is None else self._last_pass
         return now - (now - since) % _RETRIGGER_NS

@@ -155,8 +155,8 @@ class _PoolDaemons(Struct, frozen=True):
     """The DaemonSets' pods after a pass has compared them with its NodePools.
 
     `daemons` and `pools` are the inputs. `overheads` maps the name of each NodePool to the
-    DaemonSets' pods on each of its nodes. `pods` are the pods that the pass compares with existing
-    nodes.
+    DaemonSets' pods that every node of the pool runs. `pods` are the pods that the pass compares
+    with existing nodes.
     """
 
     daemons: list[Pod] = field(default_factory=list)
@@ -228,10 +228,11 @@ class Provisioner:
         """Place `pods` on `nodes` or on new nodes.
 
         Nodes whose keys are in `leaving` are ignored; passes that differ only in `leaving` and
-        `pods` share work. If all reservations that a pod could use are used up, the pod gets no
-        node if `strict_reservations` is set; otherwise it uses other capacity. If `only_new` is
-        set, `nodes` count only for limits and topology, and take no pods. The pass ends early if a
-        pod whose key is in `running` is placed on a node that is not initialized.
+        `pods` share work. `strict_reservations` decides what happens to a pod when all
+        reservations that it could use are used up: if set, the pod gets no node; otherwise it uses
+        other capacity. If `only_new` is set, `nodes` count only for limits and topology, and take
+        no pods. The pass ends early if a pod whose key is in `running` is placed on a node that is
+        not initialized.
         """
         if not pods:
             return Provisioned()
@@ -394,8 +395,9 @@ class Provisioner:
         return known.pod
 
     def daemons_of_pass(self) -> Sequence[Pod]:
-        """Return one pod for each DaemonSet, as a pass compares it with existing nodes.
+        """Return the pods, one for each DaemonSet, that a pass compares with existing nodes.
 
+        They are the pods of `daemons()` with the changes that `_compared_daemons` explains.
         The result is the same list object until its pods change.
         """
         return self._compared_daemons(self._templates(self.usable_pools(), Provisioned())).pods
@@ -403,9 +405,10 @@ class Provisioner:
     def _compared_daemons(self, templates: Sequence[NodeClaimTemplate]) -> _PoolDaemons:
         """Compare the DaemonSets' pods with the pools in the order of `templates`.
 
-        As in upstream, each comparison changes the pod that the later comparisons use: it gets a
-        toleration of PreferNoSchedule taints, and loses the terms of its node affinity that do not
-        allow the pool. All pools are compared first for resources, then again for host ports.
+        As in upstream, each comparison changes the pod, and later comparisons use the changed pod.
+        The pod gets a toleration of PreferNoSchedule taints, and loses the terms of its node
+        affinity that do not allow the pool. The pods are compared with all pools twice: the first
+        round determines the resources on each pool's nodes, the second round the host ports.
         """
         # upstream: scheduler.go:NewScheduler
         known, daemons, pools = self._pool_daemons, self.daemons(), [one.pool for one in templates]
@@ -489,7 +492,10 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 
 
 def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
-    """Return the pods of `daemons` that run on the pool's nodes; apply `_compared` to each."""
+    """Return the pods of `daemons` that run on the pool's nodes.
+
+    In `daemons`, each pod is replaced by the pod that `_compared` returns for it.
+    """
     found: list[Pod] = []
     for index, daemon in enumerate(daemons):
         pod, runs = _compared(template, daemon)

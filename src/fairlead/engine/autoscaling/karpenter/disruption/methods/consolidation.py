@@ -5,10 +5,10 @@
     one new node would be needed            -> replace, if the new node is certainly cheaper
     more than one new node would be needed  -> nothing
 
-A new node is certainly cheaper if even the most expensive offering that its launch may choose is
-cheaper. Spot nodes are replaced by spot nodes only if a feature gate is set. A single spot node is
-replaced by a spot node only if there are enough cheaper types, so that the node is not replaced
-again and again.
+A new node is certainly cheaper if even the most expensive offering that its launch may choose costs
+less than the removed nodes together. Spot nodes are replaced by spot nodes only if a feature gate
+is set. If only one spot node is removed, a spot node replaces it only if at least 15 instance types
+are cheaper. Otherwise, such a node could be replaced again and again.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """

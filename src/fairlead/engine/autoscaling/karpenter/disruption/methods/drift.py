@@ -36,10 +36,11 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return a command for the first node within budgets whose pods fit other or new nodes.
+        """Return a command for the first node that budgets allow and whose pods fit elsewhere.
 
-        Returns [] if there is no such node. Empty nodes are tried before other nodes. Within both
-        groups, the node that drifted first is tried first.
+        The pods may go to existing nodes or to new ones. Returns [] if there is no such node. Empty
+        nodes are tried before other nodes. Within both groups, the node that drifted first is tried
+        first.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

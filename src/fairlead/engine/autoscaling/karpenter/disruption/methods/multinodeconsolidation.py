@@ -123,10 +123,12 @@ class MultiNodeConsolidation:
 def _without_same_type(
     request: NodeClaimRequest, candidates: Sequence[DisruptionCandidate]
 ) -> NodeClaimRequest | None:
-    """Return the request without the types that save no more than the deletion of some nodes alone.
+    """Return `request` with only the types that make a replacement worthwhile.
 
+    Such a type certainly launches for less than each candidate whose type is also in `request`.
+    Any other type saves no more than keeping one of these candidates and deleting the rest.
     Example: replacing [large, large, small] with a small node is the same as deleting the two large
-    nodes. Returns None if no type remains.
+    nodes. Returns None if no type remains, or too few types for minValues.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

@@ -1,23 +1,25 @@
-"""PlainPlacement: computes, by counting, the existing nodes on which a pass places plain pods.
+"""PlainPlacement: computes on which existing nodes a pass places plain pods, by counting the pods.
 
 A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
-places each on the first node with room for it. Pods that share one `PodFacts` object (their facts)
-are interchangeable, so they are placed by count:
+places each on the first node with room for it. Pods have the same facts if they share one
+`PodFacts` object. Pods with the same facts are interchangeable, so they are placed by count:
 
     for each size, largest first:
         for each node in order: place as many pods as fit, until no pod is left
 
 The result is the same as if the pods were placed one by one, because free resources only shrink: a
-node without room for a pod has no room for later pods with the same requests. If pods of one size
-have different facts, the queue's order (age, then uid) mixes them, so they are placed one by one.
+node without room for a pod has no room for later pods with the same requests. The queue orders pods
+of one size by age, then uid. If such pods have different facts, they can alternate in the queue, so
+all pods are placed one by one.
 
     free: 1 core on node-3, 2 cores on node-7; five pods of 1 core
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
     one by one   -> node-3, node-7, node-7, left, left
 
-A result depends only on the counts, and on which of the removed nodes had room. Results are stored
-until the cluster changes, so hundreds of candidates with equal pods share one result.
+A placement by count depends only on the number of pods of each size, their facts, and which of the
+removed nodes had room for a pod. Results are stored until the cluster changes, so hundreds of
+candidates with equal pods share one result.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ class PlainPod(Struct, frozen=True):
 class PlainPods(Struct, frozen=True):
     """Plain pods in the order of the queue.
 
-    `sizes` maps each size to (facts, number of pods); None if pods of one size have different
-    facts.
+    `sizes` maps each size to (facts, number of pods). There is no mapping (`sizes` is None) if any
+    two pods of the same size have different facts.
     """
 
     pods: tuple[PlainPod, ...]
@@ -105,9 +107,10 @@ class Placed(Struct, frozen=True):
     """The result of a placement: pods without a node, and pods on nodes that are still starting.
 
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
-    `left_places` contains their positions as ranges (size, first, end) that exclude `end`.
-    `starting` contains the pods on nodes that are not initialized, as (size, first, end, node). A
-    position is an index among the pods of that size, or among all pods if the size is None.
+    `left_places` contains the positions of the same pods, as ranges (size, first, end). `starting`
+    contains the positions of the pods on nodes that are not initialized, as ranges (size, first,
+    end, node). A range does not include `end`. A position is an index in the queue of the pods of
+    `size`, or of all pods if `size` is None.
     """
 
     left: tuple[tuple[PodFacts, int], ...]
@@ -164,7 +167,8 @@ class PlainPlacement:
     def places(self, own: Sequence[PlainPods], size: Size | None) -> Iterator[tuple[int, str]]:
         """Yield (position, pod key) for each pod of `own`.
 
-        The position is its index in `pods(own, size)`.
+        If `size` is not None, only pods of this size are included. The position is the index of the
+        pod in `pods(own, size)`.
         """
         orders = self._common_orders.get(size)
         if orders is None:
@@ -176,7 +180,10 @@ class PlainPlacement:
             yield number + bisect_left(orders, one.order), one.pod.key
 
     def _sizes(self, own: Sequence[PlainPods]) -> dict[Size, tuple[PodFacts, int]] | None:
-        """Return (facts, number of pods) by size; None if pods of one size have different facts."""
+        """Return (facts, number of pods) by size.
+
+        Returns None if any two pods of the same size have different facts.
+        """
         if self._common.sizes is None:
             return None
         total = dict(self._common.sizes)

@@ -8,13 +8,13 @@ the pass consists of two independent parts:
     2. the pods that are left share new NodeClaims; the existing nodes do not matter
 
 Part 2 depends only on the sequence of specs of the pods that are left. So its result is used for
-all candidates that leave the same sequence. If a running pod would go to a node that is not
-initialized, the removal is rejected. A removal that might be accepted, or that leaves a pod without
-any node, is simulated.
+all candidates that leave the same sequence. If a candidate's pod would go to a node that is not
+initialized, the removal is rejected. A removal is simulated if it might be accepted, or if a pod
+fits neither an existing node nor a new one.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
-    next candidate with 3 pods  -> leaves the same sequence: only its price is compared
+    next candidate with 3 pods  -> [web, web] again: only the candidate's price is compared
     if node-7 is still starting -> one pod goes to node-7, so the removal is rejected
 """
 
@@ -78,11 +78,12 @@ class _KnownPod(Struct):
 class RejectionMemory(Struct):
     """Partial results of searches for removals. Later searches use them again.
 
-    `own` maps nodes to the pods that their removal moves, or to None if one of these pods is not
-    plain (see the module's docstring). `requests` maps the sequence of pods that fit no existing
-    node to their NodeClaims, or to None if there were errors. `compared` maps that sequence, with
-    the candidates' price and capacity types, to the reason against a replacement, or to None if
-    there is no reason.
+    `own` contains, for each node, the pods that the node's removal moves, or None if one of these
+    pods is not plain (see the module's docstring). The keys of `requests` are sequences of pods
+    that fit no existing node. Its values are the NodeClaims for these pods, or None if one of the
+    pods cannot be placed. Each key of `compared` is such a sequence together with the price
+    and the capacity types of the candidates. Its values are the reason against a replacement, or
+    None if there is no reason.
     """
 
     pools: list[NodePool] = field(default_factory=list)
@@ -233,9 +234,11 @@ class QuickRejection:
         return self._memory.compared[key]
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate]) -> bool:
-        """Return True only if no single new node can hold all running pods that are left.
+        """Return True if one new node certainly cannot hold the running pods that are left.
 
-        Pending pods do not count: a removal is allowed even if they stay without a node.
+        These are the running pods that fit no existing node. False does not mean that one new node
+        can hold them. Pending pods are ignored, because a removal is allowed even if pending pods
+        stay without a node.
         """
         outcome = self._place(candidates)
         if outcome is None or not outcome.placed.left:
@@ -296,10 +299,10 @@ class QuickRejection:
     def _new_claims(
         self, candidates: Sequence[DisruptionCandidate], outcome: _Outcome
     ) -> tuple[NodeClaimRequest, ...] | None:
-        """Return the NodeClaims for the pods that are left; None if one of them cannot be placed.
+        """Return the NodeClaims for the pods that fit no existing node.
 
-        Results are not cached if a NodePool has limits, because limits depend on the nodes that
-        stay.
+        Returns None if one of these pods cannot be placed. Results are not cached if a NodePool has
+        limits, because what the limits still allow depends on the nodes that stay.
         """
         key = outcome.sequence
         if not self._has_limits and key in self._memory.requests:

@@ -62,7 +62,7 @@ class SingleNodeConsolidation:
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | Reason:
         """Return the command that removes `candidate`, or upstream's reason to keep it.
 
-        The reason is "" if no pass can be simulated, or the candidate is already being removed.
+        The reason is "" if no NodePool is usable, or if `candidate` is already being removed.
         """
         # upstream: singlenodeconsolidation.go:ComputeCommands, which logs errors and continues
         try:

@@ -39,7 +39,7 @@ class ExistingNode:
     ) -> None:
         """`free` is the result of `free_resources` for the node.
 
-        `pods` contains only the pods that this pass places.
+        The attribute `pods` starts empty; it contains only the pods that the pass places.
         """
         self.state = state
         self.pods: list[PendingPod] = []
@@ -161,9 +161,10 @@ class ExistingNodes:
 
 
 def free_resources(state: StateNode, on_node: PodsOnNode, daemons: Iterable[Pod]) -> dict[str, int]:
-    """Return the free resources of a node, without what DaemonSet pods still need.
+    """Return the free resources of a node, minus those kept for DaemonSet pods yet to start.
 
-    DaemonSet pods still need the requests of `daemons` minus those of the DaemonSet pods that run.
+    The amount that is kept of a resource is the total request of `daemons`, minus the total request
+    of the DaemonSet pods that already run on the node (at least 0).
     """
     available = _minus(state.allocatable, on_node.requests)
     missing = {

@@ -5,7 +5,9 @@ that they move and the nodes that they remove. So the counts of all pods and nod
 once, and each pass subtracts what it moves.
 
     all pods of `web` by zone      a: 3, b: 1
-    pass that moves a pod in b     a: 3, b: 0    (b is kept if another node or a NodePool has it)
+    pass that moves the pod in b   a: 3, b: 0
+
+A domain whose count becomes 0 is removed if no NodePool and no remaining node has it.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """
@@ -77,9 +79,10 @@ class _Start(Struct, frozen=True):
 
 
 class _Member(Struct, frozen=True):
-    """A running pod and one of its required anti-affinity terms, by `number`.
+    """One required anti-affinity term of a running pod.
 
-    `domain` is None if the pod's node has no domain.
+    `key` is the key of the pod, and `number` is the position of the term in the pod's list of
+    terms. `domain` is None if the pod's node has no domain.
     """
 
     key: str
@@ -126,10 +129,11 @@ class InitialTopology:
         leaving: Iterable[StateNode],
         moved: MovedPods,
     ) -> None:
-        """Set the counts of a new `group` without the nodes `leaving` and the pods `moved`.
+        """Set the counts of a new group, leaving out the nodes in `leaving` and the `moved` pods.
 
-        `tolerations` are those of the pod whose term forms the group. A domain that is only in
-        NodePools with other taints does not count, unless a node has it.
+        `tolerations` are those of the pod whose term forms the group. A domain that no node has
+        counts only if it is in a NodePool whose taints are tolerated. For a spread group that does
+        not honor taints, a domain in any NodePool counts.
         """
         # upstream: topology.go:countDomains
         start = self._start(group, tolerations)
@@ -202,7 +206,7 @@ class InitialTopology:
     def _possible_domains(
         self, key: str, tolerations: tuple[Toleration, ...] | None
     ) -> Mapping[str, int]:
-        """Return 0 for each domain of `key` in NodePools whose taints `tolerations` tolerate.
+        """Return {domain: 0} for the domains of `key` in NodePools whose taints are tolerated.
 
         If `tolerations` is None, taints do not matter.
         """
@@ -225,8 +229,8 @@ class InitialTopology:
     def inverse_groups(self, moved: Collection[str]) -> dict[Hashable, TopologyGroup]:
         """Return the inverse groups of running pods by identity; pods in `moved` do not count.
 
-        The groups are in the order of their first pods' keys. The first pod determines the possible
-        domains.
+        The groups are sorted by the key of the first pod of each group. The tolerations of this
+        first pod determine the domains of NodePools that the group knows.
         """
         found: list[tuple[str, int, TopologyGroup]] = []
         for one in self._inverse:
