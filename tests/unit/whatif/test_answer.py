@@ -136,9 +136,9 @@ def uncertain(snapshot, make):
     return what_if(snapshot(*nodes, *pods), change, Conditions(seeds=3))
 
 
-def text_of(answer, results=(), width=80, *, has_details=False):
+def text_of(answer, results=(), width=80, *, has_details=False, **terminal):
     stream = io.StringIO()
-    console = Console(file=stream, width=width)
+    console = Console(file=stream, width=width, **terminal)
     print_answer(answer, results, "", console, has_details=has_details)
     return stream.getvalue()
 
@@ -295,6 +295,14 @@ def large(snapshot, make):
         for at in range(9)
     ]
     return what_if(snapshot(*nodes, *workloads), ClusterChange(drain=("pool=old",)))
+
+
+def test_the_first_next_step_is_shown_even_if_hardly_anything_fits(large):
+    terminal = {"height": 24, "force_terminal": True, "no_color": True}
+    text = text_of(large, **terminal)
+    assert "Next: " in text
+    assert large.next_steps[0].code.split()[0] in text
+    assert "next step" not in text.partition("Not shown: ")[2]
 
 
 def test_an_answer_about_many_workloads_fits_one_screen(large):

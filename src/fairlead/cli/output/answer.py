@@ -457,7 +457,7 @@ def _next_steps(steps: Sequence[NextStep]) -> Section:
             print_line(console, f"... and {counted(rest, 'more step')}", "dim")
 
     title = counted(len(steps), "next step")
-    return Section(title, len(steps), show, Rank.ADVICE, most=STEPS_SHOWN)
+    return Section(title, len(steps), show, Rank.NEXT_STEPS, most=STEPS_SHOWN)
 
 
 def _print_step(console: Console, step: NextStep) -> None:

@@ -7,8 +7,8 @@ screen names the sections without any row, and the option that prints everything
 printed in the order of the answer, regardless of their rank.
 
     head      rank 0   7 lines   7 printed
-    workloads rank 1  104 rows  14 printed: all lines that the other sections do not need
-    pods      rank 5  976 rows   0 printed: "Not shown: 976 pods evicted or moved. ..."
+    workloads rank 2  104 rows  14 printed: all lines that the other sections do not need
+    pods      rank 6  976 rows   0 printed: "Not shown: 976 pods evicted or moved. ..."
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class Rank(IntEnum):
     """The order in which sections get lines of the screen; lower ranks get lines first."""
 
     HEAD = 0
-    VERDICTS = 1  # verdicts for each workload, node pool and budget
-    PROBLEMS = 2
-    CAUSES = 3
-    ADVICE = 4
-    MOVES = 5
-    PROGRESS = 6
-    EXPLANATIONS = 7
+    NEXT_STEPS = 1  # an answer about a problem must at least say what to do next
+    VERDICTS = 2  # verdicts for each workload, node pool and budget
+    PROBLEMS = 3
+    CAUSES = 4
+    ADVICE = 5
+    MOVES = 6
+    PROGRESS = 7
+    EXPLANATIONS = 8
 
 
 @dataclass(frozen=True, slots=True)

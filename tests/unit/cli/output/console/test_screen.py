@@ -8,9 +8,9 @@ from dataclasses import replace
 from rich.console import Console
 
 from fairlead.cli.output.console.fitted_table import FittedTable, TableColumn
-from fairlead.cli.output.console.screen import LINES_MAX, Section, print_screen, table_section
+from fairlead.cli.output.console.screen import LINES_MAX, Rank, Section, print_screen, table_section
 
-HEAD = Section("", 1, lambda console, _: console.print("the verdict"), 0)
+HEAD = Section("", 1, lambda console, _: console.print("the verdict"), Rank.HEAD)
 
 
 def section(title, rows, rank, **bounds):
@@ -25,13 +25,15 @@ def printed(*sections, has_details=False, **console):
 
 
 def test_sections_that_fit_are_printed_in_the_order_of_the_answer():
-    text = printed(HEAD, section("late", 2, 5), section("early", 2, 1))
+    text = printed(HEAD, section("late", 2, Rank.MOVES), section("early", 2, Rank.VERDICTS))
     assert text.split() == ["the", "verdict", "LATE", "late-0", "late-1",
                             "EARLY", "early-0", "early-1"]  # fmt: skip
 
 
 def test_sections_of_lower_rank_get_lines_first():
-    text = printed(HEAD, section("late", 60, 5, most=60), section("early", 60, 1, most=60))
+    text = printed(
+        HEAD, section("late", 60, Rank.MOVES, most=60), section("early", 60, Rank.VERDICTS, most=60)
+    )
     assert "early-30" in text
     assert "late-0" not in text
     assert text.endswith("Not shown: late. -o details prints everything.\n")
@@ -39,7 +41,9 @@ def test_sections_of_lower_rank_get_lines_first():
 
 
 def test_essential_sections_get_their_fewest_rows_before_others_grow():
-    text = printed(HEAD, section("many", 60, 1, most=60), section("cause", 9, 4, least=2))
+    text = printed(
+        HEAD, section("many", 60, Rank.VERDICTS, most=60), section("cause", 9, Rank.ADVICE, least=2)
+    )
     assert "cause-1" in text
     assert "... and 7 more\n" in text
     assert text.endswith("-o details prints all rows.\n")
@@ -55,26 +59,28 @@ def test_an_urgent_section_gets_its_fewest_rows_first():
 
 
 def test_a_single_omitted_row_is_printed_instead_of_a_line_that_counts_it():
-    text = printed(HEAD, section("row", 7, 1, most=6))
+    text = printed(HEAD, section("row", 7, Rank.VERDICTS, most=6))
     assert "row-6" in text
     assert "more" not in text
     assert "-o details" not in text
 
 
 def test_with_details_all_rows_of_all_sections_are_printed():
-    text = printed(HEAD, section("late", 60, 5), section("early", 60, 1), has_details=True)
+    text = printed(
+        HEAD, section("late", 60, Rank.MOVES), section("early", 60, Rank.VERDICTS), has_details=True
+    )
     assert "late-59" in text
     assert "early-59" in text
     assert "-o details" not in text
 
 
 def test_the_height_of_the_terminal_limits_the_lines():
-    rows = section("row", 200, 1, most=200)
+    rows = section("row", 200, Rank.VERDICTS, most=200)
     assert 50 < printed(HEAD, rows, height=60, force_terminal=True).count("\n") <= 60
 
 
 def test_text_for_a_pipe_does_not_depend_on_the_environment(monkeypatch):
-    rows = section("row", 200, 1, most=200)
+    rows = section("row", 200, Rank.VERDICTS, most=200)
     expected = printed(HEAD, rows)
     monkeypatch.setenv("LINES", "24")
     assert printed(HEAD, rows) == expected
