@@ -64,7 +64,7 @@ def runner(tmp_path: Path) -> Runner:
 
 def test_an_answer_has_a_summary_a_comment_and_outputs(runner: Runner) -> None:
     assert runner.ask("--drain worker-03") == 0
-    verdict = "2 pods of 2 workloads are displaced and all run again after 1s."
+    verdict = "2 pods of 2 workloads are displaced and all run again within 1s."
     assert runner.output("verdict") == verdict
     assert Path(runner.output("report")).is_file()
     comment = (runner.folder / "fairlead-answer.md").read_text()
@@ -85,7 +85,7 @@ def test_the_errors_of_the_job_name_the_condition_that_holds(runner: Runner) -> 
     """The verdict alone does not show why the job failed."""
     assert runner.ask("--drain worker-03", "pending>0\ndisplaced>1\n") == 0
     verdict, condition = runner.decide().stdout.splitlines()
-    assert verdict == "::error::2 pods of 2 workloads are displaced and all run again after 1s."
+    assert verdict == "::error::2 pods of 2 workloads are displaced and all run again within 1s."
     assert condition.startswith("::error::--fail-on displaced>1: store/frontend-6d58cd5f89-gwqtk, ")
 
 

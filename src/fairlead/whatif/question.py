@@ -109,10 +109,11 @@ def what_if(
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, known, after, starts)
-    notes += _startup_note(pair, effect, conditions)
     notes += _unready_note(snapshot, effect)
     notes += _health_note(effect)
-    effect = replace(effect, changed=replace(effect.changed, notes=(*notes, *run_notes)))
+    notes += run_notes
+    notes += _startup_note(pair, effect, conditions)  # last: it rarely makes an answer wrong
+    effect = replace(effect, changed=replace(effect.changed, notes=tuple(notes)))
     verdict = verdict_of(effect)
     others = _other_seeds(snapshot, change, conditions, progress)
     outcomes = [seed_outcome(effect, verdict), *others]

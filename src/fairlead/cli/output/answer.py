@@ -58,6 +58,7 @@ WORKLOADS_MAX: Final = 14
 HARMED_MIN: Final = 6
 POOLS_MIN: Final = 3
 BUDGETS_MIN: Final = 4
+NOTES_MIN: Final = 2
 NAMES_MAX: Final = 2
 STEPS_SHOWN: Final = 2
 PODS: Final = "pods"
@@ -443,7 +444,8 @@ def _notes(answer: WhatIfAnswer) -> Section:
         if rest := len(lines) - len(shown):
             print_line(console, f"... and {rest:,} more notes", "dim")
 
-    return Section(counted(len(lines), "note"), len(lines), show, Rank.ADVICE, most=len(lines))
+    title, least = counted(len(lines), "note"), min(len(lines), NOTES_MIN)
+    return Section(title, len(lines), show, Rank.ADVICE, least, most=len(lines))
 
 
 def _next_steps(steps: Sequence[NextStep]) -> Section:

@@ -152,6 +152,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "down": one.down,
         "undrained": one.undrained,
         "outdated": one.outdated,
+        "waited": one.waited,
         "reasons": list(one.reasons),
         "by": list(one.by),
         "budget": None if one.budget is None else one.budget.value,

@@ -15,7 +15,7 @@ def test_the_demo_answers_three_questions_and_writes_a_report(tmp_path, capsys):
     assert run(["demo", "--output", str(folder)]) == exit_code.SUCCESS
     printed = capsys.readouterr().out
     assert printed.count("$ fairlead whatif") == 3
-    assert "all run again after 1s" in printed
+    assert "all run again within 1s" in printed
     assert "4 pods of deploy/analytics/reports stay pending" in printed
     assert "kubectl get -A -o json nodes," in printed
     assert (folder / "store.yaml").read_bytes() == (STORE / "store.yaml").read_bytes()

@@ -52,9 +52,10 @@ class Section:
     """A section of an answer with `rows` rows; `show(console, n)` prints the first n of them.
 
     `title` is the section's name in the line about omitted sections, such as `976 pods moved`.
-    Sections of lower `rank` get lines first. A section prints between `least` and `most` rows, or
-    none if there is no space. A section with rank 0 prints all its rows. An urgent section gets its
-    `least` rows before the sections of lower rank do.
+    Sections of lower `rank` get lines first. A section prints between `least` and `most` rows. If
+    there is too little space, it prints fewer up to Rank.ADVICE, and none above. A section with
+    rank 0 prints all its rows. An urgent section gets its `least` rows before the sections of lower
+    rank do.
     """
 
     title: str
@@ -153,7 +154,9 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
     for at in sorted(by_rank, key=lambda at: not (sections[at].is_urgent or not sections[at].rank)):
         section = sections[at]
         if section.rank <= Rank.ADVICE:
-            grow(at, min(section.least, section.rows) if section.rank else section.rows)
+            count = min(section.least, section.rows) if section.rank else section.rows
+            while count and not grow(at, count):
+                count -= 1
     for at in by_rank:
         section = sections[at]
         most = min(section.most, section.rows)

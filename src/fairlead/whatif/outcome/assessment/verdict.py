@@ -469,7 +469,23 @@ def _displaced(effect: Effect) -> str | None:
     preempted = len({one.pod.key for one in effect.difference.preempted})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
     displaced = "is displaced" if len(back) == 1 else "are displaced"
-    return f"{_pods_of(back)} {displaced}{how} and {run} after {_time(after)}."
+    when = f"{'after' if len(back) == 1 else 'within'} {_time(after)}"
+    return f"{_pods_of(back)} {displaced}{how} and {run} {when}{_waits(effect, back)}."
+
+
+def _waits(effect: Effect, back: Sequence[PodEnd]) -> str:
+    """Return a clause about the pods in `back` that waited long for a node; "" without them."""
+    keys = set(_keys(back))
+    waited = [one for one in effect.waited if one.pod.key in keys]  # the longest wait is first
+    if not waited:
+        return ""
+    longest = for_readers(waited[0].waited)
+    if len(back) == 1:
+        return f"; it waits {longest} for a node"
+    if len(waited) == 1:
+        return f"; 1 of them waits {longest} for a node"
+    who = "all" if len(waited) == len(back) else f"{len(waited):,} of them"
+    return f"; {who} wait up to {longest} for a node"
 
 
 def _updated(effect: Effect) -> str | None:

@@ -94,19 +94,20 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = newly_lost(without, changed, found.unneeded)
+    waited = waited_pods(changed, found)
     loops = {(one.kind, one.message) for one in without.recurrences}
     deleted = {one.claim for one in without.deleted_claims}
     return Effect(
         without=without,
         changed=changed,
         difference=found,
-        workloads=tuple(workload_effects(without, changed, found, lost, budgets)),
+        workloads=tuple(workload_effects(without, changed, found, lost, budgets, waited)),
         budgets=tuple(budgets),
         lost=lost,
         loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
         errors=tuple(_additional_errors(without, changed)),
         drain=drain,
-        waited=waited_pods(changed, found),
+        waited=waited,
         deleted_claims=tuple(one for one in changed.deleted_claims if one.claim not in deleted),
     )
 

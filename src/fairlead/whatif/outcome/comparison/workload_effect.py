@@ -15,9 +15,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.selector import selector_matches
-from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -44,6 +46,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
     `outdated` pods still run an old revision at the end, because pods of the new revision are
     pending. `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
+    `waited` displaced pods found a node only after WAITED_MIN or more, and the longest of these
+    waits took `waited_for`.
     """
 
     workload: WorkloadRef
@@ -69,6 +73,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     down: int = 0
     undrained: int = 0
     outdated: int = 0
+    waited: int = 0
+    waited_for: DurationNs = 0
     reasons: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     budgets: tuple[tuple[str, BudgetResult], ...] = ()
@@ -78,10 +84,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         """Whether the change harmed the workload.
 
         The workload is harmed if pods are pending, gone, not created, undrained, down or failed; if
-        fewer pods than wanted are ready at the end; if `had_no_ready_pod`; or if a budget was
-        breached.
+        fewer pods than wanted are ready at the end; if `had_no_ready_pod`; if displaced pods
+        `waited` for a node; or if a budget was breached.
         """
-        left_over = self._lost + self.undrained + self.failed
+        left_over = self._lost + self.undrained + self.failed + self.waited
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
 
@@ -112,6 +118,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         return max(self.readiness.wanted - self.readiness.at_end, 0)
 
     @property
+    def _wait(self) -> str:
+        up_to = "" if self.waited == 1 else "up to "
+        return f"{up_to}{for_readers(self.waited_for)}"
+
+    @property
     def severity(self) -> tuple[int, ...]:
         """A sort key: the most severely harmed workload comes first."""
         return (
@@ -120,6 +131,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             not self.is_unavailable,
             -(self._lost + self.undrained),
             -self._missing,
+            -self.waited,
             -self.preempted,
             -self.evicted,
             -self.moved,
@@ -165,6 +177,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
                 f"back on the same node{cause if is_all and not moved else ''}",
             ),
             (self.moved_alike, "moved as without the change"),
+            (self.waited, f"waited {self._wait}{'' if is_short else ' for a node'}"),
             (self.recreated, "created again elsewhere"),
             (self.elsewhere - self.recreated, "placed elsewhere"),
             (self.updated, "updated"),
@@ -194,14 +207,17 @@ def workload_effects(
     difference: Difference,
     lost: Sequence[LostPod],
     budgets: Sequence[BudgetOutcome],
+    waited: Sequence[WaitedPod],
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
     A workload whose readiness is the same in both runs is not affected by its unready pods.
 
-    `lost` are the pods of failed nodes that are lost because of the change.
+    `lost` are the pods of failed nodes that are lost because of the change, and `waited` the pods
+    that waited long for a node.
     """
     tallies = _tallies(without, changed, difference, lost)
+    _add_waits(tallies, difference, waited)
     _add_budgets(tallies, changed, difference, budgets)
     _add_outdated(tallies, without, changed)
     for ref, readiness in changed.workloads.items():
@@ -291,6 +307,21 @@ def _add_budgets(
         for key in (*history.displaced, *history.refused):
             if history.pdb in states and key in owners:
                 tallies[owners[key]].budgets[history.pdb] = states[history.pdb]
+
+
+def _add_waits(
+    tallies: Mapping[WorkloadRef, _Tally], found: Difference, waited: Iterable[WaitedPod]
+) -> None:
+    """Add the displaced pods among `waited` to the tallies.
+
+    Moved and new pods that waited are not counted, because they leave no gap.
+    """
+    displaced = {pod.key for pod in found.displaced}
+    for one in waited:
+        if one.pod.key in displaced:
+            counts = tallies[one.pod.workload].counts
+            counts["waited"] += 1
+            counts["waited_for"] = max(counts["waited_for"], one.waited)
 
 
 def _add_outdated(

@@ -58,6 +58,15 @@ def test_an_urgent_section_gets_its_fewest_rows_first():
     assert "note-0" in printed(HEAD, *others, replace(note, is_urgent=True))
 
 
+def test_an_essential_section_prints_fewer_rows_rather_than_none():
+    terminal = {"height": 24, "force_terminal": True, "no_color": True}
+    first = section("first", 12, Rank.VERDICTS, least=12, most=12)
+    text = printed(HEAD, first, section("second", 9, Rank.PROBLEMS, least=9), **terminal)
+    assert "first-11" in text
+    assert "second-0" in text
+    assert "... and 8 more" in text
+
+
 def test_a_single_omitted_row_is_printed_instead_of_a_line_that_counts_it():
     text = printed(HEAD, section("row", 7, Rank.VERDICTS, most=6))
     assert "row-6" in text

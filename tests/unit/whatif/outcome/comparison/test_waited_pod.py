@@ -49,6 +49,26 @@ def test_pods_that_waited_for_a_failed_node_are_listed_with_the_reason(snapshot,
     assert all("didn't match pod topology spread constraints" in one["reason"] for one in rows)
 
 
+def test_the_verdict_and_the_first_workload_say_how_long_displaced_pods_waited(
+    snapshot, make, spread
+):
+    """Another workload loses more pods, but its pods find another node at once."""
+    api = make.workload("ReplicaSet", "api", replicas=4, cpu="1m")
+    api["metadata"]["uid"] = "api"
+    others = [
+        make.pod(f"api-{n}", node_name=node, owner="api", cpu="1m") for n, node in enumerate("aaab")
+    ]
+    answer = failed(snapshot, [*spread, api, *others], "20m")
+    first, second = answer.effect.workloads
+    assert (str(first.workload), first.waited, first.is_harmed) == ("rs/default/web", 2, True)
+    assert "2 waited up to 14m10s for a node" in first.words
+    assert (second.moved, second.waited, second.is_harmed) == (3, 0, False)
+    assert answer.verdict.first.sentence == (
+        "5 pods of 2 workloads are displaced and all run again within 20m01s; 2 of them wait up to "
+        "14m10s for a node."
+    )
+
+
 def test_pods_that_are_not_evicted_did_not_wait(snapshot, spread):
     assert failed(snapshot, spread, "2m").effect.waited == ()
 
