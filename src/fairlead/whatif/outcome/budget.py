@@ -91,7 +91,10 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     def _state_words(self) -> str:
         match self.state:
             case BudgetResult.BREACHED:
-                return f"breached by {_pods(self.breaches)}"
+                # The shortage agrees with `needed` and `lowest_healthy` in the same row.
+                if self.shortage:
+                    return f"breached, {_pods(self.shortage)} too few"
+                return f"breached, {_pods(self.breaches)} displaced"
             case BudgetResult.BLOCKS:
                 return f"blocks {_pods(self.blocked)}"
             case BudgetResult.UNMET:

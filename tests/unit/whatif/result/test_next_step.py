@@ -252,7 +252,12 @@ def test_a_budget_breached_by_an_outage_suggests_replicas_in_proportion(snapshot
     failures = Failures(fail_zone=("1",))
     cluster = snapshot(*spread, budget(minAvailable=3))
     answer = what_if(cluster, ClusterChange(failures=failures, lasts="20m"))
-    assert answer.verdict.first.sentence == "Budget default/web is breached by 2 pods."
+    assert answer.verdict.first.sentence == (
+        "Budget default/web is breached: 2 pods are displaced when it allows no more disruptions."
+    )
+    (found,) = answer.effect.budgets
+    assert (found.breaches, found.needed - found.lowest_healthy) == (2, 1)
+    assert found.words == "breached, 1 pod too few"
     step = ("ask again with 2 more replicas of rs/default/web", "--scale rs/default/web=6")
     assert step in steps_of(answer)
     followed = ClusterChange(failures=failures, lasts="20m", scale=("rs/default/web=6",))

@@ -371,8 +371,12 @@ def _breached(effect: Effect) -> str | None:
         return None
     pods = sum(one.breaches for one in breached)
     names = _names([one.pdb for one in breached])
-    verb = "is" if len(breached) == 1 else "are"
-    return f"{_plural(len(breached), 'Budget')} {names} {verb} breached by {_pods(pods)}."
+    verb, allow = ("is", "it allows") if len(breached) == 1 else ("are", "they allow")
+    displaced = f"{_pods(pods)} {'is' if pods == 1 else 'are'} displaced"
+    return (
+        f"{_plural(len(breached), 'Budget')} {names} {verb} breached: {displaced} when {allow} no "
+        "more disruptions."
+    )
 
 
 def _unavailable(effect: Effect) -> str | None:

@@ -180,7 +180,7 @@ ROWS = {
             budgets=(HISTORY,),
             pdb_breaches=(PdbBreach(pdb="ns/web", pod="ns/p", by="x", at=1),),
         ),
-        "Budget ns/web is breached by 1 pod.",
+        "Budget ns/web is breached: 1 pod is displaced when it allows no more disruptions.",
     ),
     OutcomeKind.UNAVAILABLE: (
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1, 60)}),
