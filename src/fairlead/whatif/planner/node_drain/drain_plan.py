@@ -65,6 +65,7 @@ from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 
 _ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
+_ORDERED_MAX: Final = 16  # so many names of nodes take two or three lines
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
@@ -366,12 +367,19 @@ def left_out_findings(plan: DrainPlan) -> Iterator[str]:
 def _pace_findings(plan: DrainPlan) -> list[str]:
     found = list(unsafe_findings(plan.runs))
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
-        # A blocked node stays in service, because some pods may run nowhere else.
-        count = len(plan.drains)
-        some = f"only the {count:,} nodes listed below"
-        which = "all of them" if count == len(plan.nodes) else some
-        found.append(f"First cordon {which}, so that no pod moves twice.")
+        found.append(_cordon_finding(plan))
     return found
+
+
+def _cordon_finding(plan: DrainPlan) -> str:
+    """Return a sentence with the nodes to cordon, because the table of nodes may not be shown."""
+    # A blocked node stays in service, because some pods may run nowhere else.
+    names, aim = [drain.node for drain in plan.drains], "so that no pod moves twice"
+    if len(names) == len(plan.nodes):
+        return f"First cordon all of them, {aim}."
+    which = f"only these {len(names):,} nodes"
+    order = listed(names, _ORDERED_MAX)
+    return f"First cordon {which}, {aim}; then drain them in this order: {order}."
 
 
 def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:

@@ -766,8 +766,11 @@ def test_a_plan_without_the_blocked_nodes_cordons_only_the_others(planner, exper
     ]
     plan = plan_of(planner(*objects, make.node("d")), ["a", "b", "c"])
     run_plan(plan, experiment(*objects, make.node("d")), NoProgress())
-    found = drain_answer(plan, "dump.yaml", ()).to_json()["findings"]
-    assert "First cordon only the 2 nodes listed below, so that no pod moves twice." in found
+    answer = drain_answer(plan, "dump.yaml", ()).to_json()
+    names = [row["node"] for row in answer["order"]]
+    assert sorted(names) == ["a", "c"]
+    aim = "so that no pod moves twice; then drain them in this order"
+    assert f"First cordon only these 2 nodes, {aim}: {', '.join(names)}." in answer["findings"]
 
 
 def test_only_the_nodes_of_the_plan_need_flags_of_kubectl(planner, make):
