@@ -445,7 +445,7 @@ def _notes(answer: WhatIfAnswer) -> Section:
             print_line(console, f"... and {rest:,} more notes", "dim")
 
     title, least = counted(len(lines), "note"), min(len(lines), NOTES_MIN)
-    return Section(title, len(lines), show, Rank.ADVICE, least, most=len(lines))
+    return Section(title, len(lines), show, Rank.PROBLEMS, least, most=len(lines))
 
 
 def _next_steps(steps: Sequence[NextStep]) -> Section:
