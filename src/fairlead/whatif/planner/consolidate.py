@@ -44,6 +44,7 @@ from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     flag_findings,
+    in_order,
     moves_table,
     order_findings,
     pace_table,
@@ -407,9 +408,8 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     sentences = []
     best = found.plan.best
     if best is not None and found.going:
-        steps = (
-            f"Cordon them all, then drain them {best.pace.at_once} at a time in the order below."
-        )
+        pace = f"{best.pace.at_once} at a time"
+        steps = f"Cordon them all, then drain them {pace} {in_order(found.plan.drains)}."
         if len(found.going) == 1:
             steps = "Drain it."
         sentences.append(f"{steps} This takes {for_readers(best.took or 0)}.")

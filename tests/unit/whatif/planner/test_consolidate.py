@@ -299,6 +299,17 @@ def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_be_removed(plann
     assert answer["pending"] == [{"pod": "default/web", "why": "why"}]
 
 
+def test_the_answer_names_the_nodes_in_the_order_of_the_drains(planner, make):
+    made = planner(*map(make.node, "abc"), *deployment(make, "web", ["a"], cpu="3"))
+    found = consolidated(made)
+    found.plan.runs = [DrainRun(DrainPace(1), 60 * 10**9, 1, 0, (), (), {}, (), 0)]
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    names = ", ".join(row["node"] for row in answer["going"])
+    assert answer["findings"][0] == (
+        f"Cordon them all, then drain them 1 at a time in this order: {names}. This takes 1m00s."
+    )
+
+
 def test_one_node_is_not_drained_in_an_order(planner, make):
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a"], cpu="3")]
     made = planner(*objects)

@@ -378,8 +378,12 @@ def _cordon_finding(plan: DrainPlan) -> str:
     if len(names) == len(plan.nodes):
         return f"First cordon all of them, {aim}."
     which = f"only these {len(names):,} nodes"
-    order = listed(names, _ORDERED_MAX)
-    return f"First cordon {which}, {aim}; then drain them in this order: {order}."
+    return f"First cordon {which}, {aim}; then drain them {in_order(plan.drains)}."
+
+
+def in_order(drains: Sequence[PlannedDrain]) -> str:
+    """Return the words `in this order: a, b` with the names of the first nodes of `drains`."""
+    return f"in this order: {listed([drain.node for drain in drains], _ORDERED_MAX)}"
 
 
 def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
