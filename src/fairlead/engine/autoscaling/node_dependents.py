@@ -1,9 +1,9 @@
 """NodeDependents: the CSINode and the ResourceSlices of a node that an autoscaler adds.
 
-In a cluster, the kubelet and the drivers on the node create these objects. A CSINode limits the
-attached volumes, and ResourceSlices list devices. A simulation copies the objects of an existing
-node. It creates the copies before the Node, so that no pod is placed there before they exist, and
-deletes them with the Node.
+In a real cluster, the kubelet and the drivers on the node create these objects. A CSINode limits
+the number of attached volumes, and ResourceSlices list devices. A simulation copies the objects of
+an existing node. It creates the copies before the new Node, so that they exist before a pod is
+placed on that Node. It deletes them with the Node.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class DependentsOfTypes(Struct, frozen=True):
     def of(self, pool: str, instance_type: str) -> NodeDependents:
         """Return the objects for a new node of `instance_type` in the NodePool `pool`.
 
-        The objects are those of a node of the same type, if possible in the same NodePool. If there
-        is no such node, only the CSINode of a node of the NodePool is returned.
+        The objects are those of an existing node of this type, if possible in `pool`. If no node of
+        this type is known in any NodePool, the result is only the CSINode of a node in `pool`.
         """
         same = self.by_type.get((pool, instance_type)) or self.by_type.get(("", instance_type))
         return same or self.by_pool.get(pool, NO_DEPENDENTS).without_devices()

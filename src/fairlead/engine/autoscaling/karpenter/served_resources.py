@@ -1,11 +1,12 @@
 """ServedResources: NodePools and NodeClaims as custom resources of an API server.
 
-    read    NodePools and NodeOverlays, which users own; the deletion of a NodeClaim by a user
+    read    NodePools and NodeOverlays, which users own;
+            NodeClaims that a user has created or deleted, or that an earlier process has left
     write   NodeClaims, with the finalizer that keeps a deleted NodeClaim until its drain ends;
-            the status of NodePools: resources and conditions
+            the status of NodePools (resources and conditions), and the hash of their templates
 
-A failed write is retried after RETRY_NS, with Karpenter's state at that time, until the API server
-has deleted the object.
+A failed patch or deletion is repeated every RETRY_NS until it succeeds or the object is gone. A
+status is repeated with its value at the time of the retry.
 
 The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template differs from
 upstream's; only the equality of two hashes has a meaning.
@@ -317,8 +318,8 @@ def _conditions(claim: NodeClaim) -> Iterator[PodCondition]:
 def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     """Return the fields of metadata to patch when `claim` replaces `old`.
 
-    The result contains the labels if they have changed. It contains the finalizers, including
-    Karpenter's, if a NodeClaim that a user created has just been launched.
+    The result contains the labels if they have changed. If the NodeClaim was created by a user and
+    has just been launched, the result also contains its finalizers, with Karpenter's added.
     """
     changed: Json = {}
     if old.metadata.labels != claim.metadata.labels:

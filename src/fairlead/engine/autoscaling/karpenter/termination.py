@@ -2,10 +2,12 @@
 
 Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
 pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
-are gone. Termination waits for pods with the annotation `do-not-disrupt`, unless the NodeClaim has
-a termination grace period. In that case, every pod is deleted early enough to stop before that
-period ends. Two kinds of pods stay until the node is removed: pods that tolerate the disruption
-taint, and pods that should have ended more than a minute ago.
+are gone. Pods with the annotation `do-not-disrupt` are not evicted; the drain waits until they are
+gone. If the NodeClaim has a termination grace period, each remaining pod is deleted early enough to
+stop before this period ends, whatever its group, budgets and annotations.
+
+A drain ignores terminated pods, mirror pods, pods that tolerate the disruption taint, and pods that
+should have ended more than a minute ago.
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """
@@ -43,8 +45,8 @@ class DrainStep(Struct, frozen=True):
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
     """Return the next step of a drain: the evictions of the first group that still has pods.
 
-    A pod of any group is deleted instead if a later eviction would let it run past the NodeClaim's
-    deadline.
+    Pods of all groups that would run past the NodeClaim's deadline if they were evicted later are
+    deleted in this step.
     """
     # upstream: terminator.go:Drain
     waiting = [pod for pod in on_node.leaving if not _is_stuck(pod, now)]

@@ -127,7 +127,8 @@ class Requirements:
     ) -> str | None:
         """Return upstream's text if nodes with these requirements cannot satisfy `required`.
 
-        Returns None if they can.
+        Returns None if they can. A label that only `required` mentions is accepted if it is in
+        `allow_undefined`, or if a node without the label satisfies `required`.
         """
         # upstream: requirements.go:Compatible
         for key in sorted(self._undefined(required, allow_undefined)):
@@ -193,8 +194,8 @@ def term_requirements(term: NodeSelectorTerm) -> Requirements:
 def pod_requirements(pod: Pod, *, preferred: bool) -> Requirements:
     """Return the requirements of nodeSelector and of the first required node affinity term.
 
-    If `preferred` is set, the preferred term with the highest weight is added. Relaxation later
-    removes this term, or drops the first required term.
+    If `preferred` is set, the preferred term with the highest weight is added. If the pod cannot be
+    placed, relaxation removes the first required term or the added preferred term from the pod.
     """
     # upstream: requirements.go:newPodRequirements
     selector = pod.spec.node_selector

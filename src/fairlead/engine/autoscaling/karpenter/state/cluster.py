@@ -158,7 +158,8 @@ class KarpenterCluster:
     def _changes_passes(self, obj: KarpenterObject) -> bool:
         """Return whether `obj` differs from its last version in a part that a pass reads.
 
-        Budgets do not count, because the callers of passes compare them.
+        A PodDisruptionBudget never counts. It affects only which pods of removed nodes a pass
+        has to place, and `Simulator` compares these pods itself.
         """
         match obj:
             case Pod():
@@ -314,9 +315,10 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Limit the protection that `hold_nominations` started to one nomination window.
+        """Release the nodes that `hold_nominations` protects.
 
-        The window begins at `renewed`. Returns whether `hold_nominations` had protected any node.
+        Their protection now ends one nomination window after `renewed`. Returns whether there were
+        such nodes.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

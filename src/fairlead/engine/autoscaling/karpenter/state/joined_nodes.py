@@ -1,10 +1,10 @@
 """JoinedNodes: NodeClaims and Nodes, joined by provider id and updated after each change.
 
-Most changes replace one NodeClaim or Node by a newer version. Then only its entry is joined again:
+Few changes require a new list. After most changes, only one node is joined again:
 
-    an object was added or removed, or its provider id changed   -> the list is built again
-    an object was replaced; a node was nominated or marked       -> its entries are joined again
-    a nomination has ended                                       -> its entry is joined again
+    a NodeClaim or Node was added or removed, or its provider id changed -> the whole list
+    a NodeClaim or Node has changed in another way                       -> this node
+    a nomination or mark of a node has begun or ended                    -> this node
 
 Invariant: after `current(now)`, the list equals a list that is built from scratch at `now`. An
 entry is the same object as before unless a part of it has changed.
@@ -38,9 +38,10 @@ class JoinedNodes:
     def __init__(
         self, claims: Mapping[str, NodeClaim], nodes: Mapping[str, Node], nomination: DurationNs
     ) -> None:
-        """Join `claims` and `nodes`. A nomination of a node lasts `nomination` ns.
+        """Start with `claims` and `nodes`, which the caller may change later.
 
-        The caller must report each change of `claims` and `nodes` to a method below.
+        The caller must report each change with the methods below. A nomination of a node lasts
+        `nomination` ns.
         """
         self._claims = claims
         self._nodes = nodes
@@ -104,9 +105,10 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Limit the nominations that `hold_nominations` started to one nomination window.
+        """Release the nodes that `hold_nominations` keeps nominated.
 
-        The window begins at `renewed`. Returns whether `hold_nominations` had nominated any node.
+        Their nominations now end one nomination window after `renewed`. Returns whether there were
+        such nodes.
         """
         held, self._held = self._held, set()
         for key in held:

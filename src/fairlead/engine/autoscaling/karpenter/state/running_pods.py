@@ -40,8 +40,8 @@ class RunningPods:
     ) -> Mapping[str, int]:
         """Return the number of pods in `namespaces` that `selector` matches, by node.
 
-        The selector None matches all pods.
-        `identity` is the cache key: it must be equal for equal namespaces and selectors.
+        The selector None matches all pods. `identity` is the cache key: calls with the same
+        `identity` must have the same `namespaces` and `selector`.
         """
         found = self._counts.get(identity)
         if found is None:

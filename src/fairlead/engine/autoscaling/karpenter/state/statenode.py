@@ -107,7 +107,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def label_requirements(self) -> Requirements:
-        """One requirement for each label of the node: that the label has the node's value."""
+        """The node's labels as requirements, each of which allows only the value of its label."""
         return label_requirements(self.labels)
 
     @property

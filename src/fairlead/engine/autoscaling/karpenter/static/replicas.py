@@ -1,6 +1,7 @@
-"""Computes the NodeClaims to create or delete until a static NodePool has `spec.replicas` nodes.
+"""Computes how many NodeClaims to create for a static NodePool, and which to delete.
 
-Only conformance tests call these functions. The simulated Karpenter ignores `spec.replicas`.
+A static NodePool has `spec.replicas`, the number of nodes to keep. Only conformance tests call
+these functions. The simulated Karpenter ignores `spec.replicas`.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """
@@ -49,11 +50,11 @@ def requeue_s(pool: NodePool, count: PoolCount) -> int:
 def surplus_claims(
     cluster: KarpenterCluster, pool: NodePool, pending: frozenset[str], now: Instant
 ) -> list[NodeClaim]:
-    """Return the NodeClaims to delete, because the pool has more than `spec.replicas` of them.
+    """Return the NodeClaims to delete so that the pool keeps only `spec.replicas` of them.
 
-    NodeClaims that are not launched come first, then NodeClaims with empty nodes. The others are
-    ordered by eviction cost, lowest first; those with a pod that has the annotation
-    `do-not-disrupt` come last.
+    NodeClaims that are not launched are chosen first, then NodeClaims with empty nodes, then
+    NodeClaims without a pod that has the annotation `do-not-disrupt`, then all others. Within each
+    group, NodeClaims with the lowest eviction cost are chosen first.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)

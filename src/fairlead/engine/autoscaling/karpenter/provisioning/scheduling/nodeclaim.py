@@ -58,8 +58,8 @@ class DaemonOverhead(Struct, frozen=True):
 class AddRefusal(Struct, frozen=True):
     """The reason why a pod cannot be added. `reserved` is set if reservations are used up.
 
-    As in upstream, the text is built when it is read, so it contains the counts of topology domains
-    at the end of the pass.
+    As in upstream, `text` is called at the end of the pass. Its result therefore contains the final
+    counts of the topology domains.
     """
 
     text: Callable[[], str]
@@ -128,7 +128,8 @@ class InFlightNodeClaim:
     def can_add(self, pod: PendingPod, *, relaxes_min_values: bool) -> ClaimPlacement | AddRefusal:
         """Return the state of the NodeClaim with the pod, or the reason why the pod does not fit.
 
-        If `relaxes_min_values` is set, the instance types may have fewer values than minValues.
+        If `relaxes_min_values` is set, the instance types may offer fewer values of a label than
+        its minValues demands.
         """
         facts = pod.facts
         taints = self.template.taints
@@ -244,8 +245,9 @@ class InFlightNodeClaim:
     ) -> tuple[Offering, ...] | AddRefusal:
         """Return the reserved offerings that the NodeClaim can hold.
 
-        With `strict_reservations`, returns a refusal if all compatible reservations are used up, or
-        if none is compatible and the NodeClaim already holds a reservation.
+        If `strict_reservations` is set for the pass, the result is a refusal in two cases: all
+        compatible reservations are used up, or the NodeClaim holds a reservation and no reservation
+        is compatible any more.
         """
         # upstream: nodeclaim.go:offeringsToReserve
         table = self.template.table

@@ -56,8 +56,8 @@ class PodFacts:
 class PendingPod:
     """A pod in a pass.
 
-    `volumes` are alternative requirements of the pod's volumes, None if there are none. `original`
-    is the pod with all its preferences.
+    `volumes` contains alternatives, of which a node must meet one. It is None if the pod's volumes
+    require nothing of a node. `original` is the pod with all its preferences.
     """
 
     __slots__ = ("facts", "groups", "key", "labels_shape", "original", "pod", "volumes")

@@ -121,7 +121,7 @@ def _without_preferred_node_affinity(pod: Pod) -> Relaxed | None:
 def _without_schedule_anyway(pod: Pod) -> Relaxed | None:
     """Return (the pod without its first ScheduleAnyway constraint, upstream's text).
 
-    As in upstream, the last constraint takes the place of the removed one.
+    As in upstream, the last constraint of the list moves to the position of the removed one.
     """
     constraints = list(pod.spec.topology_spread_constraints)
     for index, one in enumerate(constraints):

@@ -73,8 +73,8 @@ class PassResult(Struct):
     """The result of a pass; `errors` maps the keys of unplaced pods to upstream's texts.
 
     `existing` are the existing nodes on which pods were placed. `misplaced` is set if the pass
-    ended early: a node that is not initialized, and the key of the running pod that was placed on
-    it. The other fields are then incomplete.
+    ended early because it placed a running pod on a node that is not initialized. It contains this
+    node and the key of the pod. In this case, the other fields are incomplete.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -145,7 +145,7 @@ class ProvisioningScheduler:
     ) -> None:
         """Prepare a pass; `templates` are in the order in which NodePools are tried.
 
-        `existing` are the existing nodes that take pods, except the nodes with keys in `leaving`.
+        `existing` are the existing nodes. The pass places no pods on nodes with keys in `leaving`.
         `state_nodes` are the nodes that count for limits. If `strict_reservations` is set, a pod
         stays without a node if all reservations that it could use are used up. The pass ends early
         if a pod whose key is in `running` is placed on a node that is not initialized.

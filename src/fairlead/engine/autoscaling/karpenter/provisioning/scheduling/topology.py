@@ -62,7 +62,7 @@ class UnsatisfiableTopology(Struct, frozen=True):
 class Topology:
     """The topology groups of a pass.
 
-    `groups` are the groups of pods' own terms, and `inverse` the inverse groups.
+    `groups` contains the groups of the pods' own terms. `inverse` contains the inverse groups.
     """
 
     def __init__(
@@ -74,10 +74,11 @@ class Topology:
         *,
         respects_preferences: bool,
     ) -> None:
-        """Count the running pods of `cluster`, except the pods with keys in `moved`.
+        """Start with the inverse groups of the running pods of `cluster`.
 
-        `initial` contains the counts of all running pods and nodes. The nodes in `leaving` do not
-        count. Preferences form groups only if `respects_preferences` is set.
+        `initial` contains the counts of all running pods and nodes. The pass subtracts the pods
+        with keys in `moved` and the nodes in `leaving`. Preferences form groups only if
+        `respects_preferences` is set.
         """
         self._cluster = cluster
         self._initial = initial
@@ -124,7 +125,8 @@ class Topology:
     def _with_match_label_keys(self, pod: Pod) -> Pod:
         """Return the pod with `matchLabelKeys` resolved in the spread constraints that form groups.
 
-        The selectors of the constraints get the pod's values of these labels.
+        The selector of each such constraint then also requires the pod's own values of the labels
+        in `matchLabelKeys`.
         """
         # upstream: topology.go:newForTopologies
         constraints = pod.spec.topology_spread_constraints
@@ -242,9 +244,10 @@ class Topology:
         return demanded
 
     def closed_domains(self, pending: PendingPod) -> list[tuple[str, Collection[str]]]:
-        """Return (label, values): a node with one of these values certainly cannot get the pod.
+        """Return pairs (label, values); a node with one of these label values cannot get the pod.
 
-        For a search over many nodes: this is faster than `added_requirements`.
+        The pairs do not exclude every unsuitable node. They let a search over many nodes skip nodes
+        without a call of `added_requirements`, which is slower.
         """
         shape, strict = pending.labels_shape, pending.facts.strict
         return [

@@ -35,8 +35,8 @@ class TopologyGroup:
     """One spread, affinity or anti-affinity term over the domains of the label `key`.
 
     `counts` maps domains to the number of pods that the term selects; in an inverse group, to the
-    number of pods that have the term. In all methods, `selects` is set if the term selects the pod
-    to place.
+    number of pods that have the term. Methods with a parameter `selects` take True if the term
+    selects the pod to place.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - the identity of a term
@@ -172,8 +172,8 @@ class TopologyGroup:
     def _lowest_count(self, pod_domains: LabelRequirement) -> int:
         """Return the smallest number of pods in a domain that the pod allows.
 
-        Returns 0 if an empty domain can be added: the label is the hostname, or minDomains is not
-        reached.
+        Returns 0 if the label is the hostname, because a new node would be an empty domain. Also
+        returns 0 if the pod allows fewer than `min_domains` of the domains in `counts`.
         """
         if self.key == HOSTNAME:
             return 0
@@ -185,9 +185,10 @@ class TopologyGroup:
     def _affinity(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return all allowed domains with pods that the term selects.
+        """Return the domains, allowed by both pod and node, with pods that the term selects.
 
-        If there are none yet, a pod that its own term selects may be the first pod of a domain.
+        The pod may be the first pod of a domain if its own term selects it, and if the term
+        selects no pod yet in any domain that the pod allows.
         """
         found = [
             domain

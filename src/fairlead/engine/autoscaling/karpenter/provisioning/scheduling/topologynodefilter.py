@@ -1,4 +1,6 @@
-"""TopologyNodeFilter: which nodes a spread constraint counts, by its affinity and taints policies.
+"""TopologyNodeFilter: which nodes a topology spread constraint counts.
+
+The constraint's nodeAffinityPolicy and nodeTaintsPolicy decide this.
 
 upstream: pkg/controllers/provisioning/scheduling/topologynodefilter.go
 """
@@ -38,8 +40,9 @@ class TopologyNodeFilter:
     def __post_init__(self) -> None:
         """Compute `matches_all` and `identity`.
 
-        As in upstream's hash, the identity contains the labels and minValues of each alternative,
-        but not the values, and two equal elements of an unordered list cancel each other out.
+        `identity` imitates upstream's hash. For each alternative, it contains the labels and their
+        minValues, but not the allowed values. Two alternatives that are equal in this respect
+        cancel each other out, and so do two equal tolerations.
         """
         trivial = not self.alternatives or any(not len(one) for one in self.alternatives)
         matches_all = not self.honors_taints and (not self.honors_affinity or trivial)

@@ -34,10 +34,12 @@ Alternatives = tuple[Requirements, ...]
 
 
 def volume_requirements(pod: Pod, storage: StorageObjects) -> Alternatives | None:
-    """Return alternative requirements of the pod's volumes; None if the volumes require nothing.
+    """Return what the pod's volumes require of a node; None if the volumes require nothing.
 
-    A node must meet one of the alternatives. The alternatives of several volumes are combined pair
-    by pair. Contradictory pairs are left out, unless all pairs are contradictory.
+    The result contains alternatives, of which a node must meet one. For two volumes, each
+    alternative of the first is combined with each alternative of the second. Contradictory pairs
+    are left out, unless all pairs are contradictory. Each further volume is combined with the
+    result in the same way.
     """
     alternatives: Alternatives | None = None
     for volume in pod.spec.volumes:
