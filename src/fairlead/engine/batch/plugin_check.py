@@ -1,7 +1,8 @@
 """METHODS: the methods of batch plugins; `extensions_of` checks users' plugins and actions.
 
 A class with a method `execute` is an action, any other class is a plugin. The constructor of a
-plugin has no parameters, or takes a `PluginContext` with its arguments from the configuration.
+plugin takes no arguments, or takes a `PluginContext`, which contains the arguments that the
+configuration gives to the plugin.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """guarded_plugin, guarded_action: wrap users' extensions so that failures do not stop the session.
 
 A failure is an exception, a call of `sys.exit` or a return value of the wrong type. It is reported,
-and a safe value replaces the result. If a plugin fails when it is asked whether something is
-allowed, the answer is no. If it fails to order or score, it has no effect there. Jobs that are not
-allowed stay pending until the next session.
+and a safe value replaces the result. If a method that decides whether something is allowed fails,
+the answer is no. If a method that orders or scores fails, the failed call has no effect. A job that
+is refused because of a failure stays pending until the next session.
 
 Differs from upstream: a panic in a plugin ends the process of kube-batch and Volcano.
 """
@@ -150,8 +150,9 @@ class _Key:
 def guarded_plugin(plugin: BatchPlugin, reporter: Reporter) -> BatchPlugin:
     """Return `plugin` wrapped so that its failures are reported to `reporter`.
 
-    Its scheduler plugins are guarded, too. `predicates` and `node_prioritizers` run before any
-    session, so their own failures raise PluginFault.
+    The scheduler plugins that its methods `predicates` and `node_prioritizers` return are guarded,
+    too. If one of these two methods itself fails, it raises PluginFault, because it runs before any
+    session.
     """
     name = plugin.name
     members: dict[str, Any] = {"name": name}
@@ -194,9 +195,10 @@ def _objecting(plugin: str, safe: BoundMethod, reporter: Reporter) -> BoundMetho
 
 
 def _comparable(plugin: str, method: str, key_of: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return a method like `key_of` whose sort keys can always be compared.
+    """Return a method like `key_of` whose sort keys never raise an exception when compared.
 
-    Two keys that cannot be compared count as equal. The key _FAILED counts as equal to every key.
+    If the comparison of two results of `key_of` fails, the failure is reported and the results
+    count as equal. `_FAILED`, the result of a failed call, counts as equal to every result.
     """
 
     def report(cause: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""BatchRules: the conventions of kube-batch or of current Kubernetes, by configuration.
+"""BatchRules: the conventions of a session, either kube-batch's or those of current Kubernetes.
 
 A kube-batch (or Volcano) configuration file uses kube-batch's conventions: the predicates and
 priorities of Kubernetes 1.16, requests summed over containers, and amounts compared with a

@@ -1,8 +1,8 @@
 """run_session: opens a session, runs the actions in order, and closes it.
 
-A gang is broken if it has lost members while running, and fewer than its minimum are left. If the
-gang is not complete again after a grace period, `run_session` evicts its remaining members after
-the actions. Then the gang waits until it can start as a whole.
+A gang is broken if it has lost members while running, and fewer than its minimum are left. If a
+grace period is configured and the gang stays broken for that time, `run_session` evicts its
+remaining members when the actions are done. Then the gang waits until it can start as a whole.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class Room:
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Compute the resources of all nodes.
 
-        If `leave_out` is set, exclude each node whose pods request more of any resource than the
-        node has allocatable, by at least the tolerance in `leave_out`.
+        If `leave_out` is set, exclude overfull nodes: a node is overfull if, for any resource, the
+        requests of its pods exceed its allocatable amount by at least the tolerance in `leave_out`.
         """
         table = self.table
         table.widen()
@@ -206,10 +206,10 @@ class RoomView:
 
 
 class RuleSums:
-    """The requested cpu and memory on each node, by the request rule of the configuration.
+    """The cpu and memory requested on each node, as the configured request rule counts them.
 
-    The amounts are the nodes' own sums minus `Room.nonzero_surplus`. The scorers of Kubernetes
-    1.16 read these amounts.
+    The amounts are the nodes' own sums (`NodeInfo.nonzero_cpu` and `nonzero_memory`) minus
+    `Room.nonzero_surplus`. The scorers of Kubernetes 1.16 read these amounts.
     """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:

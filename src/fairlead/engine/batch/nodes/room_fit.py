@@ -115,7 +115,7 @@ class RoomFit:
     def __init__(
         self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
     ) -> None:
-        """Compare requests with `sources`; a rejection lists what `sources[0]` lacks."""
+        """A request must fit in one of the `sources`; a rejection lists what `sources[0]` lacks."""
         self._room = room
         self._view = view
         self._requests = requests

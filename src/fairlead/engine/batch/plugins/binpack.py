@@ -68,7 +68,7 @@ class PackedScore:
     locality = Locality.ROW
 
     def __init__(self, table: NodeTable, weights: Mapping[str, int], best: int) -> None:
-        """Score from 0 to `best`; `weights` is keyed by the names of the resources."""
+        """`best` is the highest score; `weights` is keyed by the names of the resources."""
         self._names = table.resources.names
         self._weights = weights
         self._best = best

@@ -55,8 +55,8 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        Earlier candidates in the result count as evicted, unless kube-batch's defect
-        `gang-victims-not-cumulative` is switched on. With kube-batch's defect
+        When a candidate is checked, the candidates already chosen count as evicted, unless
+        kube-batch's defect `gang-victims-not-cumulative` is switched on. With kube-batch's defect
         `gang-min-one-evictable`, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)
@@ -70,7 +70,7 @@ class Gang:
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs that have more ready members than their minimum.
 
-        Jobs with minMember 1 are included if they may lose their last member (`preemptable`).
+        With kube-batch's defect `gang-min-one-evictable`, all jobs with minMember 1 are included.
         """
         return [
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)

@@ -41,10 +41,10 @@ class Overcommit:
         self._left: dict[int, float] = {}
 
     def on_session_open(self, session: Session) -> None:
-        """Compute the resources that groups admitted in this session may need in total.
+        """Compute how much of each resource is left for groups that this session will admit.
 
-        These are the cluster's capacity times the factor, minus the usage of pods and the
-        outstanding minResources of admitted groups.
+        The amount is the cluster's capacity times the factor, minus the requests of pods, and minus
+        the outstanding minResources of the groups that are already admitted.
         """
         table = session.table
         self._columns = table.resources

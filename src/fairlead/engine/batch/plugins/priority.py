@@ -33,14 +33,17 @@ class Priority:
     ) -> Sequence[TaskInfo]:
         """Return the candidates with a lower priority than the preemptor.
 
-        For tasks of other jobs, the priorities of the jobs are compared.
+        If a candidate is in another job, the priorities of the two jobs are compared. If it is in
+        the preemptor's own job, the priorities of the two tasks are compared; with kube-batch's
+        defect `intra-job-priority`, such a candidate is never returned.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
     def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs with a lower priority than `preemptor`.
 
-        The result includes `preemptor` itself if tasks of the same job are compared.
+        If `jobs` contains `preemptor`, the result does, too, because a task may preempt less
+        important tasks of its own job; with kube-batch's defect `intra-job-priority`, it does not.
         """
         priority = preemptor.priority
         return [

@@ -1,7 +1,7 @@
 """proportion: divides the cluster between queues by weight, up to the request of each queue.
 
-    deserved      amount that a queue may use while other queues request the remaining resources:
-                  water filling by weight
+    deserved      amount to which the queue is entitled: water filling divides the cluster by
+                  weight
     allocated     sum of the requests of the tasks that have a node or are pipelined, in the queue
                   and in the queues below it
     share         largest allocated ÷ deserved of any resource; smaller shares are served first
@@ -104,7 +104,7 @@ class Proportion:
     ) -> list[QueueInfo]:
         """Return the queues that have jobs or a guarantee, and the ancestors of these queues.
 
-        If only weights are used (`_is_flat`), these are the queues that have jobs.
+        If only weights are used (`_is_flat`), return only the queues that have jobs.
         """
         found = dict.fromkeys(jobs)
         if not self._is_flat:
@@ -137,8 +137,8 @@ class Proportion:
     def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
         """Return the amounts that `jobs` have allocated plus their pending requests, by column.
 
-        Resources in `uncounted` are left out, and resources with the amount 0 that `_named` does
-        not return.
+        The resources in `uncounted` are left out. A resource with the amount 0 is left out, too,
+        unless `_named` returns its column.
         """
         named = self._named(jobs)
         total: list[int] = []
@@ -193,8 +193,9 @@ class Proportion:
     def allocatable(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Return whether the queue can take `task` and stay within its limits.
 
-        The limits are the capabilities of the queue and its ancestors, and, without the defect
-        `overshoot` (on by default), the queue's deserved amounts.
+        The capabilities of the queue and its ancestors are limits, unless the defect `capability`
+        is switched on. The queue's deserved amounts are limits only if the defect `overshoot`,
+        which is on by default, is switched off.
         """
         return self.takes(queue.name, task.request.running)
 
@@ -225,11 +226,14 @@ class Proportion:
     def reclaimable(
         self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
     ) -> Sequence[TaskInfo]:
-        """Return the candidates whose eviction leaves their queue its deserved amounts.
+        """Return the candidates that their queue can spare according to its deserved amounts.
 
-        The queue must keep its deserved amount of one resource that the candidate uses; with
-        kube-batch's defect `reclaim-all-dims`, of every resource. Earlier candidates in the result
-        count as evicted; with kube-batch's defect `proportion-reclaim-sub`, all earlier candidates.
+        After the eviction, the queue must still have its deserved amount of at least one resource
+        that the candidate uses. With kube-batch's defect `reclaim-all-dims`, it must have its
+        deserved amount of every resource.
+
+        When a candidate is checked, the candidates already chosen count as evicted. With
+        kube-batch's defect `proportion-reclaim-sub`, all earlier candidates count as evicted.
         """
         left: dict[str, list[int]] = {}
         victims = []

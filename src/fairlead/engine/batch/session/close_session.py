@@ -1,8 +1,9 @@
 """Closing a session: job statuses, pod conditions and events.
 
-The status of a job's group gets its phase, the numbers of running, succeeded and failed members,
-and the reason if the job is unschedulable. A task that was not placed gets the condition
-PodScheduled=False. There are events about the group and about the task. The phase is
+The session writes to the status of each job's group the phase, the numbers of running, succeeded
+and failed members, and the reason if the job is unschedulable. A task that was not placed gets the
+condition PodScheduled=False. There are events about the group and about the tasks that were not
+placed. The phase is
 
     Unknown    if this session found the job unschedulable and a member runs
     Running    if at least the minimum number of members have a node
@@ -86,8 +87,9 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 
     If the task of `job` that allocate tried last was pipelined, the reason lists the resources
     that the task lacks on its node, in kube-batch's words. Otherwise the reason is the last
-    failure that the session recorded for the job. If there is none, it is the reason why the
-    session did not try the job, or else "0 nodes are available".
+    failure that the session recorded for the job. If the session recorded no failure, the result
+    is the reason why the session did not try the job. If there is no such reason either, the
+    result is "0 nodes are available".
     """
     lacking = session.shortfalls.get(job.id)
     if lacking is not None:
@@ -190,7 +192,7 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
 def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
     """Return the new condition PodGroupScheduled of a group of scheduling.k8s.io, () if unchanged.
 
-    A group that was scheduled once stays scheduled.
+    Once the condition is True, it stays True.
 
     upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go: PodGroupScheduled
     """

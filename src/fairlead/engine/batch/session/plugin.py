@@ -142,7 +142,7 @@ class Preemptable(BatchPlugin, Protocol):
     ) -> Sequence[TaskInfo]:
         """Return the candidates that may be evicted for `preemptor`, in the order of `candidates`.
 
-        The candidates are on one node, or they are all running members of one gang.
+        `candidates` are either tasks on one node or all the running members of one gang.
         """
         ...
 
@@ -156,7 +156,7 @@ class Reclaimable(BatchPlugin, Protocol):
     ) -> Sequence[TaskInfo]:
         """Return the candidates that may be evicted for `reclaimer`, in the order of `candidates`.
 
-        The candidates are on one node, or they are all running members of one gang.
+        `candidates` are either tasks on one node or all the running members of one gang.
         """
         ...
 
@@ -164,8 +164,9 @@ class Reclaimable(BatchPlugin, Protocol):
 class ExclusionScope(Enum):
     """The input on which a plugin's decision to exclude a job depends.
 
-    JOB: only the job. QUEUE: only the job's queue. PREEMPTOR: also the job that needs resources. A
-    plugin sets its attribute `exclusion_scope`; the default is PREEMPTOR.
+    JOB: only the job that may be excluded. QUEUE: only the queue of that job. PREEMPTOR: also the
+    job that needs resources. A plugin declares its scope in the attribute `exclusion_scope`; the
+    default is PREEMPTOR.
     """
 
     JOB = "job"

@@ -1,7 +1,8 @@
 """PriorityQueue and FreshQueue: queues whose keys may change while items wait.
 
-`PriorityQueue` is a binary heap. A key that changes between `push` and `pop` may leave an item in
-the wrong place, so the heap must work exactly like Go's container/heap (Python's `heapq` differs).
+`PriorityQueue` is a binary heap. If a key changes between `push` and `pop`, the order of the items
+depends on how the heap moves them. Therefore `PriorityQueue` moves items exactly like Go's
+container/heap, so that the order is the same as in kube-batch. Python's `heapq` works differently.
 `FreshQueue` compares all keys in every `pop`.
 """
 
@@ -61,7 +62,7 @@ class PriorityQueue(Generic[Item]):
         return found
 
     def _sink(self) -> None:
-        """Move the first item down to its place; no key changes in the meantime."""
+        """Move the first item down to its place; no key may change during the call."""
         heap, at, key_of = self._heap, 0, self._key
         own = key_of(heap[0])
         while (below := 2 * at + 1) < len(heap):

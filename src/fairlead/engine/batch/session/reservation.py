@@ -2,9 +2,10 @@
 
 Without a reservation, a large gang could wait forever, because smaller jobs take all resources that
 become free. The gang that has waited longest gets the reservation. A gang that would exceed the
-limits of its queue gets none, because the reserved resources would stay idle. While jobs of a queue
-below its share wait, gangs of queues that have their share get none, because their reserved
-resources would be reclaimed at once. The reservation is computed again in each session:
+limits of its queue gets none, because the reserved resources would stay idle. If a
+job waits in a queue that is below its share, gangs of queues that already have their share get
+none: the waiting job would reclaim the reserved resources at once. The reservation is computed
+again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
        tasks end at the time that they declared; tasks without a declared end are assumed to end
@@ -146,9 +147,9 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
 
 
 def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
-    """Return the first pending tasks of `job` in task order, as many as it lacks for its minimum.
+    """Return the pending tasks that `job` still needs to reach its minimum, in task order.
 
-    Best-effort tasks are not included.
+    If too few tasks are pending, all of them are returned. Best-effort tasks are not included.
     """
     asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
     asking.sort(key=session.tiers.task_key)
@@ -194,7 +195,7 @@ def _place(
 def place(
     session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
 ) -> list[int] | None:
-    """Choose a node for each of the tasks `lacking` of `job`; return the rows of these nodes.
+    """Choose a node for each task of `job` in `lacking`; return the rows of these nodes.
 
     The result has one row for each task, in order, and is None if a task fits on no node. `free`
     contains the free amounts, shape (resources, rows), and is not changed. Nodes that were

@@ -4,8 +4,9 @@
     actions   allocate, pipeline, evict and dispatch tasks, always by `move`
     close     revert the placements that were not dispatched (`close_session` writes statuses)
 
-The session changes the cluster's state itself: a task that gets a node is assumed there, so that
-filters and scores count it. If the task is not dispatched, it is forgotten again.
+The session works directly on the state of the cluster. When a task gets a node, `move` assumes its
+pod on that node, so that filters and scores count the pod. If the task is not dispatched, the pod
+is removed from the node again.
 
 upstream: pkg/scheduler/framework/session.go
 """
@@ -93,7 +94,7 @@ NO_OBSERVER: Final = NoObserver()
 
 
 class NodeChoices(Struct, frozen=True):
-    """One NodeChoice for each kind of resources on which a task may be placed.
+    """The NodeChoices for a task; they differ in the resources that they count as available.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
     resources together suffice; with kube-batch's defect `evict-ignores-idle`, only the releasing
@@ -150,15 +151,16 @@ class Session:
 
     `jobs` are the jobs with a group and a queue. `outside` contains the jobs that are not
     admitted, and `objections` the reasons of plugins to exclude jobs. `failures` contains the
-    reasons why tasks of jobs were not placed. `shortfalls` contains the names of the resources
-    that the last tried task of a job lacks, if it was pipelined. `changed` contains the jobs whose
-    tasks or admission this session changed. All these fields are keyed by job id.
+    reasons why tasks of jobs were not placed. `shortfalls` contains an entry for each job whose
+    last tried task was pipelined: the names of the resources that this task lacks on its node.
+    `changed` contains the jobs whose tasks or admission this session changed. All these fields are
+    keyed by job id.
     """
 
     def __init__(
         self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant
     ) -> None:
-        """Store the settings; call `open` next."""
+        """Store the arguments; the caller must call `open` next."""
         self.cluster = cluster
         self.table = cluster.table
         self.policy = policy
@@ -276,7 +278,7 @@ class Session:
             self.observer.note(SessionStep(verb, task, detail))
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Allocate idle resources on `node` to `task` without binding it.
+        """Allocate idle resources on `node` to `task`; the task is not bound yet.
 
         `deallocate` undoes this.
         """
@@ -322,10 +324,10 @@ class Session:
     # --- final operations ------------------------------------------------------------------
 
     def dispatch_ready(self, job: JobInfo) -> None:
-        """Bind the allocated tasks of `job`, which is ready.
+        """Bind the allocated tasks of `job`; the job must be ready.
 
-        If volumes or devices must be prepared, the tasks are bound later. If a plugin refuses a
-        task, the allocations of all these tasks are undone.
+        If volumes or devices must be prepared first, the tasks are bound later. If a plugin refuses
+        one of the tasks, none is bound, and the allocations of all of them are undone.
         """
         tasks = job.with_status(TaskStatus.ALLOCATED)
         sent = self.policy.preparations.dispatch(tasks, self.now)
@@ -443,7 +445,7 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Record the time since which each job has waited to start; None if it does not wait."""
+        """Update `waiting_since` of each job; None means that the job does not wait to start."""
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:

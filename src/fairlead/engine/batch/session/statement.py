@@ -173,7 +173,10 @@ class ImmediateOperations:
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
-        """Allocate idle resources on `node` to `task`; bind its job if the job is ready now."""
+        """Allocate idle resources on `node` to `task`.
+
+        If the job is ready now, bind all its allocated tasks.
+        """
         self._session.allocate(task, node)
         if self._session.tiers.is_ready(task.job):
             self._session.dispatch_ready(task.job)

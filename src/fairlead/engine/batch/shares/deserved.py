@@ -95,8 +95,8 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
     """Return whether `request` is less than `deserved` in every resource that `request` contains.
 
-    As in upstream, the result is False if `request` contains only cpu and memory, and `deserved`
-    contains a further resource whose amount is within the slack.
+    As in upstream, there is an exception if `request` contains only cpu and memory: the result is
+    False if `deserved` contains another resource with an amount of at most `slack.least_part`.
 
     upstream: resource_info.go: Less
     """

@@ -2,12 +2,13 @@
 
     a queue wants        what its own jobs request plus what its children want, limited by its
                          capability
-    its parent gives     1  its guarantee, even if the queue does not want that much, because no
-                            other queue may use the guarantee
+    a queue is given     1  its guarantee, even if it wants less, because no other queue may use
+                            the guarantee
                          2  amounts up to its spec.deserved
-                         3  a share of what remains, in proportion to its weight, up to what it
-                            wants
-    a queue deserves     the amount given to it or the amount it wants, if that is smaller
+                         3  a share of what remains of its parent's amount, in proportion to its
+                            weight, up to what it wants
+    a queue deserves     the amount that it is given or the amount that it wants, whichever is
+                         smaller
 
 In each of the stages 1 to 3, the amount that a queue cannot take is divided among the other queues
 by weight.
@@ -34,8 +35,8 @@ class Claim(Struct, frozen=True):
     """The weight, requests and limits of one queue.
 
     `request` is the sum of the requests of the queue's own jobs, by resource column. `bound` is the
-    queue's capability, and `entitled` is its spec.deserved. These two and `guarantee` have entries
-    only for the resources that the queue limits or claims.
+    queue's capability, and `entitled` is its spec.deserved. `bound`, `guarantee` and `entitled`
+    have entries only for the resources that the queue limits or claims.
     """
 
     weight: int
