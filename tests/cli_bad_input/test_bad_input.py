@@ -291,7 +291,8 @@ CASES = [
     plan("no log", "replay a.log", "a.log: cannot be read"),
     plan("a folder in place of a log", "replay .", ".: is a directory; expected a file"),
     # --- plans ---------------------------------------------------------------------------------
-    plan("a drain of nothing", "drain-plan dump.yaml", "arguments: name the nodes with --nodes N"),
+    plan("a pace of no drain", "drain-plan dump.yaml --max-unavailable 2",
+         "--max-unavailable: needs --nodes"),
     plan("a drain of nobody", "drain-plan dump.yaml --nodes pool=x", "--nodes: no node matches"),
     plan("a drain at no pace", "drain-plan dump.yaml --nodes n1 --max-unavailable 0",
          "--max-unavailable: 0 is not from 1 to 1000000"),

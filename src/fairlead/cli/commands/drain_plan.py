@@ -19,7 +19,12 @@ def drain_plan(
     /,
     *,
     nodes: Annotated[
-        Names, repeatable("NODE", "Nodes to drain, by name or label selector (pool=old). Required.")
+        Names,
+        repeatable(
+            "NODE",
+            "Nodes to drain, by name or label selector (pool=old). Without this option, the "
+            "command checks which nodes can be drained, each alone.",
+        ),
     ] = (),
     max_unavailable: DrainPace = None,
     lasts: Annotated[
@@ -52,11 +57,16 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
+    Without `--nodes`, the answer lists all nodes: whether each can be drained while all others stay
+    in service, and the reason. This only checks budgets and room; no drain is simulated.
+
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running
     cluster instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`.
 
     Try:
+
+        fairlead drain-plan dump.yaml
 
         fairlead drain-plan dump.yaml --nodes worker-1 --nodes worker-2
 
@@ -76,22 +86,28 @@ def drain_plan(
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
     from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
+    from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
 
-    if not nodes:
-        raise InputError("arguments", "name the nodes with --nodes NODE or --nodes LABEL=VALUE")
     require_pace("--max-unavailable", max_unavailable)
+    if max_unavailable is not None and not nodes:
+        raise InputError("--max-unavailable", "needs --nodes; without it, nothing is simulated")
     away = field_duration("--for", "", lasts or None)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
-        names = read.nodes("--nodes", nodes)
-        planner, experiment = read.planner(), read.experiment
-        plan = plan_drains(planner, names, progress, return_again=away is not None)
-        run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
-        if plan.is_order_unsafe:
-            planner.reorders = False
+        planner = read.planner()
+        if not nodes:
+            every = [one.name for one in read.model.table.nodes()]
+            plan = check_alone(planner, every, progress, return_again=away is not None)
+            answer = single_drain_answer(plan, read.snapshot.source, read.notes_of(plan))
+        else:
+            names, experiment = read.nodes("--nodes", nodes), read.experiment
             plan = plan_drains(planner, names, progress, return_again=away is not None)
             run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
-    notes = read.notes_of(plan, experiment)
-    answer = drain_answer(plan, read.snapshot.source, notes)
+            if plan.is_order_unsafe:
+                planner.reorders = False
+                plan = plan_drains(planner, names, progress, return_again=away is not None)
+                run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
+            notes = read.notes_of(plan, experiment)
+            answer = drain_answer(plan, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -61,9 +61,11 @@ class PlanInput:
         """Return a note that the autoscaler is not simulated, or (); see `idle_in_plan`."""
         return idle_in_plan(self.snapshot.manifests, effect)
 
-    def notes_of(self, plan: DrainPlan, experiment: Experiment) -> tuple[str, ...]:
-        """Return the notes about `plan`, which was simulated by `experiment`."""
+    def notes_of(self, plan: DrainPlan, experiment: Experiment | None = None) -> tuple[str, ...]:
+        """Return the notes about `plan`, which was simulated by `experiment`, if that is set."""
         idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
+        if experiment is None:
+            return tuple(dict.fromkeys((*idle, *self.notes)))
         again = {move.pod for drain in plan.drains for move in drain.moves}
         unready = unready_pods(self.snapshot.manifests, again)
         assumed = [unready_note(unready)] if unready else []

@@ -74,6 +74,8 @@ def with_budget() -> list[dict]:
         pytest.param(large, "drain-plan --nodes a", 1, id="a drain without room"),
         pytest.param(with_budget, "drain-plan --nodes a", 1, id="a drain against a budget"),
         pytest.param(with_budget, "drain-plan --nodes a --nodes b", 1, id="one of two nodes"),
+        pytest.param(with_budget, "drain-plan", 0, id="which node can be drained: b, not a"),
+        pytest.param(large, "drain-plan", 1, id="no node can be drained"),
         pytest.param(small, "upgrade-check --surge 0", 0, id="an upgrade"),
         pytest.param(with_budget, "upgrade-check", 1, id="an upgrade against a budget"),
         pytest.param(small, "fit --like pod/default/p", 0, id="one more pod"),
@@ -99,6 +101,8 @@ def test_the_exit_status_states_whether_the_plan_is_possible(
     [
         (large, "drain-plan --nodes a", True),
         (small, "drain-plan --nodes a", False),
+        (large, "drain-plan", True),
+        (small, "drain-plan", False),
         (large, "upgrade-check --surge 0", True),
         (small, "upgrade-check --surge 0", False),
         (large, "fit --like pod/default/q", True),

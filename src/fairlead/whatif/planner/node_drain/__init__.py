@@ -5,6 +5,7 @@
     autoscaler_rule    the pods that autoscalers do not move
     blocker_table      the tables of blockers, and of the changes that would help
     drain_plan         the order of several drains (`fairlead drain-plan`)
+    single_drain       whether each node can be drained alone
     upgrade_check      drains with surge nodes (`fairlead upgrade-check`)
     drain_run          the drains of a plan, run in a simulation
 

@@ -73,7 +73,8 @@ class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
     `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `left_out` are selected
-    nodes that are not drained, each with the reason. `returnable` are the nodes that no single
+    nodes that are not drained, each with the reason. `alone` are the blocked nodes that could be
+    drained alone, with all other nodes in service. `returnable` are the nodes that no single
     change unblocks, but that could be drained if they returned, because their pods would wait.
     """
 
@@ -83,6 +84,7 @@ class DrainPlan(Struct):
     runs: list[DrainRun] = field(default_factory=list)
     flags: tuple[DrainFlag, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
+    alone: tuple[str, ...] = ()
     returnable: list[str] = field(default_factory=list)
 
     @property
@@ -139,19 +141,25 @@ def plan_drains(
         start.blockers += planner.refusals(name)
     refused = set(start.blocked)
     order = [name for name in nodes if name not in refused]
-    order.sort(key=lambda name: _effort(planner, name))
+    order.sort(key=lambda name: drain_effort(planner, name))
     plan = _planned(planner, start, order, progress, return_again=return_again)
     if return_again or len(plan.drains) == len(order):
         return plan
     best = _best_order(planner, order, {drain.node for drain in plan.drains}, progress)
     if best != order:
         plan = _planned(planner, start, best, progress, return_again=False)
+    plan.alone = tuple(
+        name
+        for name in plan.blocked
+        if name not in refused
+        and isinstance(planner.drained_alone(name, return_again=False), PlannedDrain)
+    )
     unhelped = dict.fromkeys(one.node for one in plan.blockers if not one.edit)
     plan.returnable = [
         name
         for name in unhelped
         if name not in refused
-        and isinstance(_drained_alone(planner, name, return_again=True), PlannedDrain)
+        and isinstance(planner.drained_alone(name, return_again=True), PlannedDrain)
     ]
     return plan
 
@@ -175,7 +183,7 @@ def _planned(
         for number, name in enumerate(order):
             progress.reach(number, 0)
             if return_again:
-                drained = _drained_alone(planner, name, return_again=True)
+                drained = planner.drained_alone(name, return_again=True)
             else:
                 drained = planner.empty(name)
             if isinstance(drained, PlannedDrain):
@@ -185,7 +193,7 @@ def _planned(
             if not return_again:
                 model.put_node(before[name])
         for name in start.blocked:
-            drained = _drained_alone(planner, name, return_again=return_again)
+            drained = planner.drained_alone(name, return_again=return_again)
             if isinstance(drained, Blocker):
                 plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
     plan.flags = flags_of(model, plan.drains)
@@ -238,16 +246,8 @@ def _emptied(planner: DrainPlanner, order: Sequence[str], progress: Progress) ->
     return found
 
 
-def _drained_alone(
-    planner: DrainPlanner, name: str, *, return_again: bool
-) -> PlannedDrain | Blocker:
-    with planner.model.hypothesis():
-        if return_again:
-            return planner.empty_and_return(name)
-        return planner.empty(name)
-
-
-def _effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
+def drain_effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
+    """Return (evictions that budgets limit, all evictions, name), by which nodes are sorted."""
     pods = planner.evicted(name)
     limited = sum(bool(planner.budgets.guarding(pod.pod)) for pod in pods)
     return limited, len(pods), name
@@ -298,6 +298,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         "nodes": list(plan.nodes),
         "drainable": len(plan.drains),
         "blocked": plan.blocked,
+        "drainable_alone": list(plan.alone),
         "left_out": plan.left_out,
         "at_once": None if best is None else best.pace.at_once,
         "takes_s": None if best is None else pace_seconds(best.took),
@@ -313,6 +314,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         _moves(plan),
     )
     findings = (
+        *_alone_findings(plan),
         *left_out_findings(plan),
         *_pace_findings(plan),
         *wait_findings(plan),
@@ -355,6 +357,18 @@ def _verdict(plan: DrainPlan) -> str:
     pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
     pace = "" if total == 1 else f", {pace}"
     return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."
+
+
+def _alone_findings(plan: DrainPlan) -> Iterator[str]:
+    """Yield a sentence that says what "blocked" assumes, if nodes could be drained alone."""
+    if plan.alone:
+        count, total = len(plan.alone), len(plan.blocked)
+        which = "the blocked node" if total == 1 else f"{count:,} of the {total:,} blocked nodes"
+        which = f"each of the {total:,} blocked nodes" if count == total > 1 else which
+        yield (
+            '"Blocked" assumes that the other nodes are removed too: budgets and room would allow '
+            f"a drain of {which} alone (fairlead drain-plan without --nodes)."
+        )
 
 
 def left_out_findings(plan: DrainPlan) -> Iterator[str]:

@@ -248,6 +248,14 @@ class DrainPlanner:
             return found
         return self._empty_until_return(node) or found
 
+    def drained_alone(self, node: str, *, return_again: bool) -> PlannedDrain | Blocker:
+        """Return the result of emptying `node` with all other nodes as they are now.
+
+        The node returns to service if `return_again` is set. The model does not change.
+        """
+        with self.model.hypothesis():
+            return self.empty_and_return(node) if return_again else self.empty(node)
+
     def _empty_until_return(self, node: str) -> PlannedDrain | None:
         model, pods, drained_node = self.model, self.evicted(node), self.model.node(node).node
         with model.hypothesis() as supposed:

@@ -72,6 +72,22 @@ def test_a_node_that_is_being_deleted_is_left_out(planner, make):
         plan_of(made, ["a"])
 
 
+def test_an_answer_about_several_nodes_says_which_blocked_nodes_could_be_drained_alone(
+    planner, make
+):
+    """Node d takes the pod of only one node; the budget of `db` refuses in any case."""
+    nodes = [make.node(name, cpu="4") for name in ("a", "b", "c", "d")]
+    web, db = deployment(make, "web", ["a", "b"], cpu="3"), deployment(make, "db", ["c"], cpu="3")
+    made = planner(*nodes, *web, *db, budget("db", minAvailable=1))
+    plan = plan_of(made, ["a", "b", "c"])
+    assert (set(plan.blocked), plan.alone) == ({"b", "c"}, ("b",))
+    answer = drain_answer(plan, "", ())
+    assert answer.facts["drainable_alone"] == ["b"]
+    said = [one for one in answer.findings if one.startswith('"Blocked" assumes')]
+    assert "1 of the 2 blocked nodes alone" in said[0]
+    assert not plan_of(made, ["c"]).alone
+
+
 def test_planning_does_not_change_the_model(planner, make):
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b"]))
     before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}

@@ -1,0 +1,161 @@
+"""Which nodes can be drained? Each node is checked alone, while all other nodes stay in service.
+
+A node can be drained if its kubelet answers, no budget refuses an eviction from it, and the
+scheduler places all of its pods on other nodes. If drained nodes return, pods that fit no other
+node wait until their node is back. The drains are not simulated, and no changes are searched that
+would unblock a node: `drain_plan` does this for the nodes that a user selects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.json import Json
+from fairlead.api.text.name_list import listed
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
+from fairlead.whatif.planner.node_drain.drain_plan import (
+    DrainPlan,
+    begun_plan,
+    drain_effort,
+    flag_findings,
+    flags_of,
+    left_out_findings,
+)
+from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+    counted,
+)
+from fairlead.whatif.run.progress import Progress
+
+
+def check_alone(
+    planner: DrainPlanner, nodes: Sequence[str], progress: Progress, *, return_again: bool = False
+) -> DrainPlan:
+    """Return a plan without runs whose drains and blockers are those of each node alone.
+
+    The drains are sorted by effort, the lowest first. Nodes return to service if `return_again` is
+    set. The model is unchanged afterwards. Raises InputError if `begun_plan` does.
+    """
+    plan = begun_plan(planner.model, nodes)
+    progress.begin("checking nodes", len(plan.nodes))
+    for number, name in enumerate(sorted(plan.nodes, key=lambda one: drain_effort(planner, one))):
+        progress.reach(number, 0)
+        blockers = planner.refusals(name)
+        drained = planner.drained_alone(name, return_again=return_again)
+        if isinstance(drained, Blocker):
+            blockers.append(drained)
+        elif not blockers:
+            plan.drains.append(drained)
+        plan.blockers += blockers
+    plan.flags = flags_of(planner.model, plan.drains)
+    return plan
+
+
+# --- the answer -------------------------------------------------------------------------------
+
+
+def single_drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
+    """Return the answer of `fairlead drain-plan` without nodes; `plan` is that of `check_alone`.
+
+    The answer is "no" if no node can be drained.
+    """
+    facts: Json = {
+        "drainable": len(plan.drains),
+        "blocked": plan.blocked,
+        "left_out": plan.left_out,
+        "kubectl_flags": {one.flag: list(one.pods) for one in plan.flags},
+    }
+    return TabularAnswer(
+        "SingleDrains",
+        source,
+        _verdict(plan),
+        (_limits(plan), *left_out_findings(plan), *flag_findings(plan.flags)),
+        (_nodes(plan), *blocker_tables(plan.blockers)[:2]),
+        facts,
+        notes,
+        is_no=not plan.drains,
+    )
+
+
+def _verdict(plan: DrainPlan) -> str:
+    count, total = len(plan.drains), counted(len(plan.nodes), "node")
+    if not count:
+        return f"None of {total} can be drained."
+    if count == len(plan.nodes) == 1:
+        return f"{plan.nodes[0]} can be drained."
+    which = f"Each of {total}" if count == len(plan.nodes) else f"{count:,} of {total}"
+    return f"{which} can be drained alone, while the others stay in service."
+
+
+def _limits(plan: DrainPlan) -> str:
+    """Return a sentence about what the check leaves out, and how to check it."""
+    if not plan.drains:
+        return "fairlead drain-plan --nodes NODE also looks for changes that would unblock a node."
+    return (
+        "This answer checks only budgets and room. fairlead drain-plan --nodes NODE also simulates "
+        "the drain. To drain several nodes, name all of them, because their pods may need the same "
+        "room."
+    )
+
+
+def _nodes(plan: DrainPlan) -> ResultTable:
+    """Return a table of all nodes: the drainable nodes by effort, then the blocked nodes."""
+    rows: list[Json] = [
+        {
+            "node": drain.node,
+            "drainable": "yes",
+            "pods": len(drain.moves) + len(drain.lost),
+            "why": _conditions(drain),
+            "first": list(drain.first),
+            "lost": list(drain.lost),
+            "waits": list(drain.waits),
+        }
+        for drain in plan.drains
+    ]
+    reasons: dict[str, list[str]] = {}
+    for one in plan.blockers:
+        reasons.setdefault(one.node, []).append(f"{one.owner}: {one.why}")
+    rows += [
+        {
+            "node": node,
+            "drainable": "no",
+            "pods": None,
+            "why": listed(list(dict.fromkeys(found)), 1),
+            "first": [],
+            "lost": [],
+            "waits": [],
+        }
+        for node, found in sorted(reasons.items())
+    ]
+    columns = (
+        ResultColumn("node", "node", NAME),
+        ResultColumn("drainable", "drainable alone"),
+        ResultColumn("pods", "pods that leave", NUMBER),
+        ResultColumn("why", "why"),
+    )
+    return ResultTable("nodes", "which nodes can be drained", columns, rows)
+
+
+def _conditions(drain: PlannedDrain) -> str:
+    """Return what happens to the pods of `drain`, as text."""
+    parts = []
+    elsewhere = len(drain.moves) - len(drain.waits)
+    if elsewhere:
+        targets = len({one.target for one in drain.moves if one.pod not in drain.waits})
+        fit = "pod fits" if elsewhere == 1 else "pods fit"
+        parts.append(f"{elsewhere:,} {fit} on {counted(targets, 'other node')}")
+        if drain.first:
+            parts[0] += f" if the pods of {listed(drain.first, 2)} are evicted first"
+    if drain.waits:
+        verb = "waits" if len(drain.waits) == 1 else "wait"
+        parts.append(f"{counted(len(drain.waits), 'pod')} {verb} until the node is back")
+    if drain.lost:
+        has, is_gone = ("has", "is") if len(drain.lost) == 1 else ("have", "are")
+        pods = counted(len(drain.lost), "pod")
+        parts.append(f"{pods} {has} no controller and {is_gone} gone for good")
+    return "; ".join(parts) or "no pod has to move"

@@ -1,0 +1,88 @@
+"""Which nodes can be drained alone, and why."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import budget, deployment
+
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
+from fairlead.whatif.planner.node_drain.single_drain import check_alone, single_drain_answer
+from fairlead.whatif.run.progress import NoProgress
+
+NODES = ("a", "b", "c")
+
+
+def rows_of(planner, **how):
+    """Return {node: (drainable, why)} of the answer about all nodes."""
+    plan = check_alone(planner, NODES, NoProgress(), **how)
+    [table] = [one for one in single_drain_answer(plan, "", ()).tables if one.name == "nodes"]
+    return {row["node"]: (row["drainable"], row["why"]) for row in table.rows}
+
+
+@pytest.fixture
+def full(planner, make):
+    """Two nodes with a pod each; only one pod fits on the empty node c."""
+    nodes = [make.node(name, cpu="4") for name in NODES]
+    return planner(*nodes, *deployment(make, "web", ["a", "b"], cpu="3"))
+
+
+def test_a_node_is_checked_while_all_others_are_in_service(full):
+    """Node c has room for the pod of a or of b, but not for both."""
+    assert rows_of(full) == {
+        "a": ("yes", "1 pod fits on 1 other node"),
+        "b": ("yes", "1 pod fits on 1 other node"),
+        "c": ("yes", "no pod has to move"),
+    }
+
+
+def test_the_check_does_not_change_the_model(full):
+    before = {info.name: sorted(info.pods) for info in full.model.table.nodes()}
+    rows_of(full)
+    assert {info.name: sorted(info.pods) for info in full.model.table.nodes()} == before
+    assert not full.model.table.unschedulable.any()
+
+
+def test_drainable_nodes_with_the_least_effort_come_first(planner, make):
+    pods = deployment(make, "web", ["a", "a", "b"])
+    assert list(rows_of(planner(*map(make.node, NODES), *pods))) == ["c", "b", "a"]
+
+
+def test_blocked_nodes_name_the_reason(planner, make):
+    nodes = [make.node(name, cpu="4") for name in NODES]
+    web = deployment(make, "web", ["a"], cpu="1")
+    large = deployment(make, "large", ["b"], cpu="4")
+    filled = deployment(make, "filled", ["c"], cpu="2")
+    made = planner(*nodes, *web, *large, *filled, budget("web", minAvailable=1))
+    rows = rows_of(made)
+    assert rows["a"][0] == "no"
+    assert rows["a"][1].startswith("pdb/default/web: minAvailable 1 with 1 wanted")
+    assert rows["b"][0] == "no"
+    assert rows["b"][1].startswith("deploy/default/large: Insufficient cpu")
+    assert rows["c"] == ("yes", "1 pod fits on 1 other node")
+    answer = single_drain_answer(check_alone(made, NODES, NoProgress()), "", ())
+    assert answer.verdict == "1 of 3 nodes can be drained alone, while the others stay in service."
+    assert not answer.is_no
+
+
+def test_a_pod_that_fits_no_other_node_waits_until_its_node_returns(planner, make):
+    nodes = [make.node("a", cpu="4"), make.node("b", cpu="1"), make.node("c", cpu="1")]
+    made = planner(*nodes, *deployment(make, "web", ["a"], cpu="3"))
+    assert rows_of(made)["a"][0] == "no"
+    returned = rows_of(made, return_again=True)
+    assert returned["a"] == ("yes", "1 pod waits until the node is back")
+
+
+def test_a_pod_without_a_controller_is_named_as_lost(planner, make):
+    made = planner(*map(make.node, NODES), make.pod("bare", node_name="a"))
+    assert rows_of(made)["a"] == ("yes", "1 pod has no controller and is gone for good")
+
+
+def test_no_is_the_answer_if_no_node_can_be_drained(planner, make):
+    pods = deployment(make, "web", NODES, cpu="3")
+    plan = check_alone(
+        planner(*(make.node(name, cpu="4") for name in NODES), *pods), NODES, NoProgress()
+    )
+    assert {one.cause for one in plan.blockers} == {BlockCause.NO_PLACE}
+    answer = single_drain_answer(plan, "", ())
+    assert answer.is_no
+    assert answer.verdict == "None of 3 nodes can be drained."
