@@ -406,14 +406,18 @@ class ClusterModel:
 
     @contextmanager
     def hypothesis(self) -> Iterator[Hypothesis]:
-        """Yield a Hypothesis; the end of the `with` block reverts it, except after `commit`."""
-        supposed = Hypothesis(len(self._undo))
+        """Yield a Hypothesis; the end of the `with` block reverts it, except after `commit`.
+
+        Random choices are reverted too, so that later choices do not depend on discarded trials.
+        """
+        supposed, choices = Hypothesis(len(self._undo)), self._tie_break.choices
         self._hypotheses += 1
         try:
             yield supposed
         finally:
             self._hypotheses -= 1
             if not supposed.is_committed:
+                self._tie_break.choices = choices
                 while len(self._undo) > supposed.start:
                     self._undo.pop()()
             elif not self._hypotheses:
