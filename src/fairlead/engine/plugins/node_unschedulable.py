@@ -23,6 +23,11 @@ UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("NodeUnsche
 _CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
+def tolerates_cordon(pod: PodInfo) -> bool:
+    """Return whether `pod` may run on cordoned nodes."""
+    return any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations)
+
+
 class NodeUnschedulable:
     """Rejects cordoned nodes if the pod does not tolerate the unschedulable taint (Filter)."""
 
@@ -39,7 +44,7 @@ class NodeUnschedulable:
         """Reject a cordoned node if the pod does not tolerate the unschedulable taint."""
         if not node.node.spec.unschedulable:
             return None
-        if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
+        if tolerates_cordon(pod):
             return None
         return UNSCHEDULABLE
 
@@ -48,7 +53,7 @@ class NodeUnschedulable:
     ) -> Verdicts:
         """Return the Filter verdict for each node in `rows`."""
         codes = table.values(table.unschedulable, rows).astype(np.int32)
-        if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
+        if tolerates_cordon(pod):
             codes[:] = 0
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
 

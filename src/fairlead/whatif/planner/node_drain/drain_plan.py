@@ -239,7 +239,7 @@ def _emptied(planner: DrainPlanner, order: Sequence[str], progress: Progress) ->
             model.cordon(name)
         for number, name in enumerate(order):
             progress.reach(number, 0)
-            if isinstance(planner.empty(name), PlannedDrain):
+            if planner.can_empty(name):
                 found.add(name)
             else:
                 model.put_node(before[name])

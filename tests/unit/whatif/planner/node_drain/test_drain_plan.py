@@ -88,6 +88,41 @@ def test_an_answer_about_several_nodes_says_which_blocked_nodes_could_be_drained
     assert not plan_of(made, ["c"]).alone
 
 
+def test_discarded_trials_do_not_change_later_choices(planner, make):
+    """The scheduler chooses between equal nodes at random; a trial reverts its choices too."""
+    names = [f"n{number}" for number in range(9)]
+    objects = [*map(make.node, names), *deployment(make, "web", ["n0"] * 4)]
+    tried, untried = planner(*objects), planner(*objects)
+    assert isinstance(tried.drained_alone("n0", return_again=False), PlannedDrain)
+    assert tried.empty("n0") == untried.empty("n0")
+
+
+@pytest.mark.parametrize("reorders", [True, False])
+@pytest.mark.parametrize("cpu", ["1", "2", "3"])
+def test_can_empty_agrees_with_empty(planner, make, cpu, reorders):
+    """Pods of 1 cpu fit, of 2 cpu fit if the large pod is placed first, of 3 cpu do not fit."""
+    nodes = [make.node("a", cpu="9"), make.node("b", cpu="4"), make.node("c", cpu="3")]
+    small = deployment(make, "small", ["a", "a"], cpu=cpu)
+    objects = [*nodes, *small, *deployment(make, "zone", ["a"], cpu="3")]
+    one, other = planner(*objects), planner(*objects)
+    one.reorders = other.reorders = reorders
+    is_emptied = isinstance(one.empty("a"), PlannedDrain)
+    assert other.can_empty("a") == is_emptied
+    placed = [
+        {info.name: len(info.pods) for info in made.model.table.nodes()} for made in (one, other)
+    ]
+    assert placed[0] == placed[1]
+
+
+def test_pods_that_tolerate_a_cordon_find_room_on_cordoned_nodes(planner, make):
+    cordoned = make.node("b")
+    cordoned["spec"] = {"unschedulable": True}
+    tolerant = deployment(make, "web", ["a"], tolerations=[{"operator": "Exists"}])
+    strict = deployment(make, "web", ["a"])
+    assert planner(make.node("a"), cordoned, *tolerant).can_empty("a")
+    assert not planner(make.node("a"), cordoned, *strict).can_empty("a")
+
+
 def test_planning_does_not_change_the_model(planner, make):
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b"]))
     before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}
