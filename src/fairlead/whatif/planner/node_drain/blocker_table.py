@@ -13,6 +13,9 @@ from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, BlockCaus
 from fairlead.whatif.result.tabular_answer import NAME, ResultColumn, ResultTable, counted
 
 _OWNER: Final = "\0"
+_NODE: Final = "\1"
+# With these causes, an edit lets a pod take free resources, which are then gone for other nodes.
+_TAKES_ROOM: Final = (*UNPLACED, BlockCause.ORDER)
 # With these causes, the pod does not fit after other pods of its node have been placed.
 _TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)
 _AFTER_OTHERS: Final = " (after other pods of the node)"
@@ -96,7 +99,7 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
     first = next((one for one in blockers if one.edit), None)
     if first is None:
         return {"edit": "", "helps": []}
-    if first.cause in UNPLACED:
+    if first.cause in _TAKES_ROOM:
         return {"edit": first.edit, "helps": [first.node]}
     return {"edit": first.edit, "helps": sorted({one.node for one in blockers})}
 
@@ -117,8 +120,9 @@ class _Change(Struct):
 
     @property
     def edit(self) -> str:
-        """The text of the edit."""
-        return self.form.replace(_OWNER, listed(self.owners, 2))
+        """The text of the edit; a command in it names the first of the nodes that it helps."""
+        text = self.form.replace(_OWNER, listed(self.owners, 2))
+        return text.replace(_NODE, min(self.helps))
 
 
 def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
@@ -137,7 +141,7 @@ def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
         change = found.setdefault(form, _Change(form))
         if one.owner not in change.owners:
             change.owners.append(one.owner)
-        is_taken = one.cause in UNPLACED and change.helps
+        is_taken = one.cause in _TAKES_ROOM and change.helps
         (change.instead if is_taken else change.helps).add(one.node)
     for change in found.values():
         change.instead -= change.helps
@@ -147,8 +151,13 @@ def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
 
 
 def _form(blocker: Blocker) -> str:
-    """Return the edit of `blocker` without the object to change; "" if it has no edit."""
+    """Return the edit of `blocker` without the object to change; "" if it has no edit.
+
+    The edit that evicts pods in a certain order is also without the name of the node.
+    """
     edit, owner = blocker.edit, blocker.owner
+    if blocker.cause is BlockCause.ORDER:
+        edit = edit.replace(f"drain {blocker.node}", f"drain {_NODE}")
     return edit if edit.startswith("kubectl ") or not owner else edit.replace(owner, _OWNER, 1)
 
 

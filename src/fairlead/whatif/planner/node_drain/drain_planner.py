@@ -57,6 +57,8 @@ from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.snapshot.served_kind import is_custom
 
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
+# Labels that controllers add to the labels of a pod template.
+_ADDED_LABELS: Final = frozenset({"pod-template-hash", "controller-revision-hash"})
 _RELAXED_RULE: Final = "maxUnavailable 1"  # the rule that the command of `_relaxed` sets
 
 
@@ -228,7 +230,7 @@ class DrainPlanner:
                 found = self._move(node, pods, first)
                 if isinstance(found, PlannedDrain):
                     if unplaced is not None and not self.reorders:
-                        return _wrong_order(node, unplaced, first)
+                        return _wrong_order(node, pods, unplaced, first)
                     supposed.commit()
                     return found
             tried.add(first)
@@ -473,13 +475,37 @@ def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
     return Blocker(node, found.pod.key, cause, found.workload, short_reason(found.message))
 
 
-def _wrong_order(node: str, unplaced: Unplaced, first: Sequence[str]) -> Blocker:
+def _wrong_order(
+    node: str, pods: Sequence[PodInfo], unplaced: Unplaced, first: Sequence[str]
+) -> Blocker:
     """Return the blocker for a node whose pods fit elsewhere if those of `first` are placed first.
 
-    `unplaced` is the pod that finds no node in queue order.
+    `unplaced` is the one of the `pods` that finds no node in queue order. The edit has a command
+    for each workload in `first`, if labels select exactly its pods.
     """
     why, edit = short_reason(unplaced.message), f"evict the pods of {' and '.join(first)} first"
+    selectors = [_selector(owner, pods) for owner in first]
+    if all(selectors):
+        commands = [f"kubectl drain {node} --pod-selector {one}" for one in selectors]
+        edit += f": {', then '.join(commands)}; drain {node} when they run again"
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
+
+
+def _selector(workload: str, pods: Iterable[PodInfo]) -> str:
+    """Return a selector that selects the pods of `workload` and no others of `pods`, "" if none.
+
+    The selector has one label if one is enough, preferably a label that no controller adds.
+    """
+    own, others = list[dict[str, str]](), list[dict[str, str]]()
+    for pod in pods:
+        is_own = str(workload_of(pod.pod)) == workload
+        (own if is_own else others).append(pod.pod.metadata.labels)
+    common = {item for item in own[0].items() if all(item in one.items() for one in own)}
+    ordered = sorted(common, key=lambda item: (item[0] in _ADDED_LABELS, item))
+    for chosen in (*([one] for one in ordered), ordered):
+        if chosen and not any(set(chosen) <= one.items() for one in others):
+            return ",".join(f"{key}={value}" for key, value in chosen)
+    return ""
 
 
 def _never_ends_pods(node: Node) -> bool:

@@ -26,8 +26,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.objects import Pod, PodSpec
+from fairlead.api.objects import Node, Pod, PodSpec
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.requests import pod_requests
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import JOB
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
@@ -139,7 +140,8 @@ class _Trials:
     def candidates(self, pod: PodInfo) -> list[_Candidate]:
         """Return the changes that would let another node take `pod` now, the smallest first.
 
-        No change deletes pods, or changes the pods of a Job, whose template is immutable.
+        No change deletes pods, or changes the pods of a Job, whose template is immutable. Changes
+        that no operator would make are left out (`_is_plausible`).
 
         upstream: pkg/apis/batch/validation/validation.go: ValidateJobSpecUpdate
         """
@@ -155,7 +157,9 @@ class _Trials:
             remedy = find_remedy(
                 built.framework, pod, one, status, keeps=lambda _: True, kept_selector=selector
             )
-            if remedy is not None and (is_mutable or not _changes_pod(remedy)):
+            if remedy is None or not _is_plausible(remedy, pod.pod, one.node):
+                continue
+            if is_mutable or not _changes_pod(remedy):
                 found.setdefault(remedy.what, _Candidate(remedy, pod.pod))
         return [
             found[what]
@@ -290,6 +294,24 @@ def _new_node(node: str) -> str:
 def _may_help(info: NodeInfo, node: str) -> bool:
     """Return whether `info` is a node other than `node` on which new pods would start."""
     return info.name != node and not info.node.spec.unschedulable and takes_pods(info.node)
+
+
+def _is_plausible(remedy: Remedy, pod: Pod, node: Node) -> bool:
+    """Return whether an operator could make the changes of `remedy` to `pod` and `node`.
+
+    A pod does not run with less than half of its requests, and a label that a node already has
+    states what the node is, so that another value would be wrong.
+    """
+    for change in remedy.changes:
+        if change.pod is not None:
+            lowered = pod_requests(change.pod)
+            if any(2 * lowered.get(name, 0) < asked for name, asked in pod_requests(pod).items()):
+                return False
+        if change.node is not None:
+            labels = change.node.metadata.labels
+            if any(labels.get(key, old) != old for key, old in node.metadata.labels.items()):
+                return False
+    return True
 
 
 def _changes_pod(remedy: Remedy) -> bool:

@@ -13,6 +13,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.baseline import baseline_experiment
 from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     drain_answer,
@@ -560,7 +561,7 @@ def test_every_blocked_node_has_its_own_change(planner, make):
     """The pods have the same reason, and each node needs another new node."""
     nodes = [make.node(name, pool=name) for name in ("a", "b")]
     pods = deployment(make, "db", ["a", "b"], cpu="4", nodeSelector={"size": "big"})
-    third = [make.node("c", size="big"), make.pod("other", node_name="c", cpu="3")]
+    third = [make.node("c", size="big"), make.pod("other", node_name="c", cpu="2")]
     plan = plan_of(planner(*nodes, *third, *pods), ["a", "b"])
     found = drain_answer(plan, "dump.yaml", ()).to_json()
     helped = {name for row in found["edits"] for name in row["helps"] + row["instead"]}
@@ -688,7 +689,51 @@ def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, e
     made.reorders = False
     [blocker] = plan_of(made, ["a"]).blockers
     assert (blocker.cause, blocker.owner) == (BlockCause.ORDER, "deploy/default/db")
-    assert blocker.edit == "evict the pods of deploy/default/db first"
+    assert blocker.edit == (
+        "evict the pods of deploy/default/db first: kubectl drain a --pod-selector app=db; drain a "
+        "when they run again"
+    )
+
+
+def test_the_command_for_an_order_selects_only_the_pods_of_the_workload(planner, make):
+    """Pods of another workload on the node have the same label `app`."""
+    objects = one_order(make)
+    for one in objects:
+        labels = one["metadata"].get("labels", {})
+        if "app" in labels:
+            labels |= {"app": "same", "tier": labels["app"]}
+    made = planner(*objects)
+    made.reorders = False
+    [blocker] = plan_of(made, ["a"]).blockers
+    assert "kubectl drain a --pod-selector tier=db;" in blocker.edit
+
+
+def test_an_order_that_several_nodes_need_helps_one_of_them(planner, make):
+    """The pods of the other nodes may need the same room."""
+    blockers = [
+        Blocker(node, f"ns/p-{node}", BlockCause.ORDER, "deploy/ns/db", "no room",
+                f"evict the pods of deploy/ns/db first: kubectl drain {node} --pod-selector a=b")
+        for node in ("n2", "n1")
+    ]  # fmt: skip
+    [row] = next(one for one in blocker_tables(blockers) if one.name == "edits").rows
+    assert (row["helps"], row["instead"]) == (["n2"], ["n1"])
+    assert row["edit"].endswith("kubectl drain n2 --pod-selector a=b")
+
+
+@pytest.mark.parametrize(("used", "is_proposed"), [("2", True), ("3", False)])
+def test_no_change_lowers_a_request_by_more_than_half(planner, make, used, is_proposed):
+    nodes = [make.node("a"), make.node("b"), make.pod("other", node_name="b", cpu=used)]
+    made = planner(*nodes, *deployment(make, "db", ["a"], cpu="4"))
+    [found] = unplaced_blockers(made, made.empty("a"), new_nodes=False)
+    assert ("lower the cpu request" in found.edit) == is_proposed
+
+
+@pytest.mark.parametrize(("labels", "is_proposed"), [({}, True), ({"pool": "small"}, False)])
+def test_no_change_gives_another_value_to_a_label_of_a_node(planner, make, labels, is_proposed):
+    nodes = [make.node("a", pool="large"), make.node("b", **labels)]
+    made = planner(*nodes, *deployment(make, "db", ["a"], nodeSelector={"pool": "large"}))
+    [found] = unplaced_blockers(made, made.empty("a"), new_nodes=False)
+    assert ("label node b" in found.edit) == is_proposed
 
 
 def test_pods_that_fit_one_by_one_but_not_together_block(planner, make):
