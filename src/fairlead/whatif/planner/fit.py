@@ -24,7 +24,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.batch.info.group import group_name, labelled_group
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
-from fairlead.engine.scheduling.decision import Failure
+from fairlead.engine.scheduling.decision import Failure, Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.whatif.input.error import InputError
@@ -66,6 +66,7 @@ class FitResult(Struct):
     of its victims) for each budget that allows fewer evictions than it has victims. `disks` are the
     claims that all new pods share and whose volumes can be attached to only one node at a time.
     `group` is the group that the new pods name and start with, "" without one.
+    `fits_by_preemption` is set if preemption was not allowed, and would place the next pod.
     """
 
     count: int = 0
@@ -78,6 +79,7 @@ class FitResult(Struct):
     breached: list[tuple[BudgetLimit, int]] = field(default_factory=list)
     disks: list[str] = field(default_factory=list)
     group: str = ""
+    fits_by_preemption: bool = False
 
 
 def fit(
@@ -128,6 +130,7 @@ def _place_new_pods(
             return
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
+            result.fits_by_preemption = not model.preempts and _fits_by_preemption(model, pod)
             # Changes are searched only if no new pod fits. Otherwise, the smallest change would
             # often be to delete a new pod.
             result.refusals = refusals_of(model, pod, changes=not result.count)
@@ -141,6 +144,15 @@ def _place_new_pods(
             progress.reach(result.count, 0)
     result.refused_by = "limit"
     result.stop = f"--max-limit is {pods_max:,}"
+
+
+def _fits_by_preemption(model: ClusterModel, pod: PodInfo) -> bool:
+    """Return whether `pod`, which fits no node, fits after a preemption; the model is unchanged."""
+    with model.hypothesis():
+        model.preempts = True
+        decision = place(model, pod, [])
+        model.preempts = False
+    return isinstance(decision, Placement)
 
 
 def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetLimit, int]]:
@@ -223,6 +235,8 @@ def fit_answer(
         findings.append(f"The next pod is refused: {result.stop}")
     elif result.refused_by in ("scheduling", "error"):
         findings.append(f"The next pod is not placed: {result.stop}")
+    if result.fits_by_preemption:
+        findings.append("With --preempt, it is placed, and pods of lower priority are evicted.")
     if too_many := source.above_maximum(result.count):
         findings.append(too_many)
     if result.group:
@@ -248,6 +262,7 @@ def fit_answer(
         "count": result.count,
         "replicas_today": source.replicas,
         "stop": {"by": result.refused_by, "message": result.stop},
+        "fits_by_preemption": result.fits_by_preemption,
         "waiting_placed_first": result.waiting.placed,
         "waiting_without_node": result.waiting.without_node,
         "preempted_by_waiting": result.waiting.preempted,

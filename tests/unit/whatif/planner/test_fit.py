@@ -139,10 +139,16 @@ def test_pods_of_lower_priority_are_preempted_only_with_the_option(fitted, make)
         make.priority_class("high", 1000),
         make.workload(replicas=0, priorityClassName="high"),
     )
-    assert fitted("deploy/web", *objects).count == 0
+    without = fitted("deploy/web", *objects)
+    assert (without.count, without.fits_by_preemption) == (0, True)
     found = fitted("deploy/web", *objects, preempts=True)
-    assert found.count == 4
+    assert (found.count, found.fits_by_preemption) == (4, False)
     assert [pod.key for pod in found.victims] == ["default/low"]
+
+
+def test_preemption_is_not_proposed_if_it_would_not_place_the_pod(fitted, make):
+    objects = (make.node(), make.pod("equal", cpu="4", node_name="n"), make.workload(replicas=0))
+    assert not fitted("deploy/web", *objects).fits_by_preemption
 
 
 def test_the_answer_names_budgets_that_preemption_breaches(fitted, make):
