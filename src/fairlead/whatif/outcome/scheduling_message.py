@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
+
 NOT_TRIED: Final = "not tried yet"
 
 _AVAILABLE: Final = re.compile(r"0/[0-9]+ nodes are available: ")
 _COUNT: Final = re.compile(r"[0-9]+ ")
 # Each reason begins with a count. The reason of 1.19 for a taint contains a comma.
 _BETWEEN: Final = re.compile(r", (?=[0-9]+ )")
+_CORDONED: Final = f"{UNSCHEDULABLE.message} (cordoned)"
 _NEVER: Final = "preemptionPolicy=Never"
 
 
@@ -24,6 +27,11 @@ def short_reason(message: str) -> str:
     shortened = ", ".join(reasons_of(message))
     is_never = _AVAILABLE.match(message) and _NEVER in message.partition(". ")[2]
     return f"{shortened}; preemptionPolicy is Never" if is_never else shortened
+
+
+def glossed(reasons: str) -> str:
+    """Return `reasons` with an explanation of `unschedulable`, upstream's word for cordoned."""
+    return reasons.replace(UNSCHEDULABLE.message, _CORDONED)
 
 
 def reasons_of(message: str) -> list[str]:

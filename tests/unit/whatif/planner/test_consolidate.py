@@ -394,7 +394,8 @@ def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert found.going == ["a1"]
     [row] = answer["staying"]
-    why = "node(s) didn't match pod topology spread constraints, node(s) were unschedulable"
+    spread_reason = "node(s) didn't match pod topology spread constraints"
+    why = f"{spread_reason}, node(s) were unschedulable (cordoned)"
     assert (row["where"], row["owner"], row["why"]) == ("a2", "deploy/default/web", why)
     [row] = answer["blockers"]
     assert (row["where"], row["owner"]) == ("b", "deploy/default/web")

@@ -17,7 +17,6 @@ from msgspec import Struct
 from fairlead.api.text.name_list import listed
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
@@ -34,7 +33,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Undrained,
     UndrainedCause,
 )
-from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.scheduling_message import glossed, short_reason
 from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
@@ -256,7 +255,7 @@ def _pending(effect: Effect) -> str | None:
     reasons = Counter(short_reason(pod.reason) for pod in pods)
     shown = reasons.most_common(REASONS_MAX)
     why = "; ".join(
-        _glossed(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
+        glossed(reason) + (f" ({_pods(count)})" if len(reasons) > 1 else "")
         for reason, count in shown
     )
     others = len(reasons) - REASONS_MAX
@@ -399,7 +398,7 @@ def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     rows = sorted(found, key=_gap, reverse=True)
     endless = sum(one.readiness.lowest_for is None for one in rows)
     named, others = (rows[:endless], rows[endless:]) if endless else (rows, [])
-    reasons = _glossed(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
+    reasons = glossed(", ".join(rows[0].reasons)) if len(rows) == 1 else ""
     why = f": {reasons}" if reasons else ""
     verb = "has" if len(named) == 1 else "have"
     rest = f", and {_counted(len(others), 'more workload')} {_how_long(others)}" if others else ""
@@ -702,12 +701,6 @@ def _not_running(effect: Effect) -> int:
         pod.started_at is None or (pod.is_terminating and pod.workload.kind != POD)
         for pod in placed
     )
-
-
-def _glossed(reasons: str) -> str:
-    """Return `reasons` with an explanation of `unschedulable`, upstream's word for cordoned."""
-    cordoned = UNSCHEDULABLE.message
-    return reasons.replace(cordoned, f"{cordoned} (cordoned)")
 
 
 def _keys(pods: Iterable[PodEnd]) -> list[str]:

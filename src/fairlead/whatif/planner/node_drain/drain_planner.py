@@ -44,7 +44,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.deletion.pod_finalizers import is_kept_after_end
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
-from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.outcome.scheduling_message import glossed, short_reason
 from fairlead.whatif.outcome.workload import ROLLOUT, workload_of
 from fairlead.whatif.planner.cluster_model import (
     ClusterModel,
@@ -472,7 +472,7 @@ def _may_follow(spec: PodSpec) -> bool:
 def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
     """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
-    return Blocker(node, found.pod.key, cause, found.workload, short_reason(found.message))
+    return Blocker(node, found.pod.key, cause, found.workload, _why(found.message))
 
 
 def _wrong_order(
@@ -483,12 +483,17 @@ def _wrong_order(
     `unplaced` is the one of the `pods` that finds no node in queue order. The edit has a command
     for each workload in `first`, if labels select exactly its pods.
     """
-    why, edit = short_reason(unplaced.message), f"evict the pods of {' and '.join(first)} first"
+    why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
     if all(selectors):
         commands = [f"kubectl drain {node} --pod-selector {one}" for one in selectors]
         edit += f": {', then '.join(commands)}; drain {node} when they run again"
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
+
+
+def _why(message: str) -> str:
+    """Return the scheduler's reasons in `message`; the planner itself cordons the drained nodes."""
+    return glossed(short_reason(message))
 
 
 def _selector(workload: str, pods: Iterable[PodInfo]) -> str:

@@ -746,7 +746,7 @@ def test_pods_that_fit_one_by_one_but_not_together_block(planner, make):
     [row] = drain_answer(plan, "dump.yaml", ()).to_json()["blockers"]
     assert (row["where"], row["why"]) == (
         "a",
-        "Insufficient cpu, node(s) were unschedulable (after other pods of the node)",
+        "Insufficient cpu, node(s) were unschedulable (cordoned) (after other pods of the node)",
     )
 
 
