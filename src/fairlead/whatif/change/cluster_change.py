@@ -366,7 +366,10 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
     """
     if change.max_unavailable is None:
         if change.lasts and not change.failures.is_any:
-            raise InputError("--for", "needs failing nodes or --max-unavailable")
+            problem = "needs failing nodes or --max-unavailable"
+            if change.drain:
+                problem += " (--max-unavailable 1 drains one node at a time)"
+            raise InputError("--for", problem)
         return None
     if not change.drain:
         raise InputError("--max-unavailable", "needs --drain")
