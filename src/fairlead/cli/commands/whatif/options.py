@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
 from fairlead.cli.options.plugin import (
@@ -17,6 +17,10 @@ from fairlead.cli.options.plugin import (
     PresentConfig,
 )
 from fairlead.cli.options.provision_time import ProvisionTimes
+
+_CHANGE: Final = Group("Change", sort_key=0)
+_RUN: Final = Group("Simulation", sort_key=3)
+_COMPARISON: Final = Group("Several answers", sort_key=4)
 
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION is true after the change. A pod is displaced if it was preempted \
@@ -30,7 +34,7 @@ all conditions.
 """
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=_CHANGE)
 @dataclass(frozen=True)
 class ChangeOptions:
     """The options that describe the change, named like the fields of ClusterChange."""
@@ -229,7 +233,7 @@ class ChangeOptions:
     ] = ""
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=_RUN)
 @dataclass(frozen=True)
 class RunOptions:
     """The options that apply to both simulations, with and without the change."""
@@ -342,7 +346,7 @@ class RunOptions:
     provision_time: ProvisionTimes = ()
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=_COMPARISON)
 @dataclass(frozen=True)
 class ComparisonOptions:
     """The options that request several answers, to compare them."""
