@@ -69,8 +69,8 @@ def build_engine(
 
     The controllers in `first` receive each stimulus before all other controllers. The schedulers
     come last, so that a pod is tried only after all other work that is due. `without` names the
-    parts of PARTS that are left out. Raises ProfileError for an invalid scheduler profile, and
-    BatchConfigurationError for a batch configuration with unknown names.
+    parts that are left out; PARTS lists the possible names. Raises ProfileError for an invalid
+    scheduler profile, and BatchConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
@@ -106,8 +106,9 @@ def _cluster(config: EngineConfig) -> Cluster:
 def _reads_readiness(config: EngineConfig) -> bool:
     """Return whether the state must contain the newest readiness of pods.
 
-    Users' plugins, extenders, the batch scheduler and the node autoscalers may read it. Schedulers
-    such as that of 1.19 try pods again after every change of a pod.
+    Users' plugins, extenders, the batch scheduler and the node autoscalers may read the readiness.
+    The scheduler of Kubernetes 1.19 needs it too, because it tries pods again after every change of
+    a pod.
     """
     scheduler = config.scheduler
     others = (config.batch, config.autoscaler, config.karpenter)
@@ -151,8 +152,9 @@ def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, 
 def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
     """Return the configuration of the kubelets for an engine without the parts in `without`.
 
-    If the node lifecycle controller is left out, another program reads the leases, so every renewal
-    must be written.
+    Fairlead's node lifecycle controller computes the renewals of a lease from an annotation.
+    Without this controller, another program reads the leases, so the kubelets must write every
+    renewal.
     """
     if "node-lifecycle" in without:
         return replace(config.kubelet, annotates_renewals=False)
@@ -188,8 +190,8 @@ def build_running_engine(
 def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
     """Return the pod scheduler, and the batch scheduler if `config` has one.
 
-    The batch scheduler comes second; otherwise its session would see gangs whose pods are not all
-    created yet.
+    The batch scheduler comes last, so that a session runs only after all other work that is due.
+    Otherwise, the session would see gangs whose pods are not all created yet.
     """
     batch, seed = config.batch, config.seed
     scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)

@@ -80,7 +80,7 @@ def copied_dependent(one: Json, like: str, name: str) -> Json:
 
 
 def device_pool_name(pool: str, node: str, name: str) -> str:
-    """Return the name of the device pool of a new node `name` that is like `node`.
+    """Return the name of the device pool for the new node `name`, which is modelled on `node`.
 
     `pool` is the name of the device pool of `node`. Drivers usually name a pool after its node.
     """

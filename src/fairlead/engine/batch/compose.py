@@ -86,8 +86,8 @@ def compose(
 ) -> Composition:
     """Return the plugins and actions of `config`, built for `cluster`.
 
-    `extensions` replaces `config.extensions`; `reporter` receives their failures. Raises
-    BatchConfigurationError if an action or plugin is unknown or cannot be built.
+    `extensions`, if given, replaces `config.extensions`. `reporter` receives the failures of
+    extensions. Raises BatchConfigurationError if an action or plugin is unknown or cannot be built.
     """
     extensions, reporter = extensions or config.extensions, reporter or SilentReporter()
     own = {name: guarded_action(one, reporter) for name, one in extensions.actions.items()}
@@ -147,7 +147,10 @@ def _plugins(
 
 
 def _guarding(name: str, make: Factory, reporter: Reporter) -> Factory:
-    """Return a factory like `make` that returns guarded plugins. It raises PluginFault."""
+    """Return a factory that calls `make` and guards the plugin that `make` returns.
+
+    The factory raises PluginFault if `make` fails.
+    """
 
     def build(context: PluginContext) -> BatchPlugin:
         try:

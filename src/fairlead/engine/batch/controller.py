@@ -108,7 +108,7 @@ class Batch:
         return []
 
     def _bound(self, bind: Bind) -> list[Command]:
-        """Note that a pod is bound; return the event, unless another scheduler owns the pod."""
+        """Record that a pod is bound; return its event, or [] if another scheduler owns the pod."""
         pod_id = bind.pod.uid or bind.pod.key
         self._preparations.bound(pod_id)
         task = self.jobs.tasks.get(pod_id)
@@ -198,7 +198,9 @@ class Batch:
 
 
 def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
-    """Return the event for a bound pod: an event of the core group, unlike the pod scheduler's.
+    """Return the event for a bound pod.
+
+    It is written in the core group. The pod scheduler's event is written in events.k8s.io.
 
     upstream: kube-batch and Volcano, cache.go: Bind
     """

@@ -1,7 +1,7 @@
 """Defect: kube-batch's known bugs, each with its own name and switch.
 
 A session calls `defects.has(Defect.X)` where the behaviour with and without the bug differs.
-`engine.batch.rules` contains differences in convention.
+Conventions of kube-batch that are not bugs are in `engine.batch.rules`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class PluginChoice(Struct, frozen=True):
 
     `where` is the path of the section `plugins` in the file. `usual_weight` returns the default
     weight of a user's plugin, or None for an unknown name. `default` are the plugins of a profile
-    without this section.
+    that has no section `plugins`.
     """
 
     where: str
@@ -61,7 +61,8 @@ class PluginChoice(Struct, frozen=True):
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
         """Return (name, weight) of each plugin that is enabled at all points that it implements.
 
-        `form` is the field multiPoint, which changes the default plugins.
+        `form` is the field multiPoint. It disables default plugins, changes their weights, and
+        enables other plugins.
         Raises ConfigurationError if a plugin is unknown or enabled twice, or its weight is invalid.
         """
         field = f"{self.where}.multiPoint"
@@ -112,7 +113,8 @@ class PluginChoice(Struct, frozen=True):
     def _weight(self, field: str, entry: PluginForm) -> int:
         """Return the weight of a plugin; 0 for a plugin that does not implement Score.
 
-        If the file states no weight, a user's plugin has its default weight, and other plugins 1.
+        If the file states no weight, the result is the default weight for a user's plugin, and 1
+        for any other plugin.
         """
         if not 0 <= entry.weight <= WEIGHT_MAX:
             problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")

@@ -146,8 +146,8 @@ REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
 def parse_gates(field: str, text: str) -> dict[str, bool]:
     """Return the values of the gates in `text`, such as "NodeLease=false,TaintBasedEvictions=true".
 
-    Raises ConfigurationError with `field` for an entry whose value is missing, or neither true nor
-    false.
+    Raises ConfigurationError with the field `field` if an entry has no value, or has a value other
+    than true and false.
     """
     gates: dict[str, bool] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):

@@ -1,13 +1,14 @@
 """Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
-Unset fields get the current defaults, not those of the old release. Each version has the fields of
-the version above it, and more:
+Unset fields get the same defaults as in v1, whatever the version of the file. Each version has the
+fields of the version above it, with these differences:
 
-    v1beta3   like v1
-    v1beta2   also addresses, which have no effect
-    v1beta1   also three separate plugins for the scoring strategies
-    v1alpha2  also disablePreemption and bindTimeoutSeconds
-    v1alpha1  also algorithmSource; one profile, whose fields are not in a list `profiles`
+    v1beta3   has the same fields as v1
+    v1beta2   adds healthzBindAddress and metricsBindAddress, which have no effect
+    v1beta1   has a separate plugin for each of the three scoring strategies
+    v1alpha2  adds disablePreemption and bindTimeoutSeconds
+    v1alpha1  adds algorithmSource and hardPodAffinitySymmetricWeight; has the fields of a single
+              profile instead of `profiles`; lacks some newer fields, such as `extenders`
 
 upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1beta2,v1beta3}/
 types.go
@@ -123,7 +124,7 @@ class AlphaForm(V1Form, frozen=True, kw_only=True):
 
 
 class _OldSettings(Struct, frozen=True):
-    """The settings of an old form that apply to all profiles.
+    """The settings that apply to all profiles of an old form.
 
     `by_plugins` tells whether the version has a separate plugin for each scoring strategy.
     """
@@ -171,7 +172,7 @@ def alpha_as_v1(form: AlphaForm) -> ConfigurationForm:
 
 
 def _provider_args(source: AlgorithmSource) -> dict[str, Any] | None:
-    """Return the arguments of NodeResourcesFit for the provider; None for the current defaults.
+    """Return the provider's arguments for NodeResourcesFit; None for DefaultProvider.
 
     Raises ConfigurationError if the provider is unknown or a Policy is given.
     """

@@ -1,7 +1,7 @@
 """Release: the Kubernetes version that the parts of the engine follow.
 
-Each part has rules for some versions. It uses the newest of them that are not newer than the
-requested version, or the oldest if all are newer. Parts without versions follow 1.36.
+Some parts have rules for several versions. Such a part uses its newest version that is not newer
+than the requested version, or its oldest version if all are newer. All other parts follow 1.36.
 """
 
 from __future__ import annotations

@@ -164,10 +164,10 @@ def _percentage(field: str, given: int | None) -> int | None:
 
 
 def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-    """Return `profiles` with their names, which must be distinct.
+    """Return `profiles`; a single profile without schedulerName gets the default name.
 
-    Raises ConfigurationError if a name occurs twice, or is missing although there are several
-    profiles.
+    Raises ConfigurationError if a name occurs twice, if one of several profiles has no name, or if
+    a name is "".
     """
     if len(forms) == 1 and forms[0].scheduler_name is None:
         return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)

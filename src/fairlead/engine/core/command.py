@@ -61,7 +61,7 @@ class Condition(Struct, frozen=True):
 
 
 class ObservedCondition(Condition, frozen=True):
-    """A condition with observedGeneration: the generation of the object that it describes."""
+    """A condition with observedGeneration: the generation of the object with this condition."""
 
     observed_generation: int = 0
 
@@ -91,11 +91,11 @@ class Bind(Struct, frozen=True):
 
 
 class PatchStatus(Struct, frozen=True):
-    """Merge `fields` into status, and `conditions` into status.conditions by type.
+    """A merge of `fields` into the status of `target`, and of `conditions` into its conditions.
 
-    A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
-    status changes. If `resource_version` is not empty, the object must have this version. `why` is
-    not sent to the API server.
+    Conditions are merged by type. A field whose value is None is removed. A condition keeps its
+    lastTransitionTime unless its own `status` changes. If `resource_version` is not empty, the
+    object must have this resourceVersion. `why` is not sent to the API server.
     """
 
     target: ObjectRef
@@ -116,9 +116,9 @@ class ApplyStatus(Struct, frozen=True):
 class PatchObject(Struct, frozen=True, omit_defaults=True):
     """A JSON merge patch (RFC 7386) of an object, normally without its status.
 
-    A patch of a Deployment's annotations may contain its status, so that one write sets both.
-    `subresource` is the subresource through which upstream writes, such as `scale`; managedFields
-    records it.
+    A patch of a Deployment's annotations may also contain the Deployment's status, so that one
+    write sets both. `subresource` is the subresource that upstream patches instead of the object,
+    such as `scale`. Here, the patch goes to the object, and managedFields records `subresource`.
     """
 
     target: ObjectRef
@@ -211,9 +211,10 @@ class EvictPod(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """Record an events.k8s.io event about `regarding`. The world cuts `note` to 1,024 bytes.
+    """An events.k8s.io event to record about `regarding`. The world cuts `note` to 1,024 bytes.
 
-    `field_path` names a part of the object, such as `spec.containers{name}`.
+    `field_path` names the part of `regarding` that the event concerns, such as
+    `spec.containers{name}`.
     """
 
     regarding: ObjectRef

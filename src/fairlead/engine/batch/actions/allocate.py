@@ -153,9 +153,10 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Allocate or pipeline `task` on the best node that can hold it now or later (kube-batch).
+    """Allocate or pipeline `task` on the best node that can hold it now or later.
 
     "Later" means with the releasing resources of the node. Returns False if there is no such node.
+    Used only with kube-batch's defect `pipeline-over-idle`.
     """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
@@ -170,10 +171,11 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
 
 
 def _commit_or_discard(session: Session, statement: TaskOperations, job: JobInfo) -> None:
-    """Commit the statement if the job is ready, or discard it if the job cannot start.
+    """Commit `statement` if `job` is ready; discard it if `job` cannot start.
 
-    If the job is pipelined, or if it lacks only best-effort members and the action backfill is
-    configured, its tasks keep their resources until the session ends.
+    Otherwise do neither, so that the tasks of `job` keep their resources until the session ends.
+    That is the case if `job` is pipelined, or if it lacks only best-effort members and the action
+    `backfill` is configured.
     """
     if session.tiers.is_ready(job):
         statement.commit()

@@ -2,7 +2,8 @@
 
 A group whose phase is Pending or empty is not scheduled. Admission sets the phase to Inqueue; then
 the group's controller creates the pods. A group without minResources is always admitted.
-`overcommit` compares minResources with the cluster, and `proportion` with the queue's capability.
+The plugin `overcommit` compares minResources with the resources that are left in the cluster. The
+plugin `proportion` compares minResources with what is left of the queue's capability.
 
 upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
 """

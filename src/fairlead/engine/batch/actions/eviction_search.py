@@ -12,11 +12,12 @@ search is the same:
     4  otherwise (only if the rules allow evicting whole gangs), evict the least important gang
        without which the task fits on a node
 
-If a search used only step 2, its result is reverted (`commit_or_discard`): allocate places the job.
+If nothing was evicted for a job, its placements from step 2 are undone (`commit_or_discard`): the
+action `allocate` places these tasks.
 
-Plugins choose victims node by node and member by member. To save most of these calls, plugins first
-exclude whole jobs. A node is searched only if the task would fit there once all members of the
-remaining jobs were gone (`VictimPool`).
+In step 3, the plugins are called for each node. To save most of these calls, plugins first exclude
+whole jobs. A node is searched only if the task would fit there without any member of the jobs that
+were not excluded (`VictimPool`).
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -142,7 +143,7 @@ class EvictionSearch:
     def _lacking(self, task: TaskInfo) -> _Lacking:
         """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
-        With kube-batch's defect `evict-ignores-idle`, this is the complete request.
+        With kube-batch's defect `evict-ignores-idle`, each node lacks the complete request.
         """
         floors = task.request.floors
         if self._ignores_idle:
@@ -151,7 +152,7 @@ class EvictionSearch:
         return {column: floor - self._view.future_idle_many(column) for column, floor in floors}
 
     def _possible_rows(self, pool: VictimPool, lacking: _Lacking) -> Bools:
-        """Return a mask by row: True where tasks of `pool` use at least the lacking amounts."""
+        """Return a mask by row: True where `pool.potential` is at least `lacking`."""
         possible = np.ones(self._session.table.capacity, np.bool_)
         for column, amounts in lacking.items():
             possible &= pool.potential[column] >= amounts
@@ -197,9 +198,10 @@ class EvictionSearch:
     def _take_surplus(
         self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
     ) -> bool:
-        """Evict single tasks on the best of `nodes` where `task` then fits, and pipeline it there.
+        """Make room for `task` by evicting single tasks on one node, and pipeline `task` there.
 
-        Returns whether there was such a node.
+        The node is the best of `nodes` where such evictions free enough. Returns whether there was
+        such a node.
         """
         if not self._surplus.jobs:
             return False
@@ -319,8 +321,9 @@ def vote(
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
     victims are the candidates that all plugins return. With kube-batch's defect `tier-first-wins`,
-    only the first tier that returns a victim counts. With kube-batch's defect `tier-carry`, each
-    tier starts with the result of the earlier tiers. Without plugins, there are no victims.
+    only the first tier that returns a victim counts. If the defect `tier-carry` is added, an empty
+    result of one tier makes the results of all later tiers empty, so only the first tier with
+    plugins counts. Without plugins, there are no victims.
 
     Example: plugin 1 returns [a, b] and plugin 2 [b], both in tier 1; plugin 3 in tier 2 returns
     []. By default the result is []. With tier-first-wins, tier 1 determines the result: [b].

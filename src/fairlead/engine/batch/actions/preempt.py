@@ -1,4 +1,4 @@
-"""preempt: evicts less important tasks, first of other jobs in the queue, then of the same job.
+"""preempt: evicts tasks in favour of more important pending tasks of the same queue.
 
     phase 1   between jobs of one queue: a statement per job, committed once the job can start
     phase 2   within a job: a statement per task
@@ -96,7 +96,11 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: Evict
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
-    """Return the tasks for phase 2, by job id; `left` are the tasks that remain from phase 1."""
+    """Return the tasks for phase 2, by job id.
+
+    Under Fairlead's rules, these are all pending tasks of `jobs` that may preempt. Under
+    kube-batch's rules, they are the tasks that remain from phase 1 (`left`).
+    """
     if session.rules.tries_every_task:
         return {job.id: _preemptor_tasks(session, job) for job in jobs}
     return left

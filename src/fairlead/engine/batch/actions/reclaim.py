@@ -30,8 +30,9 @@ Tasks = deque[TaskInfo]
 class _WaitingJobs(Struct):
     """The queues to serve, and the jobs that wait in each queue.
 
-    `jobs` contains the waiting jobs, and `pools` the jobs to reclaim from. Both are keyed by the
-    name of the queue. `tasks` contains the remaining pending tasks of each waiting job, by job id.
+    `jobs` contains the waiting jobs, and `pools` the jobs from which they may reclaim. Both are
+    keyed by the queue of the waiting jobs. `tasks` contains the remaining pending tasks of each
+    waiting job, by job id.
     """
 
     queues: PriorityQueue[QueueInfo]
@@ -94,7 +95,10 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _Wa
 
 
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Serve the first job of a queue until it can start; return whether more jobs wait."""
+    """Make room for tasks of the first job in `jobs` until this job can start.
+
+    Returns whether `jobs` still contains a job.
+    """
     job, statement = jobs.pop(), _statement(session)
     tasks, search = waiting.tasks[job.id], _eviction_search(session, job, waiting)
     queue, tiers = session.queues[job.queue], session.tiers

@@ -1,9 +1,10 @@
 """VictimPools: the jobs that may lose members to another job, and what these members occupy.
 
 Before a search examines single members, plugins exclude whole jobs. If each plugin's result depends
-only on the job, or only on its queue, the results are cached. The next search calls the plugins
-only for jobs whose tasks have moved since the last search. If the result of a plugin also depends
-on the job that needs resources, every search calls the plugins for every job.
+only on the job to be excluded, or only on the queue of that job, the results are cached by job. The
+next search calls the plugins that decide by job only for jobs whose tasks have moved since the last
+search. If the result of a plugin also depends on the job that needs resources, every search calls
+the plugins for every job.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for
@@ -94,9 +95,9 @@ class VictimPools:
         """Return the plugins of type `excluding` whose veto is enough to exclude a job.
 
         By default the veto of any plugin is enough. With kube-batch's defect `tier-first-wins`,
-        only the first tier that returns victims counts, so a veto in a later tier is never enough.
-        A veto in the first tier is enough only with the defect `tier-carry`, because then each
-        later tier starts with the empty result of the first tier.
+        only the first tier that returns victims counts. Then no veto is enough, because another
+        tier may return members of the job. If the defect `tier-carry` is added, only the first tier
+        with plugins counts, and a veto in this tier is enough.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):
@@ -147,7 +148,7 @@ class _JobsByQueue:
     """The jobs, by queue, that no plugin of ExclusionScope.JOB excludes as victims."""
 
     def __init__(self, session: Session, jobs: Sequence[JobInfo]) -> None:
-        """Start without results of plugins; `refresh` calls the plugins for `jobs`."""
+        """Store `jobs`. The first call of `refresh` asks the plugins about all of them."""
         self._session = session
         self._all = {job.id: job for job in jobs}
         self._moves: int | None = None

@@ -77,13 +77,14 @@ class NodeFact(Struct, frozen=True):
 class GroupExplanation(Struct, frozen=True):
     """The state of a group and the obstacle that keeps it, or its next member, from starting.
 
-    If `has_minimum` is True, the group has its minimum number of running members, or gets it in the
-    next session, and the obstacle concerns only its other pending members. `ready` is the number of
-    members that have a node or have succeeded. `promised` is the number of pipelined members.
-    `placeable` is the number of additional members that would fit now. `member` is the first member
-    that could not be placed. `summary` contains the reasons, and `nodes` those of up to ten nodes,
-    beginning with the nodes that lack least. `starts_at` is the estimated start, None if unknown.
-    `is_too_large` is set if the missing members of the group would not fit even if all pods ended.
+    If `has_minimum` is True, the group has its minimum number of running members, or will have it
+    after the next session. Then the obstacle concerns only the members that still wait. `ready` is
+    the number of members that have a node or have succeeded. `promised` is the number of pipelined
+    members. `placeable` is the number of additional members that would fit now. `member` is the
+    first member that could not be placed. `summary` says why the group or `member` does not start.
+    `nodes` contains the reasons for up to ten single nodes, beginning with the nodes that lack
+    least. `starts_at` is the estimated start, None if unknown. `is_too_large` is set if the missing
+    members of the group would not fit even if all pods ended.
     `victims` are the pods that the next session evicts for the group, and `rule` is the action that
     evicts them. `remedies` are changes that would let the group start. `title` is the group's
     namespace and name, or the name of the pods' controller if the pods have no PodGroup.
@@ -247,9 +248,9 @@ class _Trial:
 
     @property
     def missing(self) -> int:
-        """The number of members for which there is no room.
+        """The number of wanted members for which there is no room.
 
-        If the group has its minimum, all its members count, otherwise only as many as the minimum.
+        If the group has its minimum, all its members are wanted, otherwise only the minimum.
         """
         wanted = len(self._job.tasks) if self.has_minimum else self._job.min_available
         return wanted - self.ready - self.promised - self.placeable
@@ -313,7 +314,11 @@ class _Trial:
         return found
 
     def _place(self, statement: Statement, waiting: Sequence[TaskInfo]) -> list[TaskInfo]:
-        """Place the tasks that fit as allocate does; return the others, and set `member`."""
+        """Place tasks of `waiting`, in order, on idle resources; return those not placed.
+
+        Under kube-batch's rules, no task is placed after the first one that does not fit. Sets
+        `member` to the first task that was not placed, or to None.
+        """
         session, job = self._session, self._job
         queue, unplaced, unplaceable = session.queues[job.queue], list[TaskInfo](), set[int]()
         for task in waiting:
@@ -346,9 +351,9 @@ class _Trial:
 
 
 def _facts(session: Session, task: TaskInfo, diagnosis: Diagnosis) -> tuple[NodeFact, ...]:
-    """Return the reasons why `task` cannot run on up to ten nodes, one fact for each node.
+    """Return up to ten nodes on which `task` cannot run, each with the reason.
 
-    Nodes that lack only resources come first, and of these the node with the smallest `_gap`.
+    Nodes that lack only resources come first, in ascending order of `_gap`.
     """
     facts = [_fact(session, task, diagnosis, node) for node in session.table.nodes()]
     facts.sort(key=lambda fact: (not fact.lacking, _gap(session, fact), fact.node))

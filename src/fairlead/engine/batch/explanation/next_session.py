@@ -35,7 +35,9 @@ _BEFORE_ANY_SESSION: Final = (
 def with_next_session(
     found: GroupExplanation, composition: Composition, cluster: Cluster, now: Instant
 ) -> GroupExplanation:
-    """Run the next session, and return `found` with its decisions. This changes the state.
+    """Run the next session, and return `found` updated with the decisions of this session.
+
+    The session may change `composition` and `cluster`.
 
     If the group cannot take part in a session, no session runs, and `found` is returned unchanged.
     """

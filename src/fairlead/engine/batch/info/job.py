@@ -73,17 +73,17 @@ class TaskInfo:
 class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
-    A member has a node if its status is one of ALLOCATED_STATUSES; pipelined and releasing members
-    do not count. `ready_count` is the number of members that have a node or have succeeded. `held`
-    is the sum of the requests of members that have a node or are pipelined, and `pending` the sum
-    of the requests of pending tasks. Both are lists by resource column; missing columns at the end
-    count as 0.
+    A member counts as having a node if its status is one of ALLOCATED_STATUSES; a pipelined or
+    releasing member does not. `ready_count` is the number of members that have a node or have
+    succeeded. `held` is the sum of the requests of members that have a node or are pipelined, and
+    `pending` the sum of the requests of pending tasks. Both are lists by resource column; missing
+    columns at the end count as 0.
 
-    `waiting_since` is the time since which sessions have found that the job cannot start, and
-    `broken_since` the time since which they have found that too few members run. Each is None if
-    this is not so now, and `broken_since` also if no grace period is configured. `reserved_nodes`
-    are the nodes with resources reserved for the job. Only `JobTable` and `Session` change the
-    tasks of a job.
+    `waiting_since` is the time of the first session that left the job waiting to start, and
+    `broken_since` the time of the first session that found too few members running. A session that
+    finds otherwise sets the time back to None. `broken_since` is always None if no grace period is
+    configured. `reserved_nodes` are the nodes with resources reserved for the job. Only `JobTable`
+    and `Session` change the tasks of a job.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
 """JobTable: all jobs, queues and groups, updated with each stimulus.
 
-A session changes these objects directly, and undoes its changes when it closes, so that opening a
-session does not copy all jobs. Only `apply` (observed changes), the methods for failed commands,
-and the open session change the table.
+A session changes these objects directly, instead of copying all jobs when it opens. When it closes,
+it undoes the placements that were not dispatched. Only `apply` (observed changes), the methods for
+failed commands, and the open session change the table.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -39,8 +39,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class Ownership(Struct, frozen=True):
     """The scheduler names of the pods that this scheduler owns, and the default queue of groups.
 
-    If `own_groups_only` is set, PodGroups of scheduling.k8s.io are ignored: the default scheduler
-    schedules them (gate GenericWorkload).
+    If `own_groups_only` is set, this scheduler ignores PodGroups of scheduling.k8s.io. It is set if
+    the default scheduler schedules these groups (feature gate GenericWorkload).
     """
 
     scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
@@ -52,9 +52,10 @@ class JobTable:
     """All jobs, queues and groups, updated with each stimulus.
 
     `releasing_pods` contains the placed pods that are being deleted or that a session has evicted.
-    `odd` contains the placed pods whose requests by the configured rule (`requests`) differ from
-    the amounts in the nodes' sums. Both are keyed by `PodInfo.id` and include pods of other
-    schedulers. `touched` contains the ids of jobs that changed since the last session.
+    `odd` contains the placed pods that their node's sums count with other amounts than the
+    configured rule (`requests`). `releasing_pods` and `odd` are keyed by `PodInfo.id` and include
+    pods of other schedulers. `touched` contains the ids of jobs that changed since the last
+    session.
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
@@ -158,9 +159,10 @@ class JobTable:
         return self._ownership.own_groups_only and is_kubernetes_pod_group(group)
 
     def _choose_group(self, key: str) -> None:
-        """Set the group of the job `key` to the group with this key that `PREFERENCE` prefers.
+        """Set the group of the job `key`.
 
-        If no API has a group with this key, the job loses its group.
+        If several APIs have a group with this key, the API that is last in `PREFERENCE` wins. If no
+        API has a group with this key, the job loses its group.
         """
         known = self._groups.get(key, {})
         if known:
@@ -213,9 +215,9 @@ class JobTable:
             self._put(new, job)
 
     def _pod_left(self, old: PodInfo) -> None:
-        """Forget a pod that left the cluster's state, and remove its task.
+        """Forget a pod that left the cluster's state.
 
-        A task that has succeeded or failed stays a member of its job.
+        A task that has succeeded or failed stays a member of its job. Any other task is removed.
         """
         self.releasing_pods.pop(old.id, None)
         self.odd.pop(old.id, None)
@@ -320,7 +322,7 @@ class JobTable:
         return True
 
     def status_write_failed(self, target: ObjectRef) -> bool:
-        """Mark the job whose group or pending task is `target` as changed.
+        """Mark a job as changed if `target` is its group or one of its pending tasks.
 
         The next session then writes the status again. Return False if `target` is neither a group
         of this table nor a pending task.

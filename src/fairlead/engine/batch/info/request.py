@@ -39,8 +39,8 @@ class Slack(Struct, frozen=True):
     def margin(self, column: int) -> int:
         """Return the amount that kube-batch adds to a request when it lists the lacking resources.
 
-        A resource counts as lacking if less than the sum is free. If amounts are compared exactly,
-        the result is 0.
+        The resource in `column` counts as lacking if less than the request plus this amount is
+        free. The result is 0 if amounts are compared exactly (`NO_SLACK`).
         upstream: resource_info.go: FitDelta
         """
         return 0 if self == NO_SLACK else self.least(column)
@@ -48,7 +48,8 @@ class Slack(Struct, frozen=True):
     def least_part(self, column: int) -> float:
         """Return the tolerance for comparing the deserved amount of a queue with another amount.
 
-        `column` is the column of the resource. Unlike requests, deserved amounts can be fractions.
+        `column` is the column of the resource. For resources other than cpu and memory, the
+        tolerance is 0.01 instead of 1, because deserved amounts can be fractions.
         """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
@@ -66,10 +67,12 @@ class TaskRequest:
     Both consist of pairs (column, amount); cpu is in millicores. `floors` are pairs (column,
     smallest free amount that a node needs to start the task). `is_best_effort` is set if all
     amounts in `starting` are zero, and `runs_on_nothing` if all amounts in `running` are zero.
-    `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests. The
-    node's own sums (`NodeInfo`) may count the pod with other amounts. `surplus` and
-    `nonzero_surplus` are these amounts minus `running` and `nonzero`; they are empty or zero for
-    nearly all pods.
+    `nonzero` is (millicores, memory bytes), with upstream's defaults for missing requests.
+
+    The node's own sums (`NodeInfo`) may count the pod with amounts other than `running` and
+    `nonzero`. `surplus` is the node's amounts minus `running`, and `nonzero_surplus` is the node's
+    amounts with defaults minus `nonzero`. For nearly all pods, `surplus` is empty and
+    `nonzero_surplus` is (0, 0).
     """
 
     __slots__ = (

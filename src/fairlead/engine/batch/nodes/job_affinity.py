@@ -96,9 +96,10 @@ class AffinityOfJobs:
     def _is_attracted(
         self, terms: list[AffinityTerm], pod: PodInfo, node: NodeInfo, placed: list[TaskInfo]
     ) -> bool:
-        """Return whether a task in the topology domains of `node` matches all `terms`.
+        """Return whether a task matches all `terms` and is in the same topology domains as `node`.
 
-        If no task on any node matches all terms, return whether the pod itself matches them.
+        If no task in `placed` matches all terms, return whether `pod` itself matches all of them.
+        If `terms` is empty, return True.
         """
         if not terms or self._is_met(terms, node, placed):
             return True

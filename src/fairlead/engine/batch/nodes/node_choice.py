@@ -5,7 +5,8 @@
                                                                 equal pod (`EqualPods`) showed that
                                                                 they have no effect
 
-The instances of a session (`NodeChoices`) differ only in the filters of their frameworks.
+A session uses several NodeChoice objects (`NodeChoices`). They differ only in the filters of their
+frameworks.
 upstream: pkg/scheduler/util/scheduler_helper.go
 """
 
@@ -91,10 +92,10 @@ class NodeChoice:
         return self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
 
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
-        """Return whether the plan alone is known to determine the best node for `pod`.
+        """Return whether the best node for `pod` is known to depend only on the plan.
 
-        True if it determined the best node for an equal pod, and nothing relevant has changed since
-        (`EqualPods`).
+        This is known if the plan alone determined the best node for an equal pod, and no data that
+        the uncached plugins read has changed since then (`EqualPods`).
         """
         if not self._decided_by_plan:
             return False

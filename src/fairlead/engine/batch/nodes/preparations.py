@@ -8,8 +8,8 @@ volumes and devices are reserved as soon as a session gives the task a node, so 
 of its gang cannot take them.
 
 Tasks that are dispatched together are bound together: no task is bound before all tasks are
-prepared. If a task cannot be prepared, or is deleted and leaves too few members, the other tasks
-return to the queue.
+prepared. If one task cannot be prepared, the placements of all tasks dispatched with it are undone.
+The same happens if a task is deleted and too few members of its gang are left.
 """
 
 from __future__ import annotations
@@ -113,10 +113,11 @@ class Preparations:
                 attempt(plugin, partial(plugin.unreserve, held.state, pod, held.node))
 
     def dispatch(self, tasks: Sequence[TaskInfo], now: Instant) -> PreparationCommands:
-        """Prepare `tasks` and return their binds if no task needs to wait.
+        """Start to prepare `tasks`; return their binds if no preparation takes time.
 
-        If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, later
-        calls of `answer` or `check` return all binds, after the last task is prepared.
+        If a plugin refuses a task, none of `tasks` is bound. If a preparation takes time, the
+        result contains the commands that the preparations need. A later call of `answer`, `check`
+        or `left` then returns the binds, when no preparation is unfinished.
         """
         group = DispatchGroup(tuple(task.id for task in tasks))
         works: dict[str, list[PodPreparation]] = {}
@@ -169,7 +170,10 @@ class Preparations:
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:
-        """Check the preparations that are due; return the next commands of each completed one."""
+        """Check each preparation whose next check is due at `now`.
+
+        Returns one result for each task that is now prepared, was refused, or has timed out.
+        """
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:

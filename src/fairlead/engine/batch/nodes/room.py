@@ -36,9 +36,9 @@ class Room:
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
     resources reserved for a starving gang; only this gang and short tasks (backfill) use it.
-    `nonzero_surplus[row]` is [millicores, memory bytes]: the node's own sums with defaults for
-    missing requests, minus the same sums by the configured request rule. The arrays are valid from
-    `open` to the end of the session.
+    `nonzero_surplus[row]` is [millicores, memory bytes]: the amounts that the node's own sums count
+    for its pods, minus the amounts by the configured request rule. Both use defaults for missing
+    requests. The arrays are valid from `open` to the end of the session.
     """
 
     def __init__(self, cluster: Cluster) -> None:
