@@ -15,10 +15,11 @@ from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.lease import RENEWED_EVERY
 from fairlead.api.objects import ObjectMeta, Pod
+from fairlead.api.pods.original import REPLACES
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.api.pods.usage import USAGE, usage_problem
 from fairlead.engine.kubelet.annotation import READY_DELAY, STOP_DURATION, annotation_problems
-from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REPLACES
+from fairlead.engine.workloads.annotation import DRAIN, IN_TURN
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD, parse_load
 
 OURS: Final = "fairlead.dev/"

@@ -20,9 +20,9 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.original import original_name
 from fairlead.api.text.text_cache import text_cache
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
 from fairlead.engine.workloads.pod_control.pod_template import TEMPLATE_HASH_LABEL
 from fairlead.whatif.snapshot.served_kind import full_kind

@@ -21,12 +21,12 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
+from fairlead.api.pods.original import REPLACES
 from fairlead.api.timestamp import format_micro_time, parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.whatif.input.content import BYTES_MAX, OnRead, read_silently
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from fairlead.api.extender import BindingResult, encode
 from fairlead.api.json import Json
+from fairlead.api.pods.original import REPLACES
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
@@ -57,7 +58,6 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.worlds.component_identity import sender_of
 from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, NoExtenders, has_bound

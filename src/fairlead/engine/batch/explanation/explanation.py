@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.pods.facts import workload
+from fairlead.api.pods.original import original_key
 from fairlead.api.quantity import amount_text
 from fairlead.engine.batch.actions.enqueue import Enqueue
 from fairlead.engine.batch.compose import Composition
@@ -38,7 +39,6 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.diagnosis import Diagnosis, fit_error
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.workloads.annotation import original_key
 
 _NODES_SHOWN: Final = 10
 

@@ -39,11 +39,11 @@ from fairlead.api.pods.facts import (
     is_terminal,
     is_terminating,
 )
+from fairlead.api.pods.original import original_name
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
-from fairlead.engine.workloads.annotation import original_name
 
 # The maximum of creations in flight, so that a typo in `replicas` can still be corrected.
 # upstream: pkg/controller/replicaset/replica_set.go:BurstReplicas,

@@ -23,9 +23,9 @@ from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.facts import default_of
 from fairlead.api.json import Json
 from fairlead.api.objects import OwnerReference, Pod, PodSpec, PriorityClass
+from fairlead.api.pods.original import REPLACES
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.well_known_label import REGION, ZONE
-from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, Replacement
 from fairlead.engine.workloads.pod_control.rule import DesiredPod
 

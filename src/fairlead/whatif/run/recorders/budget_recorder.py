@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, field
 
 from fairlead.api.objects import LabelSelector, Pod, PodDisruptionBudget
+from fairlead.api.pods.original import original_key
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.annotation import original_key
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, BudgetHistory, PdbBreach
 

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup
 from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.original import original_name
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.requests import pod_requests
 from fairlead.engine.batch.info.group import group_info, group_name
@@ -19,7 +20,6 @@ from fairlead.engine.batch.info.queue import DEFAULT_QUEUE
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.engine.workloads.annotation import original_name
 from fairlead.whatif.outcome.jobs import GangTally, GangWaits
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.engine.workloads.annotation import original_key
+from fairlead.api.pods.original import original_key
 from fairlead.whatif.outcome.run_outcome import SUCCEEDED, PodEnd
 
 

@@ -11,10 +11,10 @@ from functools import cached_property
 
 from msgspec.structs import force_setattr
 
+from fairlead.api.pods.original import original_name
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.workloads.annotation import original_name
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.recorders.pod_count_recorder import RUNNING

@@ -19,6 +19,7 @@ from fairlead.api.late_dict import LateDict
 from fairlead.api.node_start import is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import container_restarts, is_terminal, is_terminating
+from fairlead.api.pods.original import original_key, original_keys
 from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant, seconds
@@ -34,7 +35,6 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
-from fairlead.engine.workloads.annotation import original_key, original_keys
 from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,

@@ -16,9 +16,9 @@ from fairlead.api.pods.facts import (
     is_terminating,
     pod_priority,
 )
+from fairlead.api.pods.original import original_name
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.scheduling.preemption.policy import DISRUPTION_TARGET
-from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import revision_of, workload_of

@@ -34,6 +34,7 @@ from fairlead.api.pods.facts import (
     is_terminating,
     pod_priority,
 )
+from fairlead.api.pods.original import original_key
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import parse_timestamp
@@ -61,7 +62,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_detector import cycle_text
-from fairlead.engine.workloads.annotation import is_drain_requested, original_key
+from fairlead.engine.workloads.annotation import is_drain_requested
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.eviction_reason import ASKS_BUDGETS, EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import (

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fairlead.api.objects import NodeCondition, OwnerReference, Pod
+from fairlead.api.pods.original import REPLACES
 from fairlead.api.pods.replicas import LoadedObjects, Replicas
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
-from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.run.recorders.job_recorder import JobRecorder

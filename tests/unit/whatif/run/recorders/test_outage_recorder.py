@@ -9,8 +9,8 @@ from fairlead.api.codec import decode_as
 from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import NodeCondition
+from fairlead.api.pods.original import REPLACES
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 from fairlead.whatif.outcome.outage import NodeState

@@ -9,11 +9,11 @@ from msgspec.structs import replace as changed
 
 from fairlead.api.codec import decode
 from fairlead.api.objects import OwnerReference
+from fairlead.api.pods.original import REPLACES
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import NominationsWasted, PodEvicted, PodPreempting
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
-from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.run.recorders.recorder import Recorder
 

@@ -1,0 +1,32 @@
+"""The original of a pod: the pod that it replaces, directly or through other replacements.
+
+The annotation `fairlead.dev/replaces` contains the name of the original. Reports show this name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.replicas import Replicas
+
+REPLACES: Final = "fairlead.dev/replaces"
+
+
+def original_name(pod: Pod) -> str:
+    """Return the name of the original of `pod`, which is its own name if it replaces no pod."""
+    return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
+
+
+def original_key(pod: Pod) -> str:
+    """Return `namespace/name` of the original of `pod`."""
+    return f"{pod.metadata.namespace}/{original_name(pod)}"
+
+
+def original_keys(replicas: Replicas) -> Sequence[str]:
+    """Return the `original_key` of each of `replicas`, all of which have the same annotations."""
+    first = replicas[0]
+    if REPLACES not in first.metadata.annotations:
+        return replicas.keys
+    return [original_key(first)] * len(replicas)
