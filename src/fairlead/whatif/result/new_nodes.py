@@ -25,7 +25,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.engine.plugins.dynamic_resources.allocator import NOT_ENOUGH
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.plugins.node_affinity import MISMATCH
 from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
 from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE

@@ -32,6 +32,7 @@ from fairlead.api.objects import (
 from fairlead.api.quantity import canonical
 from fairlead.engine.core.status import SUCCESS, Status, error, unresolvable
 from fairlead.engine.framework.interface import Rows, Verdicts
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import NOT_ENOUGH
 from fairlead.engine.plugins.dynamic_resources.consumable_capacity import Consumption
 from fairlead.engine.plugins.dynamic_resources.device_request import (
     AllocationError,
@@ -49,7 +50,6 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.devices.device_pools import EVERYWHERE, PoolDevice
 from fairlead.engine.state.node_info import NodeInfo
 
-NOT_ENOUGH: Final = "cannot allocate all claims"
 TOO_LONG: Final = unresolvable("timed out trying to allocate devices")
 INVALID_POOLS: Final = unresolvable("invalid resource pools were encountered")
 _KINDS_MAX: Final = 256

@@ -6,12 +6,14 @@ upstream: dynamicresources.go: foreachPodResourceClaim; resourceclaim/claim.go: 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.api.objects import Pod, PodResourceClaim, ResourceClaim
 from fairlead.engine.state.devices.device_allocations import DeviceLedger
 from fairlead.engine.state.related_objects import RelatedObjects
 
-RESERVED_FOR_MAX = 256
+RESERVED_FOR_MAX: Final = 256
+NOT_ENOUGH: Final = "cannot allocate all claims"
 
 
 class ClaimError(Exception):
