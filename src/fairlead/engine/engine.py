@@ -4,8 +4,9 @@
     2. every controller that needs the stimulus, in order, returns commands
     3. each command is tagged with its issuer
 
-At its deadline, a controller does one unit of work. Apart from stimuli, only a scheduler changes
-the state, when it assumes a pod on its node.
+When its deadline comes, a controller does one unit of work and returns commands. The state changes
+only by stimuli, with one exception: a scheduler records its own decisions in the state before the
+world confirms them, for example when it assumes a pod on a node.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in this order.
+        """Create an engine that passes each stimulus to `controllers` in the given order.
 
-        If several deadlines have come, the first controller in this order works first, even if its
-        deadline is later.
+        If the deadlines of several controllers have come, the controller that is first in
+        `controllers` works first, even if another deadline is earlier.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)
@@ -136,9 +137,10 @@ class Engine:
         return self._concerned_by(topic_of(stimulus))
 
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
-        """Return the members that need the success of every command of this class and issuer.
+        """Return the members that need `stimulus`.
 
-        Returns None if they also depend on the kind of object that the command wrote.
+        The same members need every CommandSucceeded with the same issuer and class of command.
+        Returns None if a member also distinguishes the kinds of objects that such commands write.
         """
         command, issuer = type(stimulus.command), stimulus.issuer
         members = [one for one in self._members if issuer is None or one.issuer == issuer]
@@ -176,8 +178,8 @@ class Engine:
     def handle_overdue(self, now: Instant) -> list[Issued]:
         """Let every controller whose deadline has come do one unit of work; return the commands.
 
-        Worlds call this method if the first controllers always have work, because
-        `handle_deadline` would then never reach the other controllers.
+        `handle_deadline` serves only the first controller whose deadline has come. If the first
+        controllers always have work, the others get their turn only through `handle_overdue`.
         """
         self.cluster.now = now
         issued: list[Issued] = []

@@ -1,8 +1,9 @@
 """ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
 The backend answers for one pod at a time: which of the given nodes fit, how they score, and whether
-the pod would fit a node if certain pods were removed. It stores nothing about these pods.
-`percentageOfNodesToScore` and `extenders` in its scheduler configuration have no effect.
+the pod would fit a node if certain pods were removed. The backend does not store the pod that it
+answers for. In the backend's scheduler configuration, `percentageOfNodesToScore` and `extenders`
+have no effect.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class ExtenderBackend:
     def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
         """Return `pod` with the profile that serves it; None if the backend has no nodes.
 
-        A stored version of `pod` is removed first.
+        If the backend stores `pod` as bound to a node, it deletes the stored pod first.
         """
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:

@@ -6,8 +6,9 @@ reporter gets an additional record, and the cluster gets a warning event.
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads, with
 edges from the workload that gained to the workload that lost. A cycle means wasted work: a pod of A
 displaces a pod of B, whose replacement displaces a pod of A, and so on. A breadth-first search
-finds the smallest cycle that a new displacement closes. A pod that displaces an older pod of its
-own workload closes no cycle; this happens once after the value of a PriorityClass has changed.
+finds the smallest cycle that a new displacement closes. A displacement within one workload closes
+no cycle. It can happen after the value of a PriorityClass was raised, because new pods of the
+workload then have a higher priority than old ones.
 
 The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
 and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
@@ -143,8 +144,8 @@ class LoopDetector:
 def is_doubled(wasted_times: int) -> bool:
     """Return whether `wasted_times`, a multiple of WASTED_AFTER, needs a warning: 3, 6, 12, 24, ….
 
-    If the API server forbids the evictions for a pod, the pod is nominated again and again without
-    a pause.
+    The warnings become rarer, because a pod can be nominated again and again without a pause: this
+    happens if the API server forbids the eviction of the pod's victims.
     """
     multiple = wasted_times // WASTED_AFTER
     return multiple & (multiple - 1) == 0
@@ -311,7 +312,7 @@ class NominationHistory:
         """Record the placement of `pod` on `node`.
 
         If the pod was nominated to another node, the nomination is wasted. Return the number of
-        wasted nominations or 0, by the rule of `nominated`.
+        successive wasted nominations if it must be reported (as in `nominated`), otherwise 0.
         """
         before = self._nominated_to.pop(pod, node)
         if before == node:

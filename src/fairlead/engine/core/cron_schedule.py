@@ -1,8 +1,9 @@
 """Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
 The library cronsim computes the times. Fields that upstream's library interprets differently are
-rewritten first: `?` and a list with a `*` become `*`. A `*` with a step above 1 becomes a range,
-because in upstream such a day field is restricted: if both day fields are restricted, a day needs
+rewritten first. `?` and a list with a `*` become `*`. In the fields for the day of the month and
+the weekday, a `*` with a step above 1 becomes a range: `*/2` becomes `1-31/2` or `0-6/2`. Upstream
+treats such a field as restricted, unlike `*`. If both of these fields are restricted, a day needs
 to match only one of them.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
@@ -64,8 +65,8 @@ class Schedule(Struct, frozen=True):
     def all_after(self, instant: Instant) -> Iterator[Instant]:
         """Yield the times of the schedule after `instant`, in order.
 
-        The caller must stop the iteration. The times of an `@every` schedule are counted from
-        `instant`, rounded down to a second.
+        The times may never end, so the caller must stop the iteration. The times of an `@every`
+        schedule are counted from `instant`, rounded down to a second.
         """
         if self.period:
             due = floor_second(instant)
@@ -127,8 +128,8 @@ def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 
-    Returns None if there is none. As in upstream, it may also return None for a schedule with long
-    gaps, such as nights, between its times.
+    Returns None if there is none. As in upstream, the function may also return None if the times of
+    the schedule are unevenly spaced, for example hourly but not at night.
     """
     # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
     first = schedule.after(since)
@@ -147,9 +148,9 @@ def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | N
 
 
 def next_time(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
-    """Return the first time of the schedule after `now`, if its last known time is `since`.
+    """Return the first time of the schedule after `now`; None if there is none.
 
-    Returns None if there is none. The times of an `@every` schedule are counted from `since`.
+    `since` is an earlier time. The times of an `@every` schedule are counted from `since`.
     """
     # upstream: pkg/controller/cronjob/utils.go:nextScheduleTimeDuration
     recent = most_recent(schedule, since, now)

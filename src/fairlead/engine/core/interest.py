@@ -76,9 +76,9 @@ class Interest(Struct, frozen=True, kw_only=True):
         return classes is None or any(_includes(one, subject, kind) for one in classes)
 
     def depends_on_kind(self, stimulus: type, command: type) -> bool:
-        """Return whether `includes` depends on the kind of object that a command writes.
+        """Return whether commands of class `command` are limited to some kinds of objects.
 
-        `command` is the class of the command, and `stimulus` is the class of its outcome.
+        `stimulus` is the class of the command's outcome: CommandSucceeded or CommandFailed.
         """
         classes = self._classes(stimulus) or ()
         return any(

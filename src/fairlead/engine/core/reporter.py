@@ -55,10 +55,10 @@ class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event.
 
     `nominated_node` is the pod's new nominated node: "" if the nomination was removed, None if it
-    is unchanged. `is_error` marks an internal failure, which does not tell whether the pod fits.
+    is unchanged. `is_error` marks an internal failure: it is not known whether the pod fits.
     `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of PostFilter
-    plugins, which some Kubernetes versions leave out of the message. `via` is "batch" if a batch
-    session failed to place the pod.
+    plugins, because in some Kubernetes versions `message` does not contain these reasons. `via` is
+    "batch" if a batch session failed to place the pod.
     """
 
     pod: ObjectRef
@@ -76,16 +76,18 @@ class PodUnschedulable(Struct, frozen=True):
 
 
 class PodPreempting(Struct, frozen=True):
-    """A preemptor chose `node`, on which it will evict `victims`.
+    """A scheduler decided to evict `victims`, to make room for `pod` on `node`.
 
-    `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
-    `pdb_violations` is None if it was not counted: by the batch scheduler, and in a preemption for
-    a PodGroup.
+    `workload` is the owner of `pod`, and `victim_workloads` are the owners of `victims`
+    (`api.pods.facts.workload`). `pdb_violations` is the number of victims whose removal violates a
+    disruption budget. The batch scheduler and a preemption for a PodGroup do not count them; then
+    `pdb_violations` is None.
 
     `candidates` is the number of nodes that were compared. `rule` is the name of the rule that
-    decided between them (`pick_one_node`), or "only candidate" if there was only one. `equals` is
-    the number of nodes between which the tie-break chose. `via` is "batch" if a batch session
-    evicts the victims.
+    decided between the nodes (`pick_one_node`), or "only candidate" if there was only one. `equals`
+    is the number of nodes among which the tie-break chose. If a batch session evicts the victims,
+    `via` is "batch", and `rule` is the reason for the eviction, such as "reclaim". In a preemption
+    for a PodGroup, `node` and `rule` are "".
     """
 
     pod: ObjectRef
@@ -151,8 +153,8 @@ class ZoneAssessed(Struct, frozen=True):
 class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`.
 
-    `is_rate_limited` is False if the taint replaced another taint of the node controller. Otherwise
-    it used a token of the zone's rate limiter.
+    `is_rate_limited` tells whether the change used a token of the zone's rate limiter. It uses no
+    token if the taint replaces another taint of the node controller.
     """
 
     node: str
@@ -200,9 +202,9 @@ class PodCollected(Struct, frozen=True):
 class QueueAllocation(Struct, frozen=True):
     """A queue's allocation at the end of a batch session; reported only if it has changed.
 
-    Amounts are by resource: cpu in millicores, memory in bytes, other resources in units. `request`
-    is what the queue's jobs have allocated plus what they wait for. `share` is the largest ratio
-    allocated ÷ deserved of any resource.
+    The mappings are keyed by resource; cpu is in millicores, memory in bytes, and other resources
+    are in units. `request` is the allocated amounts of the queue's jobs plus the requests of their
+    pending tasks. `share` is allocated ÷ deserved for the resource with the largest such ratio.
     """
 
     queue: str

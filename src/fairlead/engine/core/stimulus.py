@@ -33,9 +33,9 @@ class ObjectChanged(Struct, frozen=True):
 class ReadinessChanged(ObjectChanged, frozen=True):
     """Only the readiness of a pod or the restarts of its containers have changed.
 
-    Readiness means the conditions Ready and ContainersReady. The pod is bound, has not ended, and
-    is not being deleted. Most controllers do not need these changes (`Interest.readiness`). A world
-    may report an ObjectChanged instead.
+    Readiness means the conditions Ready and ContainersReady. A world sends this stimulus only for a
+    pod that is bound, has not ended and is not being deleted. It may send an ObjectChanged instead.
+    A controller that needs no ReadinessChanged sets `Interest.readiness` to False.
     """
 
 
@@ -95,7 +95,10 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound_pods(self) -> Mapping[str, LateDict[Pod]]:
-        """The pods that have a node: by the name of the node, then by their key, in their order."""
+        """The pods of each node, keyed by the node's name; pods without a node are left out.
+
+        The value of a node maps each pod's key to the pod, in the order of `pods`.
+        """
         found: dict[str, LateDict[Pod]] = {}
         for pods in self.replicas:
             for node, key, row in zip(pods.nodes, pods.keys, pods.rows, strict=True):
@@ -133,8 +136,8 @@ class FailureReason(StrEnum):
 class CommandSucceeded(Struct, frozen=True):
     """The world performed `command`.
 
-    `issuer` is the issuer of the command if the world states it. Then only controllers with this
-    issuer receive the stimulus.
+    `issuer` is the issuer of the command, or None if the world does not state it. If it is stated,
+    the engine may skip controllers with another issuer.
     """
 
     command: Command

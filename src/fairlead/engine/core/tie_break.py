@@ -20,7 +20,7 @@ def splitmix64(value: int) -> int:
 
 
 class TieBreak:
-    """Picks one of several equals; `choices` counts the picks among two or more."""
+    """Picks one of several equal options; `choices` counts the picks from at least two options."""
 
     def __init__(self, seed: int) -> None:
         """`seed` may be any integer."""

@@ -32,7 +32,8 @@ class Candidate(Struct, frozen=True):
     def priority_sum(self) -> int:
         """The sum of (priority + 2^31) over the victims.
 
-        The offset makes all terms positive, so that fewer victims have a lower sum.
+        The offset keeps terms from being negative. Thus an additional victim never lowers the sum,
+        even if its priority is negative.
         """
         return sum([victim.priority + (1 << 31) for victim in self.victims])
 

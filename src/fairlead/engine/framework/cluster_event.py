@@ -1,9 +1,9 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
 If a plugin rejects a pod, an event that is relevant to the plugin makes the scheduler try the pod
-again. The plugin's attribute `events` contains the kinds of the relevant events, and its method
-`is_woken_by(pod, event)` decides about a single event. Without `events`, all kinds are relevant;
-without `is_woken_by`, all events of the relevant kinds.
+again. The plugin's attribute `events` contains the kinds of the relevant events. Its method
+`is_woken_by(pod, event)` decides whether one event of these kinds is relevant. Without `events`,
+all kinds are relevant. Without `is_woken_by`, every event of the relevant kinds is relevant.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
@@ -131,8 +131,8 @@ class QueueingHint(Protocol):
 def is_registered_for(plugin: object, kind: EventKind) -> bool:
     """Return whether events of `kind` are relevant to `plugin`.
 
-    For a plugin that declares node additions, taint changes are relevant as well: a taint may have
-    kept this plugin from evaluating the new node (buildQueueingHintMap).
+    If `plugin.events` contains NODE_ADD, NODE_TAINT is relevant as well: when the node was added, a
+    taint may have kept the plugin from evaluating it (buildQueueingHintMap).
     """
     events = _events_of(plugin)
     if events is None or kind in events or kind is EventKind.FLUSH:
@@ -151,7 +151,8 @@ def _events_of(plugin: object) -> frozenset[EventKind] | None:
 def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make `pod` schedulable; `plugin` has rejected `pod`.
 
-    If the plugin has no `is_woken_by`, or if `is_woken_by` fails, every relevant event may do so.
+    Returns True for an event of a relevant kind if the plugin has no `is_woken_by`, or if
+    `is_woken_by` fails.
     """
     events = _events_of(plugin)
     if event.kind is EventKind.FLUSH or (events is not None and event.kind not in events):

@@ -1,8 +1,9 @@
 """CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
-A failed cycle counts the verdicts on all nodes for its message, and lists the nodes where
-preemption might help. Between two cycles for equal pods, few verdicts change. So only the codes
-(numbers of verdicts) that differ from those of the last failed cycle are counted and listed again.
+A code is the index of a verdict in a list of statuses. A failed cycle counts the codes of all nodes
+for its message, and lists the nodes where preemption might help. Between two failed cycles for
+equal pods, usually few codes change. Then only the changed codes are counted again, and the nodes
+are listed again only if the class of a verdict (`Code`) changed.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
 7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds
@@ -27,7 +28,7 @@ _CHANGED_MAX: Final = 16
 
 
 class CodeCounts:
-    """Counts and lists the codes (numbers of verdicts) that the caller passes to each query."""
+    """Counts and lists the codes (indexes of verdicts) that the caller passes to each query."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
         """Codes are indexes into `statuses`, which may grow later."""
@@ -49,9 +50,9 @@ class CodeCounts:
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
-        `codes[i]` is the code for `rows[i]`. The result is the same array as in the last call if
-        `rows` is the same array, few codes have changed, and each change is between statuses with
-        the same Code.
+        `codes[i]` is the index of the status of `rows[i]`; a Code, such as UNSCHEDULABLE, is the
+        class of a status. The result is the array from the last call for `wanted` if `rows` is the
+        same array, few of `codes` have changed, and no row's status now has another Code.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

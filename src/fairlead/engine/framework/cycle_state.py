@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 @runtime_checkable
 class Cloneable(Protocol):
-    """Protocol for plugin state that add_pod and remove_pod change; a dry run changes a copy."""
+    """Protocol for plugin state that `add_pod` and `remove_pod` modify; a dry run uses a copy."""
 
     def clone(self) -> Cloneable:
         """Return an independent copy."""

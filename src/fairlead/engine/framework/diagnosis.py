@@ -23,7 +23,7 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 
 
 class Diagnosis(Struct, frozen=True, dict=True):
-    """The verdicts of a failed scheduling cycle on every node.
+    """The verdict on every node in a failed scheduling cycle.
 
     `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
     negative code means that there is no verdict. Nodes without a verdict, and nodes that are not in
@@ -90,8 +90,9 @@ def restricted_by(plugins: Sequence[str]) -> Status:
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     """Return the text of the FailedScheduling event.
 
-    `post_filter_message` is appended, unless there are no nodes. The entries are sorted as strings,
-    so "10 x" comes before "2 y". A node with several reasons is counted for each of them.
+    `post_filter_message` is appended, unless there are no nodes. Reasons with their node counts are
+    sorted as strings, so "10 x" comes before "2 y". A node with several reasons is counted for each
+    of them.
     """
     nodes = diagnosis.table.count
     if not nodes:

@@ -1,6 +1,6 @@
 """METHODS: all methods that a plugin can have, in the order in which the framework calls them.
 
-Extension points have the names of upstream's metrics.
+If upstream's metrics have a name for an extension point, `Method.point` is that name.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def wrap_methods(
 def original_of(plugin: object) -> object:
     """Return the plugin that `plugin` wraps, or `plugin` itself if it wraps none.
 
-    Only `Meter.measured` and a batch scheduler's PartialPlugin are unwrapped, not the guard of a
-    user's plugin.
+    The wrappers from `Meter.measured` and the batch scheduler's PartialPlugin are removed. The
+    guard around a user's plugin is not removed.
     """
     return getattr(plugin, "wrapped", plugin)
 

@@ -94,10 +94,10 @@ class Feasibility(Struct, eq=False):
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
-        """Limit the feasible nodes to `positions`; set the `verdicts` on nodes that are rejected.
+        """Limit the feasible nodes to those at `positions`; reject the nodes in `verdicts`.
 
-        `verdicts` is keyed by position. A feasible node in neither `positions` nor `verdicts` is
-        excluded (NO_NODE).
+        `verdicts` maps the position of each rejected node to its verdict. A node that was feasible
+        and is in neither `positions` nor `verdicts` is excluded (NO_NODE).
         """
         codes = self.codes.copy()
         codes[codes == 0] = NO_NODE

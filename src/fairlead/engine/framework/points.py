@@ -84,8 +84,8 @@ def locality_of(plugin: object) -> Locality:
 class FilterPoint(Struct, frozen=True, eq=False):
     """The Filter of one plugin, callable for one node (`one`) and over columns (`many`).
 
-    Exceptions of the plugin are not caught, except by a `many` that is derived from `one`: it
-    returns an ERROR status for the node.
+    `one` does not catch exceptions of the plugin. `many` catches them only if it is derived from
+    `one`: then it returns an ERROR status for each node on which the plugin fails.
     """
 
     name: str

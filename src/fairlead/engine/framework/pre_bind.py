@@ -38,10 +38,10 @@ class PodPreparation(Struct, frozen=True):
 
 
 class _Work(Struct, eq=False):
-    """A plugin's preparation of a pod in progress.
+    """The preparation of a pod by one plugin, while it is in progress.
 
     `outstanding` is the number of commands without an outcome. `since` is the time at which the
-    last command succeeded.
+    last command succeeded, or the start of the preparation if there are no commands to wait for.
     """
 
     preparing: PodPreparation
@@ -68,7 +68,7 @@ class PreparingPods:
         return pod.id in self.works
 
     def begin(self, works: list[PodPreparation], now: Instant) -> list[PreparationCommand]:
-        """Start the preparations `works` of a pod; return the commands to send, in order."""
+        """Start `works`, the preparations of one pod; return the commands to send, in order."""
         commands: list[PreparationCommand] = []
         for preparing in works:
             sent = preparing.preparation.commands

@@ -80,8 +80,8 @@ class PointError(ValueError):
 class PointPlugins(Struct, frozen=True):
     """The plugins that a profile enables and disables at one extension point.
 
-    `enabled` are (name, score weight) pairs in order; `disabled` are names. ALL in `disabled` means
-    all plugins that are enabled everywhere.
+    `enabled` are (name, score weight) pairs in order; `disabled` are names. If `disabled` contains
+    `ALL` (`"*"`), all plugins that are enabled everywhere are disabled at this point.
     """
 
     enabled: tuple[tuple[str, int], ...] = ()

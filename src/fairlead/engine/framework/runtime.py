@@ -78,8 +78,9 @@ class Framework:
     def __init__(
         self, profile: Profile, plugins: Sequence[tuple[Plugin, int]], handle: Handle
     ) -> None:
-        """Sort `plugins`, (plugin, score weight) pairs, into lists for each extension point.
+        """Build the list of plugins for each extension point.
 
+        `plugins` are (plugin, score weight) pairs.
         Raises PointError if the plugins that the profile enables at an extension point are invalid.
         """
         self.profile = profile
@@ -146,7 +147,7 @@ class Framework:
     def run_pre_filter(
         self, state: CycleState, pod: PodInfo, plugin: PreFilterPlugin
     ) -> PreFilterResult | Status | None:
-        """Run one PreFilter plugin; record in `state` if the plugin returns SKIP.
+        """Run one PreFilter plugin; if the plugin returns SKIP, record this in `state`.
 
         Returns None to go on, a PreFilterResult that limits the nodes, or a rejection or error.
         """
@@ -166,7 +167,7 @@ class Framework:
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
     ) -> Status | None:
-        """Run one PreScore plugin; record in `state` if the plugin returns SKIP.
+        """Run one PreScore plugin; if the plugin returns SKIP, record this in `state`.
 
         Returns the error that fails the cycle, or None. Any status except success and SKIP is an
         error (framework.go: RunPreScorePlugins).
@@ -237,7 +238,7 @@ class Framework:
             return self.run_filters(supposed, pod, node)
 
     def moved_pod_trackers(self, state: CycleState) -> list[PreFilterExtensions]:
-        """Return the plugins whose PreFilter data `run_add_pod` and `run_remove_pod` update.
+        """Return the plugins that `run_add_pod` and `run_remove_pod` call.
 
         Plugins that returned SKIP in this cycle are left out.
         """

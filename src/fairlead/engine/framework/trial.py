@@ -31,9 +31,9 @@ class TrialFilters(Protocol):
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Return the first rejection of `pod` on `node` with and without the pods nominated to it.
+        """Run the Filters on `node`, both with and without the pods nominated to the node.
 
-        Returns None if the pod fits in both cases.
+        Returns the first rejection, None if `pod` fits in both cases.
         """
         ...
 
@@ -51,10 +51,10 @@ class TrialFilters(Protocol):
 
 
 class Trial:
-    """Moves pods hypothetically and runs the Filters; `handle.trial` creates it.
+    """Moves pods hypothetically and runs the Filters; `handle.trial` creates a Trial.
 
-    Raises PluginFault if a plugin cannot update its PreFilter data. A plugin that runs a trial need
-    not catch PluginFault.
+    `add` and `remove` raise PluginFault if a plugin cannot update its PreFilter data. A plugin that
+    runs a trial need not catch PluginFault.
     """
 
     def __init__(
@@ -90,6 +90,6 @@ def _demand(failure: Status | None) -> None:
 def trial(
     filters: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
-    """Yield a trial that starts from a copy of `state`; the end of the `with` block reverts it."""
+    """Yield a trial on a copy of `state`; the end of the `with` block undoes the trial's moves."""
     with fork(table) as hypothesis:
         yield Trial(filters, state.clone(), pod, hypothesis)

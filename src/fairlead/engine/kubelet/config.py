@@ -36,13 +36,15 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     end, at the latest after its grace period. `removal_delay` is the time from the end of the
     containers until the object is deleted.
 
-    Two functions override these times for a pod, unless they return None: `start_delays` returns
-    the start delay, and `removal_delays` the time from the deletion request to the removal. If
-    `tends_pods` is False, another program starts and stops pods.
+    If `start_delays` returns a time for a pod, this time replaces `start_delay`. If
+    `removal_delays` returns a time for a pod, the pod is removed that long after the kubelet
+    observes the deletion request; this replaces `stop` and `removal_delay`. If `tends_pods` is
+    False, another program starts and stops pods.
 
-    A pod runs for the first of these times that is not None, or forever: `input_duration` (only for
-    pods that end when their stdin ends, see `reads_to_the_end`), the result of `run_durations`, and
-    `job_duration` (only for pods with restartPolicy Never or OnFailure).
+    The first of these times that is not None determines how long a pod runs: `input_duration`
+    (only for pods that end when their stdin ends, see `reads_to_the_end`), the result of
+    `run_durations`, and `job_duration` (only for pods with restartPolicy Never or OnFailure). If
+    all are None, the pod runs forever.
 
     A pod's annotations (`engine.kubelet.annotation`) take precedence over these fields, but not
     over the result of `removal_delays`.
@@ -50,8 +52,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     `ignores_deadline` returns whether the kubelet ignores the activeDeadlineSeconds of a pod.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
-    the lease is written once, with the period from which its readers compute the renewals
-    (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
+    the kubelet writes the lease once, with the period in an annotation, and readers of the lease
+    compute the time of the last renewal (`api/lease.py`); otherwise the kubelet writes each
+    renewal. If `renews_leases` is False, nodes have no
     leases and post their status every `lease_period` instead.
 
     If `accepts_pods` is set, the kubelet also writes a pod's status when it accepts the pod and

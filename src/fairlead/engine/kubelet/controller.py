@@ -60,9 +60,10 @@ class Kubelets:
         reporter: Reporter | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """Report evictions to `reporter`.
+        """`reporter` receives the evictions.
 
-        The kubelets admit pods that fit their node according to `cluster` (None: all pods).
+        A kubelet admits a pod only if `cluster` shows that the pod fits its node. If `cluster` is
+        None, the kubelets admit all pods.
         """
         config = config or KubeletConfig()
         self._nodes = config.nodes
@@ -79,7 +80,7 @@ class Kubelets:
         )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply the change of the cluster in `stimulus`; return the resulting commands."""
+        """Let the kubelets react to `stimulus`; return the resulting commands."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 return self._see_pod(pod, now, now)

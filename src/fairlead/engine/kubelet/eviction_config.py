@@ -58,12 +58,12 @@ REPORT_OF: Final[Mapping[Signal, Report]] = {
 
 
 class Threshold(Struct, frozen=True):
-    """A threshold of a kubelet flag, which is crossed while too little of a resource is available.
+    """An eviction threshold. It is crossed while too little of a resource is available.
 
-    If `share` is not None, the limit is this share of the node's capacity, otherwise `amount` (in
-    whole units). `grace` is the time in ns for which the threshold must be crossed before pods are
-    evicted; 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount that must
-    be available beyond the limit before a shortage ends.
+    If `share` is None, the limit is `amount` (in whole units). Otherwise the limit is `share` times
+    the node's capacity. `grace` is the time in ns for which the threshold must be crossed before
+    pods are evicted; 0 for a hard threshold. `reclaim` (upstream: minimum reclaim) is the amount
+    that must be available beyond the limit before a shortage ends.
     """
 
     signal: Signal

@@ -8,10 +8,10 @@
            the Lease states when it was last renewed
 
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
-kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. A new node that
-has no annotation, and whose Ready condition is Unknown, has a stopped kubelet until the annotation
-changes or another client posts a different Ready status. A node that is starting (`api.node_start`)
-becomes Ready after `READY_AFTER`.
+kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If a new node has
+no annotation and its Ready condition is Unknown, its kubelet counts as stopped until the node gets
+an annotation or another client posts a different Ready status. A node that is starting
+(`api.node_start`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end
 (`api/lease.py`). Nodes renew at different times: the phase is a hash of the name.
@@ -148,7 +148,7 @@ class Heartbeats(Struct):
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
-        """Let all kubelets act that are due at `now`; return their commands."""
+        """Let the kubelets that are due at `now` act; return their commands."""
         return [c for kubelet in self._timers.pop_due(now) for c in self._act(kubelet, now)]
 
     def _act(self, kubelet: KubeletState, now: Instant) -> list[Command]:
@@ -301,7 +301,8 @@ class Heartbeats(Struct):
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
     """Return renewals with the period `every` ns for a node that is added at `now`.
 
-    The hash of `name` determines the first renewal, which is less than one period before `now`.
+    The first renewal lies in the period that ends at `now`. Its exact time depends on the hash of
+    `name`.
     """
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)

@@ -1,11 +1,13 @@
 """MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
-A static pod is defined in a file on its node, and deleting its API object, the mirror pod, does not
-stop it. The kubelet creates the mirror pod again, immediately or when the kubelet resumes.
+A static pod is defined in a file on its node. Its API object is called the mirror pod. If a client
+deletes the mirror pod, the static pod goes on running, and the kubelet creates the mirror pod
+again: immediately, or when the kubelet resumes.
 
-The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`); otherwise a scheduler
-could preempt new mirror pods endlessly at one instant. The new mirror pod tolerates all NoExecute
-taints, so that no taint evicts it endlessly.
+The removal of the old mirror pod takes time (`pod_lifecycle.MIRROR_REMOVAL`). If it took none, a
+scheduler could preempt one new mirror pod after another at the same instant, without end.
+The new mirror pod tolerates all NoExecute taints, because otherwise a taint could evict one new
+mirror pod after another.
 
 upstream: pkg/kubelet/kubelet.go:tryReconcileMirrorPods, pkg/kubelet/pod/mirror_client.go,
 pkg/kubelet/config/common.go:applyDefaults
@@ -40,7 +42,7 @@ class MirrorPods:
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Return the command that creates the deleted `pod` again, if it is a static pod.
 
-        If `is_reporting` is False, return [] and create the pod when its kubelet resumes.
+        If `is_reporting` is False, returns []; `kubelet_resumed` returns the command later.
         """
         if not is_static(pod) or not pod.spec.node_name:
             return []

@@ -59,10 +59,10 @@ Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 class _NodeState(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
-    `users` are the pods that use resources, by pod key. `since` has the time at which each
-    threshold was first crossed, `seen` the time at which each pressure was last observed, and
-    `crossed` the pressures that the last check found. `leaving` maps the keys of evicted pods to
-    (the end of the grace period, message).
+    `users` are the pods that use resources, by pod key. `since` maps each threshold that is crossed
+    now to the time of the check that first found it crossed. `seen` maps each reported pressure to
+    the time at which it was last observed. `crossed` contains the pressures that the last check
+    found. `leaving` maps the keys of evicted pods to (the end of the grace period, message).
     """
 
     name: str
@@ -100,7 +100,7 @@ class NodePressure:
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Store a new version of a node; check the node if its capacity or system usage changed."""
+        """Store `node`; schedule a check if the node's capacity or system usage changed."""
         name = node.metadata.name
         state = self._states.get(name)
         if state is None:
@@ -205,7 +205,11 @@ class NodePressure:
     def _pressures(
         self, state: _NodeState, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
-        """Return the pressures to report: those of `short`, and those that ended recently."""
+        """Return the pressures that the kubelet reports.
+
+        These are the pressures of the crossed thresholds in `short`, and the pressures that ended
+        less than `pressure_transition` ago.
+        """
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
@@ -226,9 +230,10 @@ class NodePressure:
     def _reclaim(
         self, state: _NodeState, node: Node, short: dict[Threshold, Shortage], now: Instant
     ) -> list[Command]:
-        """Evict one pod for the first threshold that has been crossed for long enough.
+        """Evict one pod if a threshold has been crossed for at least its `grace`.
 
-        No pod is evicted while a pod that was evicted before is still ending.
+        If there are several such thresholds, `_urgency` determines which one is named as the cause.
+        While a previously evicted pod is still ending, no other pod is evicted.
         """
         if state.leaving:
             self._schedule(state, min(due for due, _ in state.leaving.values()))
@@ -323,7 +328,8 @@ def _requested(pod: Pod, resource: str) -> int:
 def message(pod: Pod, shortage: Shortage) -> str:
     """Return the eviction message.
 
-    It states the usage if the pod has a single container that uses more than it requests.
+    If the pod has a single container and uses more than it requests, the message also states the
+    container's usage and request.
     """
     resource = shortage.resource
     text = (
@@ -363,10 +369,11 @@ class Shortage(Struct, frozen=True):
 def shortages(
     thresholds: Iterable[Threshold], node: Node, users: Collection[Pod], were: Collection[Threshold]
 ) -> dict[Threshold, Shortage]:
-    """Return the crossed thresholds of `node`, whose resources the pods `users` use.
+    """Return {crossed threshold: shortage} for `node`.
 
-    The thresholds `were` were crossed before; they stay crossed until their `reclaim` amount is
-    available as well. A resource that is missing in the node's capacity is never short.
+    `users` are the pods that use the node's resources. `were` contains the thresholds that were
+    crossed before. Each of these stays crossed until the sum of its limit and its `reclaim` amount
+    is available. A resource that is missing in the node's capacity is never short.
     """
     found: dict[Threshold, Shortage] = {}
     for threshold in thresholds:

@@ -131,7 +131,7 @@ def admit(
 def _has_room(pod: PodInfo, node: NodeInfo) -> bool:
     """Return whether `node` has enough resources for all pods on the node, including `pod`.
 
-    These include pods that the kubelet has not admitted yet, so the result may be False although
+    Pods that the kubelet has not admitted yet are counted too, so the result may be False although
     `pod` fits.
     """
     return len(node.pods) <= node.allowed_pods and all(
@@ -227,7 +227,8 @@ def _preempt(
 def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo] | None:
     """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
-    Returns None if even all less important pods would not free the amounts `lacking`.
+    `lacking` contains the missing amounts. Returns None if they would not all become free even if
+    all less important pods ended.
     """
     by_class: dict[str, list[PodInfo]] = {name: [] for name in QOS_CLASSES}
     for other in others:
@@ -263,9 +264,10 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
     """Return pods of one class that together free `lacking`, chosen one after the other.
 
-    Each step chooses the pod with the smallest distance: the sum, over the lacking amounts, of the
-    square of the share that the pod would not free. Among pods with equal distance, the pod that
-    requests less memory is chosen, then the pod that requests less cpu.
+    Each step chooses the pod with the smallest distance. To compute a pod's distance, take for each
+    lacking amount the share of it that the pod would not free, square these shares, and add them.
+    Among pods with equal distance, the pod that requests less memory is chosen, then the pod that
+    requests less cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

@@ -243,7 +243,8 @@ def stop_exit_code(pod: Pod, config: KubeletConfig) -> int:
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
 
-    The grace period is that of the pod's spec, but at least one second.
+    The result is never longer than the grace period: the one in the pod's spec, but at least one
+    second.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
     grace = max(GRACE_MIN, granted_grace(pod))

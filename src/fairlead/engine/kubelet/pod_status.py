@@ -1,9 +1,10 @@
 """The pod statuses that a kubelet writes.
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
-conditions that other controllers write. In a simulation without these controllers,
-`applies_readiness_gates` is False. Container statuses are written only if containers were lost with
-their machine, or stopped in a pod that a finalizer keeps.
+conditions that other controllers write. In a simulation without these controllers, gates are
+ignored (`applies_readiness_gates` is False). Container statuses are written only in two cases:
+containers were lost because their machine went down, or containers stopped in a pod that a
+finalizer keeps.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -68,7 +69,8 @@ def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
 def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     """Return whether the status of `pod` already has the conditions that `readiness` returns.
 
-    ContainersReady is not compared if Ready is True in both.
+    ContainersReady is not compared if Ready is True both in the status and in the result of
+    `readiness`.
     """
     ready = condition(pod, "Ready")
     wanted = readiness(pod, applies_readiness_gates=applies_readiness_gates)[0]
@@ -166,8 +168,8 @@ def interrupted(ref: ObjectRef, pod: Pod) -> PatchStatus:
 def restarted(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
     """Return the status patch of `pod` after its lost containers have started again.
 
-    `ready` are the readiness conditions of a pod that is ready again; None keeps the conditions of
-    a pod that was not ready before.
+    `ready` are the readiness conditions to write. If the pod was not ready before, `ready` is None,
+    and the pod's conditions stay as they are.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer
     return PatchStatus(ref, _container_lists(pod, is_restarted=True), ready or ())
@@ -244,10 +246,10 @@ def _is_completed(status: ContainerStatus) -> bool:
 def _row(
     container: Container, before: ContainerStatus, ending: Json, *, is_restarted: bool = False
 ) -> Json:
-    """Return the status of `container`, which has ended with the state `ending`.
+    """Return the new status of `container`, whose previous status is `before`.
 
-    If `is_restarted` is set, it has started again after that. Otherwise a container that had ended
-    before keeps its state.
+    If `is_restarted` is set, the container runs again, and its lastState is `ending`. Otherwise its
+    state is `ending`, unless it had already ended in `before`: then it keeps that state.
     """
     row: Json = msgspec.to_builtins(before)
     row |= {"image": container.image, "imageID": "", "restartCount": before.restart_count}

@@ -186,9 +186,9 @@ class PodWorkers(Struct):
     def act(self, now: Instant) -> list[Command]:
         """Return the commands of the next act that is due.
 
-        Each call handles one pod, so that its effects are observed before the next pod acts. But
-        restarts and readiness have no effect on other pods, so one call handles all successive acts
-        of these two kinds.
+        Usually a call handles one act, so that its effects are observed before the next pod acts.
+        Only acts of the kinds READY and RESTART, which have no effect on other pods, are handled
+        together: one call handles all such acts that follow one another.
         """
         commands: list[Command] = []
         for timer in self._due_timers(now):
@@ -213,8 +213,8 @@ class PodWorkers(Struct):
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
         """Load the settled pods of `loaded`, and return the other pods.
 
-        The caller must pass the returned pods to `see`. If pods were loaded or seen before, these
-        are all pods.
+        The caller must pass the returned pods to `see`. If pods were loaded or seen before, no pod
+        is loaded here, and all pods of `loaded` are returned.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
@@ -261,7 +261,8 @@ class PodWorkers(Struct):
         """Apply a new version of `pod`.
 
         For a new pod, return warnings about its annotations, and the events of pods that stop to
-        make room for it. `terminating_at` is the time at which the termination of a new pod began.
+        make room for it. `terminating_at` matters only for a new pod that is already terminating:
+        it is the time at which the termination began.
         """
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
@@ -375,8 +376,8 @@ class PodWorkers(Struct):
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
         """Return whether a volume of the pod is attached to another node; if so, delay the start.
 
-        The pod starts when the holder of the volume releases it, or, if the other node is lost,
-        when the volume is detached.
+        The pod starts when the pod that holds the volume has ended or is deleted. If the other node
+        is lost, the pod starts when the volume is detached.
         """
         if self._volumes is None:
             return False
@@ -667,7 +668,7 @@ def _was_ready(worker: _PodWorker) -> bool:
 def _is_pending_already(due: Due, pending: Due | None) -> bool:
     """Return whether the pod already waits for the act `due`.
 
-    A removal is never postponed: if `due` is a later removal than `pending`, the result is True.
+    A removal is never postponed, so a removal later than the pending one counts as pending already.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
     if pending is None or due.act is not pending.act:

@@ -48,8 +48,9 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     `pass_cost` of 0, it becomes Unknown only after 55 s, because exactly 50 s do not exceed the
     grace period.
 
-    `eviction_offset` is the delay from the start to the first processing of the eviction queues
-    (then every 100 ms), and `gc_offset` to the first pod garbage collection (then every 20 s).
+    `eviction_offset` is the delay from the start to the first processing of the eviction queues,
+    which repeats every 100 ms. `gc_offset` is the delay from the start to the first pod garbage
+    collection, which repeats every 20 s.
 
     If `is_taking_over` is True, the controller treats the first list of nodes as if it had already
     processed these nodes. Otherwise it behaves as after a restart: every node gets a new grace

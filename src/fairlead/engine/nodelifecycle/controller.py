@@ -204,7 +204,7 @@ class NodeLifecycle:
     def _renew(self, name: str, now: Instant) -> NodeRecord:
         """Queue the node for examination, because its lease has changed; return its record.
 
-        The record includes the renewals that past passes have noticed.
+        The record is first updated as if every monitor pass so far had examined the node.
         """
         examinations, passes = self._shared.examinations, self._shared.passes
         last_pass = now if examinations.last_pass == now else passes.before(now)

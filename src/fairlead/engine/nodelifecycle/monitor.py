@@ -98,7 +98,8 @@ class Monitor:
     def take_over(self, node: Node, now: Instant) -> None:
         """Register `node`, which existed before this controller started, and open its zone.
 
-        A node that already has the NoExecute taint for its Ready status is not queued again.
+        If the node already has the NoExecute taint for its Ready status, it is recorded as handled
+        in the zone's eviction queue.
         """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
@@ -122,7 +123,10 @@ class Monitor:
         return [event, *self._shared.eviction.on_ready(node, zone, now)]
 
     def _unregister(self, record: NodeRecord, node: Node) -> list[Command]:
-        """Remove a deleted node. As in upstream, its queue entry still uses up a token."""
+        """Remove a deleted node, but not its entry in the eviction queue.
+
+        As in upstream, a waiting entry still uses up a token.
+        """
         name = node.metadata.name
         record.registered = None
         self._stop_requeuing(name)
@@ -182,11 +186,11 @@ class Monitor:
         return self._shared.writer.submit(name, (edit,), now)
 
     def on_marked_unknown(self, name: str, edit: MarkUnknown) -> list[Command]:
-        """Save the health in `edit`, after the conditions in `edit` were written.
+        """Replace the node's saved health, except `probe`, with `edit.health`.
 
-        If Ready was True before, return the event NodeNotReady and the writes that mark the node's
-        pods as not ready. The saved `probe` is kept, because a pass that resumed evictions may have
-        set it to a newer time.
+        The conditions in `edit` must have been written. If Ready was True before the write, return
+        the event NodeNotReady and the writes that mark the node's pods as not ready. The saved
+        `probe` is kept, because a pass that resumed evictions may have set it to a newer time.
         """
         record = self._shared.nodes[name]
         if record.health is not None:
@@ -220,7 +224,7 @@ class Monitor:
         return UNKNOWN if found.observed is None else found.observed
 
     def _plan(self, name: str, record: NodeRecord, node: Node, found: Examination) -> None:
-        """Schedule the node's next examination; a change may cause an earlier one."""
+        """Schedule the node's next examination. A changed node may be examined before that."""
         examinations, passes, health = self._shared.examinations, self._shared.passes, found.health
         if health.lease is None and record.renewals is not None:
             examinations.add(name, examinations.last_pass)

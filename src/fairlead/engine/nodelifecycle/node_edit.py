@@ -217,9 +217,10 @@ FindNode = Callable[[str], Node | None]
 
 
 def stale_labels(node: Node, copies: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Return the label copies of `node` that are missing or differ from their source.
+    """Return the labels to write, so that each copy on `node` has the value of its source.
 
-    `copies` are pairs (source, copy) of label names. The result maps copies to correct values.
+    `copies` are pairs (source, copy) of label names. The result maps the names of missing or
+    different copies to the values of their sources.
     """
     labels = node.metadata.labels
     return {

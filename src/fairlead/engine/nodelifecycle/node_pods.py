@@ -30,7 +30,7 @@ class NodePods:
         self._known = loaded.bound.copy()
 
     def put(self, pod: Pod) -> Pod | None:
-        """Store a new version of `pod` if it is bound; return its last bound version, or None."""
+        """Store `pod` if it is bound; return the version that was stored before, or None."""
         key, node = pod.key, pod.spec.node_name
         before = self._known.get(key)
         if before is not None and before.spec.node_name != node:

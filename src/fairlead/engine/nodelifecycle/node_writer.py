@@ -4,9 +4,9 @@
                   ▲          │ conflict: wait for a newer version of the node
                   └──────────┘
 
-The command of an edit is computed from the newest known version when the edit is sent, and after a
-conflict again from the next version (upstream retries after a short delay). Any other failure ends
-the edit, and a conflict ends a `MarkUnknown` edit.
+When an edit is sent, its command is computed from the newest known version of the node. After a
+conflict, the command is computed again from the next version (upstream retries after a short
+delay); only a `MarkUnknown` edit is not retried. Any other failure ends the edit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Period: the times of a periodic task, computed without running the task.
 
-Runs that would change nothing are skipped.
+So a controller can skip the runs that would change nothing.
 """
 
 from __future__ import annotations

@@ -210,9 +210,10 @@ class PodGarbageCollector:
         yield from ((pod, UNSCHEDULED) for pod in terminating if not pod.spec.node_name)
 
     def _excess(self) -> list[Pod]:
-        """Return the finished pods over the threshold, evicted and oldest pods first.
+        """Return as many finished pods as there are over the threshold.
 
-        Returns no pods if the threshold is 0 or negative.
+        Evicted pods are chosen before other pods, and older pods before newer pods. Returns no pods
+        if the threshold is 0 or negative.
         """
         count = len(self._terminated) - self._threshold
         if self._threshold <= 0 or count <= 0:

@@ -25,8 +25,8 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
 
     Nodes and zones:
 
-    - `has_pod_eviction`: it has the mode that deletes the pods of not-ready nodes, and the flags
-      and feature gates of this mode
+    - `has_pod_eviction`: the version has the mode that deletes the pods of not-ready nodes, and the
+      flags and feature gates of this mode
     - `zone_labels`, `region_labels`: the labels with a node's zone and region; the first label that
       the node has is used
     - `label_copies`: pairs (source, copy) of node labels that are kept equal
@@ -50,7 +50,7 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
 
     Pod garbage collection:
 
-    - `orphan_quarantine`: the time for which a node must be missing
+    - `orphan_quarantine`: the time for which a node must be missing before its pods are deleted
     - `fails_pods`: pods are set to Failed before they are deleted
     - `collects_out_of_service`: terminating pods on not-ready nodes with the out-of-service taint
       are deleted

@@ -71,8 +71,9 @@ class TaintToleration:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is so if the pod tolerates the taints of a new node, or the current but not the former
-        taints of a changed node, or if the pod itself has changed.
+        A new node may make the pod schedulable if the pod tolerates the node's taints. A changed
+        node may do so if the pod tolerates its current taints but not its former taints. A change
+        of the pod itself always may.
         """
         old, new = event.old, event.new
         if not isinstance(new, Node):

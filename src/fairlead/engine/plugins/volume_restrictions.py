@@ -1,8 +1,8 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
 PreFilter counts the pod's ReadWriteOncePod claims that other pods use, and Filter rejects every
-node while this count is above 0. When a dry run removes a pod, that pod's uses are subtracted, so
-preemption can help.
+node while this count is above 0. When a dry run removes another pod, the claims that the removed
+pod uses are subtracted from the count, so preemption can help.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 
@@ -163,7 +163,7 @@ class VolumeRestrictions:
 
 
 def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
-    """Return whether `other` uses one of `disks` in a way that excludes a second pod.
+    """Return whether a volume of `other` conflicts with one of the volumes `disks`.
 
     upstream: isVolumeConflict
     """

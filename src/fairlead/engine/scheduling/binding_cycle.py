@@ -69,11 +69,11 @@ class PodBinding(Struct, frozen=True):
 
 
 class BindingRefused(Struct, frozen=True):
-    """The result of a failed binding, whose effects have been reverted.
+    """The result of a failed binding, which the scheduler has already reverted in its own state.
 
     `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting. In
-    upstream, both refusals are part of the scheduling cycle. `commands` revert what PreBind wrote
-    for the pod.
+    upstream, both refusals are part of the scheduling cycle. `commands` must still be sent; they
+    revert what PreBind wrote for the pod.
     """
 
     binding: PodBinding
@@ -189,7 +189,8 @@ class BindingCycles:
     def next_deadline(self) -> Instant | None:
         """Return the next time at which a Permit wait ends or a preparation must be checked.
 
-        Returns 0 if a preparation was canceled, and None if there is no such time.
+        Returns 0 if `resume` can already continue or refuse a binding, and None if neither a
+        Permit wait nor a check is scheduled.
         """
         if self._canceled:
             return 0

@@ -1,13 +1,13 @@
 """HighestTotals: the positions of a plan's highest total, updated when single rows change.
 
 A placement changes the total of only one row. So the positions of the highest total are kept as a
-list, and each call of `find` enters the rows that changed since the last call. All totals are
-searched again only if the list becomes empty, if many rows changed, or after `reset`.
+list, and each call of `find` updates it for the rows that changed since the last call. All totals
+are searched again only if the list becomes empty, if many rows changed, or after `reset`.
 
 Invariant after `find`: the list contains exactly the positions of the highest total, ascending, and
-`_highest` is that total. The list is `_searched`, or `_positions` if `_searched` is None. After
-each row that `find` enters, the invariant holds for the new totals of the rows entered so far and
-the old totals of the others, unless the list is empty.
+`_highest` is that total. The list is `_searched`, or `_positions` if `_searched` is None. `find`
+updates the list one changed row at a time. After each of these steps, the invariant holds for the
+new totals of the rows updated so far and the old totals of the others, unless the list is empty.
 
 Example: totals [5, 7, 7, 3] have the highest total 7 at [1, 2]. Row 1 falls to 6: [2]. Row 3 rises
 to 7: [2, 3]. Row 0 rises to 8: [0]. Row 0 falls to 4: the list is empty, and a search finds [2, 3].
@@ -36,7 +36,7 @@ class HighestTotals:
     """The positions of the highest total of a plan that has all rows."""
 
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
-        """Use `log` to find rows whose pods changed; other changes of totals need a `reset`.
+        """`log` names the rows whose pods changed; after any other change of totals, call `reset`.
 
         If `mask` is given, positions where it is False are ignored. The mask must not change.
         """

@@ -26,9 +26,9 @@ _PLANS_MAX: Final = 4_096  # for each plan, its shape and plugin state take anot
 class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
-    `with_nominated` caches the verdicts that take nominated pods into account. Its keys are (shape
-    id, priority) for all Filters, and (shape id, priority, "leading") for the leading Filters,
-    which depend only on the node and its pods.
+    `with_nominated` caches the verdicts that take nominated pods into account. The verdicts of all
+    Filters together have the key (shape id, priority). The verdicts of only the leading Filters,
+    which depend only on the node and its pods, have the key (shape id, priority, "leading").
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -98,7 +98,7 @@ class PlanCache:
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
     """Return whether a Filter that runs in this cycle depends on more than the node.
 
-    The results of the Filters after it are not cached.
+    The results of such a Filter and of the Filters after it are not cached.
     """
     skipped = state.skipped_filters
     for point in plan.split.cluster_filters:

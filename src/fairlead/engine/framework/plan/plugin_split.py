@@ -1,7 +1,8 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the pod's `Shape`. For example, volume plugins do not run for pods without
-volumes, so they do not end the sequence of cached plugins.
+The split depends on the pod's `Shape`. For example, no Filter after a volume plugin is cached,
+because volume plugins are CLUSTER plugins. But for pods without volumes, the volume plugins do not
+run, so the Filters after them can be cached.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ class PluginSplit:
     """The cached and uncached plugins of a framework for pods of one `Shape`.
 
     The plugins in `idle`, which skip pods of that shape, are left out. The cached Filters are all
-    NODE and ROW plugins before the first CLUSTER plugin. So the reported rejection is that of the
-    first plugin in configured order. `local_names` are the plugins whose PreFilter and PreScore run
-    once per shape.
+    NODE and ROW plugins before the first CLUSTER plugin. The Filters thus run in configured order,
+    and the reported rejection is that of the first plugin that rejects the node. `local_names` are
+    the plugins whose PreFilter and PreScore run once per shape.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
@@ -50,9 +51,10 @@ class PluginSplit:
         ]
 
     def static_key(self, shape: Shape) -> Hashable | None:
-        """Return a key: shapes with equal keys get equal results from all NODE plugins.
+        """Return a key for `shape`.
 
-        Returns None if a plugin does not name what it reads.
+        Shapes with equal keys get equal results from every NODE plugin. Returns None if a NODE
+        plugin does not name what it reads (`ShapeKeyed`).
         """
         if not self._has_static_key:
             return None

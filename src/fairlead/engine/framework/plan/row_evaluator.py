@@ -73,7 +73,8 @@ class RowEvaluator:
     def index(self, positions: Rows) -> Rows | slice:
         """Return the NumPy index that selects `positions`.
 
-        For all positions, the index is a slice, with which NumPy copies ten times faster.
+        If `positions` contains every position, the index is a slice. NumPy copies ten times faster
+        with a slice.
         """
         return slice(None) if len(positions) == len(self.rows) else positions
 
@@ -88,8 +89,8 @@ class RowEvaluator:
     ) -> None:
         """Run `filters` at `positions`; write the codes of rejections to `codes`.
 
-        `codes[i]` is the code for `positions[i]`, and must be 0 if the node is feasible so far. The
-        Filters run only on nodes with the code 0.
+        `codes[i]` belongs to the node at `positions[i]`. The caller sets it to 0 if the node is
+        feasible so far. The Filters run only on nodes with the code 0.
         """
         for point in filters:
             if not np.count_nonzero(codes):
@@ -120,10 +121,10 @@ class RowEvaluator:
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """Return this evaluator's code for each of the plugin's codes, -1 for untranslated codes.
+        """Return the mapping from the plugin's codes to codes of this evaluator.
 
-        A code is translated when the plugin first uses it. The mapping is cached while the plugin
-        returns the same tuple of statuses.
+        The entry of a code that `verdicts` does not use may be -1. The mapping is cached while the
+        plugin returns the same tuple of statuses.
 
         Example: a plugin returns the statuses (SUCCESS, "full", "tainted"). If the evaluator
         already has two statuses, "full" gets the code 2 and "tainted" the code 3, and the mapping
@@ -185,7 +186,7 @@ class RowEvaluator:
         return total
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
-        """Return one raw score of one plugin for each of `positions`.
+        """Return the raw scores of one plugin for the nodes at `positions`.
 
         Where the plugin fails or its score is out of range, the score is 0 and the error is stored
         as `broken[position]`.
@@ -204,5 +205,5 @@ class RowEvaluator:
         return np.fromiter(one_by_one, np.int64, len(positions))
 
     def raw_scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return one raw score of one plugin for each of `positions`; exceptions are not caught."""
+        """Return the raw scores of one plugin at `positions`; exceptions are not caught."""
         return point.many(self._state, pod, self._table, self.rows_at(positions))

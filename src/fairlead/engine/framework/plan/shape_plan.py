@@ -65,10 +65,11 @@ class ShapePlan:
     """The cached verdicts and scores on every node, for pods with equal specs (`Shape`).
 
     `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
-    PreFilter rejections. If `node_names` is set, the plugins `restricting` limit the nodes to
-    these names. If `score_error` is set, every cycle that needs scores fails with this error. If a
-    Score plugin fails on one node, only the cycles in which that node is feasible fail
-    (`first_broken`). `is_reused` is set by the second pod of the shape.
+    PreFilter rejections. If `node_names` is not None, the pods fit only nodes with these names;
+    `restricting` lists the plugins whose PreFilter limits the nodes. If `score_error` is set, every
+    cycle that needs scores fails with this error. A failure of a Score plugin on one node
+    (`first_broken`) matters only for cycles in which that node is feasible: these cycles fail.
+    `is_reused` is True from the second cycle that uses the plan.
     """
 
     def __init__(
@@ -76,7 +77,8 @@ class ShapePlan:
     ) -> None:
         """Create a plan for pods of `pod.shape`; call `refresh` before reading the plan.
 
-        The plan takes the results of the NODE plugins from `shared`, or adds them.
+        `shared` has the results of NODE plugins that several plans use. If the results for this
+        shape can be shared but are missing, they are added.
         """
         self._framework = framework
         self.shape = pod.shape  # keeps the shape interned as long as the plan exists
@@ -124,7 +126,7 @@ class ShapePlan:
                 self.node_names = tuple(n for n in before if n in answer.node_names)
 
     def _pre_score(self, pod: PodInfo) -> None:
-        """Run PreScore of the cached plugins once; an error fails only cycles that score."""
+        """Run PreScore of the cached plugins once; store the first error in `score_error`."""
         self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
         nothing = np.zeros(0, np.int64)
         for point in self.split.local_scorers:
@@ -234,17 +236,17 @@ class ShapePlan:
         return self._masked[1]
 
     def detach(self, position: int) -> None:
-        """Leave the matrix; the arrays are up to date with the pod log up to `position`."""
+        """Leave the matrix; `codes` and `total` include the pod log up to `position`."""
         self.matrix = None
         self.total = self.total.copy()
         self._pod_position = position
 
     def redo_row(self, row: int) -> None:
-        """Recompute `row` after the pods on its node changed; the plan must have all rows."""
+        """Recompute `row` after the pods on its node changed; `node_names` must be None."""
         self._redo_one(self._pod, row)
 
     def open_row(self, row: int) -> None:
-        """Mark `row` as feasible; the matrix writes its total."""
+        """Mark `row` as feasible; the matrix writes the total of the row."""
         self.codes[row] = 0
         self._feasible = None
 
@@ -280,7 +282,7 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows up to `size` with the code NO_NODE. `_redo` then computes their codes."""
+        """Append rows until there are `size`. Their code is NO_NODE until `_redo` computes it."""
         if self.matrix is not None:
             self.matrix.remove(self)
         more = size - self._size
@@ -328,7 +330,7 @@ class ShapePlan:
         return at if at < len(self.rows) and self.rows[at] == row else None
 
     def static_code(self, row: int) -> int:
-        """Return the code of the NODE plugins for the node at `row`.
+        """Return the code in `static.codes` for the node at `row`.
 
         Returns NO_NODE if the row has no node, or if the plan does not have the row.
         """
@@ -431,5 +433,5 @@ class ShapePlan:
         return self._from_static[codes]
 
     def raw_scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
-        """Return one raw score of one plugin for each of `positions`; exceptions are not caught."""
+        """Return the raw scores of one plugin at `positions`; exceptions are not caught."""
         return self._evaluator.raw_scores(point, pod, positions)

@@ -8,8 +8,8 @@ name what it reads, if PreFilter rejects the pod or limits the nodes by name, or
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, NO_NODE if the row holds no node
     score[i]             sum of the weighted scores of NODE plugins without normalization
-    raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
-                         `live` lists the plugins whose scores are not all 0
+    raw_scores[name][i]  raw score of the NODE plugin `name`, if its scores are normalized over the
+                         feasible nodes; `live` lists the plugins whose scores are not all 0
 
 Invariant after `refresh`: every array equals the array of newly built StaticResults.
 """
@@ -46,8 +46,8 @@ class StaticPoints(Struct, frozen=True):
 class StaticResults:
     """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
 
-    The results include the changes in the node log before `position`. A `refresh` that recomputes
-    the results of all nodes changes `version`; a `refresh` of changed nodes does not.
+    The results include the changes in the node log before `position`. `refresh` increments
+    `version` if it recomputes results of more nodes than those that changed.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class StaticResults:
         points: StaticPoints,
         node_names: tuple[str, ...] | None = None,
     ) -> None:
-        """Use the PreFilter data in `state`; call `refresh` before reading results."""
+        """Create empty results; `refresh` computes them with the PreFilter data in `state`."""
         self._table = table
         self._points = points
         self._node_names = node_names
@@ -113,7 +113,7 @@ class StaticResults:
         return np.array(sorted(node.row for node in found if node is not None), np.int64)
 
     def _extend(self, size: int) -> None:
-        """Append empty rows up to `size`. The node log lists their nodes, so `_redo` fills them."""
+        """Append empty rows until there are `size`; `_redo` then computes their results."""
         more = size - self._size
         self._evaluator.rows = self._table.every_row()
         self.codes = np.append(self.codes, np.full(more, NO_NODE, np.int32))

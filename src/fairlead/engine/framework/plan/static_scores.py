@@ -20,7 +20,7 @@ NOT_FEASIBLE: Final = -1
 
 
 class StaticScores:
-    """The static scores of the plans in a PlanMatrix; a member is its index in the matrix."""
+    """The static scores of the plans in a PlanMatrix; `member` is a plan's index in the matrix."""
 
     def __init__(self, width: int) -> None:
         self._scores: Scores = np.zeros((0, width), np.int64)

@@ -28,10 +28,10 @@ class VictimEligibility(Plugin, Protocol):
 
 @runtime_checkable
 class VictimImportance(Plugin, Protocol):
-    """A plugin that orders the victims; only the first plugin with this method is used.
+    """A plugin that orders the victims; if there are several such plugins, the first is used.
 
-    The method may read only the pod's priority, spec, labels, annotations, start time and deletion
-    time.
+    `importance` may read only the pod's priority, spec, labels, annotations, start time and
+    deletion time.
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
@@ -46,7 +46,7 @@ class VictimImportance(Plugin, Protocol):
 class CandidateRanking(Plugin, Protocol):
     """A plugin that defines the rules that compare candidate nodes.
 
-    The method is called once, when the profile is built.
+    `candidate_rules` is called once, when the profile is built.
     """
 
     def candidate_rules(self, rules: Sequence[CandidateRule]) -> Sequence[CandidateRule]:

@@ -21,10 +21,11 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemovalEffect(Struct, frozen=True):
     """The pods whose removal from a node can change the verdict of a Filter on that node.
 
-    `concerns` returns whether a placed pod is one of these pods. It may read only facts that are
-    equal for all loaded pods of a group (`Representatives`). `locations` contain at least the rows
-    of these pods; None means any row. If `may_harm` is False, no removal makes the Filter reject a
-    node that it accepted.
+    `concerns` returns whether a placed pod is one of these pods. One pod may stand for a group
+    of pods, so `concerns` may read only the facts that are equal in a group
+    (`engine.state.loaded_pods.Representatives`). All rows with such pods are in `locations`; None
+    means that any row can have such pods. If `may_harm` is False, no removal makes the Filter
+    reject a node that it accepted.
     """
 
     concerns: Callable[[PodInfo], bool]
@@ -40,7 +41,7 @@ NO_EFFECT: Final = RemovalEffect(_concerns_no_pod, ())
 
 
 def has_volumes(pod: PodInfo) -> bool:
-    """Return whether `pod` has volumes: a `RemovalEffect.concerns` for Filters that count them."""
+    """Return whether `pod` has volumes; some Filters use this as `RemovalEffect.concerns`."""
     return pod.shape.has_volumes
 
 

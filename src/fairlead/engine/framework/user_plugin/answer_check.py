@@ -50,9 +50,9 @@ def refuse(answer: object, wanted: str) -> NoReturn:
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
-    """Return a check that accepts None, a Status with a usual or a given code, and other types.
+    """Return a check that accepts None, certain statuses, and instances of the types `others`.
 
-    The codes are those in _USUAL and `codes`, and the types are `others`. `wanted` describes the
+    The check accepts a Status whose code is in `_USUAL` or in `codes`. `wanted` describes the
     accepted values in the error message.
     """
 

@@ -3,8 +3,8 @@
 A plugin's time excludes the time of the plugins that it calls: a PostFilter, for example, runs the
 Filters.
 
-A meter also measures the steps of scheduling cycles, with the names of upstream's trace (except the
-snapshot, which Fairlead does not take).
+A meter also measures the steps of scheduling cycles. The steps have the same names as in upstream's
+trace. Upstream's snapshot step is missing, because Fairlead takes no snapshot.
 
 upstream: pkg/scheduler/schedule_one.go: schedulePod
 """
@@ -41,7 +41,10 @@ class PluginTime(Struct):
 
 
 class Meter:
-    """Counts and times the calls of the plugins that `measured` returns; `times` has the result."""
+    """Counts the calls of plugins and measures how long they take.
+
+    `measured` wraps a plugin so that its calls are measured. `times` returns the results.
+    """
 
     def __init__(self, stopwatch: Stopwatch) -> None:
         self._stopwatch = stopwatch
@@ -75,7 +78,7 @@ class Meter:
         return sorted(called, key=lambda one: (-one.taken, one.plugin, one.point))
 
     def begin_unit(self) -> None:
-        """Start a unit of work: `unit_times` and `unit_time` count from now on."""
+        """Start a unit of work; `unit_time` and `unit_times` cover the time since this call."""
         self._before.clear()
         self._unit_began = self._stopwatch()
 

@@ -53,7 +53,7 @@ class EvictionMode(Protocol):
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
         """Return the writes for a ready or new node of `zone`.
 
-        Also called for every node when all evictions stop.
+        When all evictions stop, the monitor calls this for every node, ready or not.
         """
         ...
 

@@ -4,9 +4,9 @@
     opposite taint    swap the taints immediately: add the new taint, then remove the old one
     ready again       the next pass removes both taints
 
-The not-ready and the unreachable taint exclude each other. If `requeues` is set, each pass queues
-every not-ready node without its taint again. So the order in the queue depends on the last pass,
-not on the time of the failure.
+The not-ready and the unreachable taint exclude each other. If `requeues` is set, each pass again
+queues every not-ready node that has no taint yet. So the order in the queue depends on the last
+pass, not on the time of the failure.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,
 markNodeForTainting, markNodeAsReachable, doNoExecuteTaintingPass

@@ -6,8 +6,8 @@
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 
-Only the tainting of nodes is rate-limited, and PodDisruptionBudgets do not apply. Terminating pods
-are deleted again whenever the taints of their node change.
+Only the tainting of nodes is rate-limited, and PodDisruptionBudgets do not apply. A terminating pod
+is evaluated like any other, so it may be deleted again when the taints of its node change.
 
 upstream: pkg/controller/tainteviction/taint_eviction.go, timed_workers.go (before 1.29 part of the
 node lifecycle controller: pkg/controller/nodelifecycle/scheduler/taint_manager.go);
@@ -97,10 +97,10 @@ class TaintEviction:
     def __init__(
         self, profile: VersionProfile, reporter: Reporter, *, is_taking_over: bool = False
     ) -> None:
-        """If `is_taking_over` is set, treat the first list of objects as already processed.
+        """If `is_taking_over` is set, the first list of objects counts as already processed.
 
-        Timers then count from the time at which the taints were added, and terminating pods get no
-        timer.
+        The timer of a pod in this list then counts from the time since which the pod and all
+        NoExecute taints of its node have existed. Terminating pods in the list get no timer.
         """
         self._profile = profile
         self._reporter = reporter
@@ -217,7 +217,7 @@ class TaintEviction:
     ) -> list[Command]:
         """Start a timer that evicts the pod in `limit_s` seconds; evict it now if `limit_s` is 0.
 
-        If a timer was started before `now`, nothing changes.
+        If the pod already has a timer that was started before `now`, nothing changes.
         """
         if self._is_taking_over and is_terminating(pod):
             return []

@@ -1,7 +1,8 @@
 """ExaminationQueue: the nodes that the next monitor passes must examine.
 
-Upstream examines every node every five seconds. The result differs from that of the previous pass
-only if the node, its lease or its zone changed (`add`), or if a deadline passed (`schedule`).
+Upstream examines every node every five seconds. The result for a node differs from its previous
+result only if the node, its lease or its zone changed (`add`), or if a deadline passed
+(`schedule`). The other nodes are not examined.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ class ExaminationQueue:
             self._noted_for = max(self._passes.at_or_after(now), self._passes.after(self.last_pass))
 
     def schedule(self, name: str, due: Instant | None) -> None:
-        """Let the pass at `due` examine the node; this replaces an earlier schedule.
+        """Let the pass at `due` examine the node, in place of the pass scheduled so far.
 
-        None clears the schedule.
+        If `due` is None, the node has no scheduled pass any more.
         """
         if due is None:
             self._planned.pop(name, None)

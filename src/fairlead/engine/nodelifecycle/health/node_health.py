@@ -1,8 +1,8 @@
 """Node health: the last heartbeat of a node, and the consequences of an overdue heartbeat.
 
-A heartbeat is a new heartbeat time of the Ready condition or a later lease renewal. Its timestamp
-is not used, only the *probe*: the time of the monitor pass that observed it. So clock skew of nodes
-does not matter.
+A heartbeat is a new heartbeat time in the Ready condition, or a renewal of the node's lease. The
+grace period runs from the *probe*: the time of the monitor pass that observed the heartbeat. It
+does not run from the timestamp that the node wrote, so clock skew of nodes does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
@@ -174,11 +174,11 @@ def next_examination(
     passes: Period,
     config: NodeLifecycleConfig,
 ) -> Instant | None:
-    """Return the time of the next pass that could find a change although no object changes.
+    """Return the time of the first pass that could find the heartbeat of `node` overdue.
 
-    Returns None if no pass could find a change. `health` is the saved health after the last pass. A
-    node that is Unknown stays Unknown until its kubelet posts a status. A lease never expires if
-    its renewal interval plus the period of the passes is within the grace period.
+    `health` is the saved health after the last pass. Returns None in two cases: the node is already
+    Unknown, or its lease is renewed regularly and the renewal interval plus the period of the
+    passes is at most the grace period.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:

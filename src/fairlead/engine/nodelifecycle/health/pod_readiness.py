@@ -3,8 +3,8 @@
     Ready condition present and not False  ⇒  False; reason and message unchanged
 
 NotReadyMarker marks the pods of a node once, when the controller sets the node to Unknown.
-LateBoundPods marks pods that are bound to a node after it was set to Unknown. Only the kubelet sets
-a pod to ready again.
+LateBoundPods marks pods that are bound to a node that is already not ready. Only the kubelet sets a
+pod to ready again.
 
 upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady,
 pkg/controller/nodelifecycle/node_lifecycle_controller.go:podUpdated, processPod
@@ -57,10 +57,10 @@ class NotReadyMarker:
         return [mark]
 
     def on_outcome(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """Return the event that follows the outcome of a mark, if marks are reported.
+        """Return the NodeNotReady event of the pod that was marked, if marks are reported.
 
-        There is no event if the pod no longer exists. Any other failure adds the pod's node to
-        `nodes_to_retry`, and the event is still returned.
+        If the mark failed because the pod no longer exists, there is no event. After any other
+        failure the event is still returned, and the pod's node is added to `nodes_to_retry`.
         """
         command = outcome.command
         if not isinstance(command, PatchStatus):

@@ -1,9 +1,9 @@
 """TokenBucket: limits a rate with exactly client-go's arithmetic.
 
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
-all other numbers are float64. As a float32, 0.1 is slightly higher than 0.1, and 0.01 slightly
-lower than 0.01. A token is requested every 100 ms. So the next token after a success is available
-10.0 s later at a rate of 0.1, and 100.1 s later at a rate of 0.01.
+and all other numbers are float64. As a float32, the rate 0.1 is slightly too high, and the rate
+0.01 is slightly too low. The controller asks for a token every 100 ms. So after it took a token, it
+gets the next one 10.0 s later at a rate of 0.1, and 100.1 s later at a rate of 0.01.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
 """
@@ -100,7 +100,8 @@ class TokenBucket:
 class NeverLimiter:
     """A limiter that never has a token.
 
-    Upstream's limiter reports the rate 1 (flowcontrol.NewFakeNeverRateLimiter; see `zone_queues`).
+    Upstream's counterpart, flowcontrol.NewFakeNeverRateLimiter, always reports the rate 1.
+    `zone_queues` describes the effect.
     """
 
     def __init__(self, rate: float) -> None:

@@ -1,13 +1,13 @@
 """ZoneQueues: the nodes that wait for eviction, in one rate-limited queue per zone.
 
-Evicting a node means to taint it or, in the older mode, to delete its pods. A zone that is opened
-again gets a new queue with a full bucket; entries of the old queue are dropped. A queue outlives
-its zone.
+Evicting a node means to taint it or, in the older mode, to delete its pods. When `ZoneStates` drops
+a zone, the zone keeps its queue. When the zone is opened again, a new queue with a full bucket
+replaces the old queue, whose entries are dropped.
 
 `DefectPolicy.UPSTREAM` reproduces two upstream defects. First, a limiter that stops evictions
-reports the rate 1. If the zone's new rate is also 1, it seems unchanged, so the limiter is not
-replaced and evictions stay stopped. Second, a zone whose initial rate is 0 gets an ordinary bucket,
-whose initial token allows one eviction although evictions are stopped.
+reports the rate 1. If the zone's new rate is also 1, the rate seems unchanged, so the limiter is
+not replaced and evictions stay stopped. Second, a zone whose initial rate is 0 gets an ordinary
+bucket, whose initial token allows one eviction although evictions are stopped.
 
 The life of a name in a `RateLimitedQueue`:
 
@@ -18,11 +18,11 @@ The life of a name in a `RateLimitedQueue`:
 
 A waiting or handled name is *known*, and cannot be added again before it is removed.
 
-Upstream's monitor pass removes and re-adds every not-ready node whose taint is missing, so its
-entry always has the time of the last pass. Here, the entries of these nodes are *requeued* entries,
-which store no time: they implicitly have the time of the last pass, and are ordered by name. When a
-node is no longer requeued, its entry becomes a *timed* entry with the time of the last pass that
-requeued it.
+For every not-ready node whose taint is missing, upstream's monitor pass removes the queue entry and
+adds a new one. So the node's entry always has the time of the last pass. Here, the entries of these
+nodes are *requeued* entries, which store no time: they implicitly have the time of the last pass,
+and are ordered by name. When a node is no longer requeued, its entry becomes a *timed* entry with
+the time of the last pass that requeued it.
 
 Example: pass 1 (at 5 s) finds a and b not ready: requeued = [a, b]. Before pass 2 (at 10 s), the
 Ready condition of a is removed, so pass 2 does not requeue a: timed = [(5 s, a)], requeued = [b].
@@ -84,7 +84,8 @@ class ZoneQueues:
     def next_attempt(self, now: Instant) -> Instant | None:
         """Return the first time at which a queue with entries has a token.
 
-        The time is one of `ticks`, at or after `now`. Returns None if there is none.
+        The result is one of the constructor's `ticks`, at or after `now` and after the last
+        processing. Returns None if no queue with entries will ever have a token.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [
@@ -95,12 +96,12 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yield (zone, name) for each due entry, if the rate limiter of its zone has a token.
+        """Yield (zone, name) for each due entry, while the rate limiter of its zone has tokens.
 
         `last_pass` is the time of the last monitor pass; requeued entries are due at this time.
         After each entry, the caller must call `finish` or `retry` before it continues the
-        iteration. An entry that is not due yet also uses up a token, but is not yielded; then the
-        next zone follows.
+        iteration. If the head of a queue is not due yet, it uses up a token but is not yielded,
+        and the iteration goes on with the next zone.
         """
         self._processed_at = now
         for zone in sorted(self._queues):
@@ -203,9 +204,9 @@ class RateLimitedQueue:
     def swap_limiter(self, rate: float, never_rate: float, now: Instant) -> None:
         """Change the rate to `rate`; a `rate` of 0 stops evictions.
 
-        A limiter that already reports `rate` is kept. The new limiter starts empty if the old
-        limiter has no token now, otherwise full. `never_rate` is the rate that a stopped limiter
-        reports.
+        If the current limiter already reports `rate`, it is kept. Otherwise it is replaced. A new
+        bucket starts full if the old limiter has a token now, and empty if not. `never_rate` is
+        the rate that a limiter reports while it stops evictions.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):

@@ -63,8 +63,8 @@ def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
 def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
     """Return the rate, in nodes per second, at which unready nodes of the zone are processed.
 
-    To process a node is to add the NoExecute taint, which evicts its pods, or in the older mode
-    (`PodEvictionMode`) to delete its pods.
+    A node is processed by adding the NoExecute taint, which evicts its pods. In the older mode
+    (`PodEvictionMode`), its pods are deleted instead.
 
     A fully disrupted zone has the normal rate, but if all zones are fully disrupted, `ZoneStates`
     stops evictions.

@@ -8,12 +8,14 @@
 
 If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
 of all nodes are removed, and when a heartbeat arrives again, every node gets a new grace period. At
-the end of each pass, zones without counted nodes are dropped. (Upstream drops no further zones
-after the first zone that is not fully disrupted, in the random order of a Go map.)
+the end of each pass, zones without counted nodes are dropped. (Upstream
+visits the zones in the random order of a Go map. It stops at the first zone that has counted nodes
+and was not fully disrupted before, and does not drop the zones that it has not visited.)
 
-`DefectPolicy.UPSTREAM` reproduces an upstream defect: a dropped zone is ignored when the previous
-state is computed. If the only zone with a ready node is dropped, all zones seem to have been fully
-disrupted before, so evictions continue instead of stopping.
+`DefectPolicy.UPSTREAM` reproduces an upstream defect: the check whether all zones were fully
+disrupted before the pass ignores zones that the pass drops. Suppose that the only zone with a ready
+node is dropped. Then all zones seem to have been fully disrupted before, so evictions continue
+instead of stopping.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,
@@ -43,19 +45,25 @@ Rates = dict[str, float]
 
 
 class StopEvictions(Struct, frozen=True):
-    """All zones are fully disrupted now: set `rates` (all 0) and remove the taints of all nodes."""
+    """All zones have become fully disrupted.
+
+    The monitor sets `rates`, which are all 0, and removes the NoExecute taints of all nodes.
+    """
 
     rates: Rates
 
 
 class ResumeEvictions(Struct, frozen=True):
-    """Some zone is no longer fully disrupted: set `rates` and restart all grace periods."""
+    """At least one zone is no longer fully disrupted, after all zones were.
+
+    The monitor sets `rates` and restarts the grace periods of all nodes.
+    """
 
     rates: Rates
 
 
 class AdjustRates(Struct, frozen=True):
-    """Some zones changed their state: set the `rates` of these zones."""
+    """Some zones changed their state; `rates` are the new rates of these zones."""
 
     rates: Rates
 
@@ -127,7 +135,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the zones that have nodes but are not tracked; none of their nodes is counted."""
+        """Return the untracked zones that have nodes. None of these nodes is counted."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:

@@ -65,8 +65,8 @@ PENDING_SHARE: Final = "pending"
 class _CachedResults:
     """The cached allocation results of one set of requests on each node.
 
-    `codes[row]` is an index into `statuses`. Code 0 means that `allocations[row]` holds the
-    allocations, and _OPEN means that no result is cached for the row.
+    `codes[row]` is the result for the node at `row`: _OPEN if no result is cached, 0 if
+    `allocations[row]` holds the allocations, otherwise the index of the failure in `statuses`.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Allocator:
         return cached.allocations[node.row] if code == 0 else cached.statuses[code]
 
     def verdicts(self, demand: Demand, rows: Rows) -> Verdicts:
-        """Return the Filter verdict for each of `rows`: whether `allocate` succeeds on its node."""
+        """Return the Filter verdict for the node at each of `rows`: whether `allocate` succeeds."""
         cached = demand.cached
         self._catch_up(cached)
         broken: dict[int, Status] = {}
@@ -158,7 +158,10 @@ class Allocator:
         return Verdicts(np.array(filled, np.int32), statuses)
 
     def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
-        """Search the devices of `node`; cache the result, except errors, which name the claim."""
+        """Search the devices of `node`; cache the result unless it is an error.
+
+        An error message can name the claim, but claims with equal requests share cached results.
+        """
         try:
             found = self._search(demand, node)
         except AllocationError as cause:
@@ -288,8 +291,9 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
     """Return one entry of `allocation.devices.config`.
 
-    `names` are the requests to which `config` applies, and `requests` is the number of all requests
-    of the claim. If `config` applies to all requests, the entry has no field `requests`.
+    `names` are the requests to which `config` applies; no names mean all requests. `requests` is
+    the number of requests of the claim. If `config` applies to all of them, the entry does not list
+    them.
     """
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}

@@ -47,8 +47,8 @@ class ClaimBinder:
         """Return the commands that allocate and reserve `claims` for `pod`.
 
         `pending` are the claims without an allocation, and `assumed` their new allocations, in the
-        same order. Also adds assumed reservations to the device ledger. Returns an ERROR status if
-        a claim was deleted or allocated elsewhere in the meantime.
+        same order. Also records the new reservations in the device ledger. Returns an ERROR status
+        if a claim was deleted or allocated elsewhere in the meantime.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))

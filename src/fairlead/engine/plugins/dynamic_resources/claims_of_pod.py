@@ -33,8 +33,8 @@ def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
 def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
     """Yield (claim name, whether the pod must own the claim) for each of spec.resourceClaims.
 
-    The name is "" if the entry needs no claim (by the pod's status). Raises ClaimError if the entry
-    is invalid or its claim was not created yet.
+    The name is "" if the pod's status says that the entry needs no claim. Raises ClaimError if an
+    entry is invalid or its claim was not created yet.
     """
     for wanted in pod.spec.resource_claims:
         if wanted.resource_claim_name:

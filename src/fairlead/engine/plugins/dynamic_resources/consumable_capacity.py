@@ -1,12 +1,12 @@
 """Consumable capacity: how much of a device's capacity a request consumes.
 
-Several requests can share a device with `allowMultipleAllocations`. Each allocation consumes a part
-of each of the device's capacities. The request policy of a capacity rounds requested amounts up and
-rejects invalid amounts. A request that does not mention a capacity consumes the policy's default,
-or the whole capacity if there is no default.
+Several requests can share a device that has `allowMultipleAllocations`. Each allocation consumes a
+part of each of the device's capacities. The request policy of a capacity rounds requested amounts
+up and rejects invalid amounts. A request that does not mention a capacity consumes the policy's
+default, or the whole capacity if there is no default.
 
-Example: a network card has 10G of `bandwidth`; a request consumes at least 1G, in steps of 500M. A
-request for 1200M consumes 1500M, so six such requests fit and leave 1G.
+Example: a network card has 10G of `bandwidth`, whose policy has a minimum of 1G and steps of 500M.
+A request for 1200M consumes 1500M, so six such requests fit and leave 1G.
 
 upstream: structured/internal/incubating/consumable_capacity.go
 """
@@ -34,8 +34,8 @@ def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consu
     """Return the amount that a request consumes of each of the device's capacities, by name.
 
     `wanted` are the capacities that the request states, None if it states none. Returns None if the
-    request names a capacity that the device does not have, or an amount that the policy does not
-    allow.
+    request names a capacity that the device does not have, or if the policy of a capacity does not
+    allow the amount.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """

@@ -58,7 +58,7 @@ def evaluated(program: Program, device: PoolDevice) -> bool | str:
 def _described(one: PoolDevice) -> dict[str, Any]:
     """Return the value of the CEL variable `device`, which describes the device `one`.
 
-    In `attributes` and `capacity`, a domain that the device does not have maps to an empty map.
+    In `attributes` and `capacity`, looking up a domain without entries gives an empty map.
     Raises ValueError if an attribute has an invalid value.
     """
     driver = one.id[0]

@@ -44,7 +44,8 @@ class Selector(Struct, frozen=True):
 class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
-    `parent` is the name of the request. `place` is the index of the alternative, or None.
+    For an alternative, `parent` is the name of the request to which it belongs, and `place` is its
+    index. For a request without alternatives, `parent` is its own name, and `place` is None.
     """
 
     parent: str

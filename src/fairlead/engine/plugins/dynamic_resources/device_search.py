@@ -1,24 +1,27 @@
 """DeviceSearch: finds devices for all claims of a pod on one node.
 
 The search is depth-first, over claims, then over their requests, then over devices. The result is
-the first solution. The devices of one request are interchangeable, so the search tries combinations
-in ascending order; its first solution is also the first among upstream's permutations.
+the first solution. The order in which a request takes its devices does not matter. So the search
+tries each combination only once, in ascending order. Upstream tries all permutations, and finds the
+same first solution.
 
 Example: a claim has requests r1 (count 2) and r2 (count 1); the candidates of both are a, b, c. A
 constraint requires r1 and r2 to have the same `numa` attribute, which is 0 for a and 1 for b, c.
 
     r1: a          taken
-    r1: a, b       rejected by the constraint, as is a, c: `a` is given back
+    r1: a, b       rejected by the constraint
+    r1: a, c       rejected by the constraint, so `a` is given back
     r1: b, c       taken
-    r2:            a violates the constraint, b and c are taken: no candidate left, c is given back
-    r1: b          no candidate after c: `b` is given back, then nothing is left: no solution
+    r2:            a violates the constraint, b and c are already taken, so `c` is given back
+    r1: b          no candidate follows c, so `b` is given back
+    r1: c          no candidate follows c, so `c` is given back: no solution
 
-Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints contain exactly the
-devices on the current path of the search. `_take` adds a device to all of them, and `_give_back`
+Invariant: `_results`, `_taking`, `_counters`, `_capacity` and the constraints reflect exactly the
+devices on the current path of the search. `_take` records a device in them, and `_give_back`
 reverts `_take` exactly. (Upstream does not release the counters of a shared device.)
 
-A device with `allowMultipleAllocations` is not in `_taking`, because other requests may take
-further shares. Its counters are consumed once, with the first share.
+A device with `allowMultipleAllocations` is recorded in `_capacity` instead of `_taking`, because
+other requests may take further shares of it. Its counters are consumed once, with the first share.
 
 upstream: structured/internal/stable/allocator_stable.go: allocateOne, allocateDevice, isSelectable,
 taintPreventsAllocation, matchAttributeConstraint; resourceclaim/devicetoleration.go: ToleratesTaint
@@ -117,9 +120,10 @@ class DeviceSearch:
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
 
-        Raises AllocationError if a claim is invalid or a selector fails, and, for a request with
-        allocationMode All, if a pool is incomplete or invalid, or a constraint is violated. Raises
-        SearchTooLongError after STEPS_MAX steps.
+        Raises AllocationError if a claim needs more than DEVICES_MAX devices or a selector fails.
+        A request with allocationMode All also raises AllocationError if a pool is incomplete or
+        invalid, or if a device violates a constraint. Raises SearchTooLongError after STEPS_MAX
+        steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)
@@ -183,10 +187,11 @@ class DeviceSearch:
     def _pick(
         self, at: int, index: int, request: ResolvedRequest, picked: int, start: int
     ) -> _Outcome:
-        """Pick the remaining devices of `request`, then satisfy the next request.
+        """Pick the remaining devices of `request`, then satisfy all later requests.
 
-        `request` is request `index` of claim `at`, for which `picked` devices are picked already.
-        Only candidates from index `start` on are tried, so that no combination is tried twice.
+        `at` is the index of the claim, and `index` the index of the request within the claim.
+        `picked` is the number of devices that are already picked for `request`. Only candidates
+        from index `start` on are tried, so that no combination is tried twice.
         """
         self._steps += 1
         if self._steps > STEPS_MAX:
@@ -212,11 +217,10 @@ class DeviceSearch:
     ) -> Iterator[tuple[int, PoolDevice]]:
         """Yield (index, device) of the candidates from `start` on that may be picked next.
 
-        `lacking` is the number of devices that `request` still needs; if fewer candidates remain,
-        nothing is yielded. With allocationMode All, only the candidate at `start` is yielded.
-
-        If a selector failed for a candidate, its error is raised when the search reaches this
-        candidate. So the candidates before it are yielded even if fewer than `lacking` remain.
+        With allocationMode All, only the candidate at `start` is yielded. `lacking` is the number
+        of devices that `request` still needs. If fewer candidates remain, nothing is yielded,
+        unless a selector failed for one of them. In that case, the candidates before the failed one
+        are yielded, and then the selector's error is raised.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)

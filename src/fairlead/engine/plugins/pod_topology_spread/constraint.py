@@ -88,8 +88,9 @@ def with_label_keys(
 ) -> LabelSelector | None:
     """Return the selector with a requirement added for each of matchLabelKeys.
 
-    Each added requirement selects the value that the pod has in `labels`. (New API servers store
-    the merged selector, which stays the same.) A selector of None, which matches no pods, is
+    Each added requirement selects the value that the pod has in `labels`; a key that the pod lacks
+    adds nothing. (Newer API servers have already added the requirements to the selector. Adding
+    them again does not change which pods it matches.) A selector of None, which matches no pods, is
     returned unchanged (common.go: mergeLabelSetWithSelector).
     """
     selector, keys = constraint.label_selector, constraint.match_label_keys

@@ -1,8 +1,9 @@
 """The selector of default constraints, derived from Services and the pod's owner.
 
-The default selector combines the selectors of all Services that select the pod, and that of the
-pod's controller if this is an existing ReplicationController, ReplicaSet or StatefulSet
-(plugins/helper/spread.go: DefaultSelector). A pod without any of these gets no default constraints.
+The default selector combines the selectors of all Services that select the pod and the selector of
+the pod's controller. Only an existing ReplicationController, ReplicaSet or StatefulSet is used as
+the controller. A pod with neither a Service nor such a controller gets no default constraints
+(plugins/helper/spread.go: DefaultSelector).
 """
 
 from __future__ import annotations

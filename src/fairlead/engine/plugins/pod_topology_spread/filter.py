@@ -79,8 +79,9 @@ class _HypotheticalSpread:
 class SpreadState:
     """The data that PreFilter computes for hard constraints.
 
-    The initial counts exclude terminating pods; if the selector is empty, they are 0. But a pod
-    that a dry run adds or removes changes the counts whenever its namespace and labels match. As in
+    The initial counts exclude terminating pods. For a constraint with an empty selector, the
+    initial counts are 0. But a pod that a dry run adds or removes changes the counts if its
+    namespace and labels match, even if the pod is terminating or the selector is empty. As in
     upstream, a count can therefore become negative (filtering.go: updateWithPod).
     """
 

@@ -180,12 +180,10 @@ class PodTopologySpread:
     def removal_effect(self, state: CycleState) -> RemovalEffect:
         """Return the effect of removing pods on the verdicts.
 
-        Only the removal of a pod that a constraint selects can change a verdict, and it can only
-        make the node feasible.
-
-        A removal lowers the count of the node's own domain at least as much as it lowers the lowest
-        count of all domains. A node whose own domain has the lowest count accepts a pod, because
-        maxSkew is at least 1.
+        Only the removal of a pod that a constraint selects can change the verdict on the pod's
+        node, and only from rejection to acceptance. The reason: such a removal lowers the count of
+        the node's own domain at least as much as the lowest count of all domains. So the difference
+        of the two counts, which is compared with maxSkew, never grows.
         """
         found, index = state.read(SpreadState), self._table.pod_index
         locations = [pods.where for pods in found.concerned(index.classes())]
@@ -266,8 +264,9 @@ def _has_all_keys(constraints: Sequence[Constraint], node: Node) -> bool:
 def _changes_counting(constraints: Sequence[Constraint], before: Node, after: Node) -> bool:
     """Return whether the change of a node from `before` to `after` may change a verdict.
 
-    This is so if the node now has the topology keys of all constraints but did not before, or the
-    reverse, or if it has all of them, and one of its domains or its taints changed.
+    A verdict may change if only one of `before` and `after` has the topology keys of all
+    constraints. If both have all these keys, a verdict may change if the value of one of the keys
+    or the taints changed.
     """
     if _has_all_keys(constraints, before) != _has_all_keys(constraints, after):
         return True

@@ -1,10 +1,12 @@
 """The Score of PodTopologySpread, for soft constraints.
 
-The raw score is a sum over the constraints whose topology key the node has, rounded; lower is
-better. Each constraint adds count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains that
-contain feasible nodes count. For kubernetes.io/hostname, every feasible node is its own domain. A
-node that lacks a topology key scores 0. But if the constraints are the system's defaults, the score
-of such a node is the sum over its other keys (podtopologyspread/scoring.go).
+The raw score of a node is a rounded sum over the constraints; lower is better. Each constraint adds
+count(domain) × ln(domains + 2) + (maxSkew - 1), where `domains` is the number of domains that
+contain feasible nodes. For kubernetes.io/hostname, every feasible node is its own domain.
+
+A node that lacks a topology key is left out, and its final score is 0, the worst. But if the
+constraints are the system's defaults, a key that the node lacks merely adds nothing to its raw
+score (podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ class SpreadScoreState:
     """The data that PreScore computes; valid within one scheduling cycle.
 
     `_by_domain` holds, for each constraint, the amount that each domain adds to the score. The last
-    entry, 0.0, is for rows without the topology key (ABSENT). `_ignored` marks the feasible rows
-    that lack a key, or is None. With a single constraint, scores are computed per domain. `_single`
-    then holds the scores that `scores` returned, the domain of each row, and the score of each
-    domain.
+    amount, 0.0, is for rows without the topology key (ABSENT). `_ignored` marks the feasible rows
+    that lack a required topology key; None if there are no such rows.
+
+    If there is only one constraint and `_ignored` is None, `scores` computes one score per domain.
+    It then sets `_single` to (the returned scores, domain of each row, score of each domain).
     """
 
     __slots__ = ("_by_domain", "_ignored", "_single")

@@ -1,8 +1,8 @@
 """SpreadCounts: live counts of pods per domain for a set of constraints.
 
-A node counts for a constraint if it passes the constraint's node inclusion policies, and, except
-for the system's default constraints, has the topology keys of all constraints in the set. The set
-of nodes that count is recomputed only when Node objects change.
+A node counts for a constraint if it passes the constraint's node inclusion policies. The node must
+also have the topology keys of all constraints in the set, unless they are the system's default
+constraints. Which nodes count is recomputed only when Node objects change.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Mask = npt.NDArray[np.bool_]
 class ConstraintCounts:
     """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
-    `labels`, `ids` and `included` have one domain for each row. `labels` has the domain that the
-    node's label names, ABSENT without the label. `ids` has the domain under which the pods of the
-    row are counted; it differs from `labels` only if nodes without the label count as well.
-    `included` equals `ids`, with ABSENT for rows whose pods do not count. `present` lists the
-    domains that have an included node, in ascending order.
+    The arrays `labels`, `ids` and `included` hold a domain for each row. `labels` holds the domain
+    that the node's label names, or ABSENT if the node lacks the label. `ids` equals `labels`,
+    except that nodes without the label have a domain too if such nodes may count. `included` equals
+    `ids`, except that it holds ABSENT for nodes that do not count. `present` lists the domains that
+    occur in `included`, in ascending order.
     """
 
     __slots__ = (
@@ -61,7 +61,7 @@ class ConstraintCounts:
     def set_domains(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
         """Store the domains of the nodes; `size` is the number of domains.
 
-        Returns the domains under which `counts` counts the pods of each row.
+        Returns the `Domains` of `included`, which `counts` uses.
         """
         self.labels, self.ids, self.included = labels, ids, included
         self._labels = self._number = None
@@ -69,7 +69,7 @@ class ConstraintCounts:
         return Domains(included, size)
 
     def labels_of(self, rows: Rows) -> tuple[Ids, bool]:
-        """Return (domain of each of `rows` by its label, whether any of `rows` lacks the label).
+        """Return (domain in `labels` of each of `rows`, whether any of `rows` lacks the label).
 
         The result is cached if `rows` is a read-only array.
         """
@@ -82,7 +82,7 @@ class ConstraintCounts:
         return labels, lacks
 
     def number_of_domains(self, rows: Rows) -> int:
-        """Return the number of distinct domains of `rows` in `ids`.
+        """Return how many distinct domains `ids` holds for `rows`.
 
         The result is cached if `rows` is a read-only array.
         """
@@ -97,7 +97,7 @@ class ConstraintCounts:
 class SpreadCounts:
     """The counts for a set of constraints that have the same whenUnsatisfiable.
 
-    Pods in the same namespace with equal constraints and eligible nodes share one instance.
+    Incoming pods share an instance if their namespace, constraints and eligible nodes are the same.
     """
 
     def __init__(

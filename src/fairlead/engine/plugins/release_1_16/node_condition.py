@@ -57,9 +57,9 @@ class CheckNodePressure:
     locality = Locality.NODE
 
     def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
-        """Reject nodes whose `condition`, such as MemoryPressure, is True.
+        """`condition`, such as MemoryPressure, is the condition that makes the plugin reject nodes.
 
-        If `only_best_effort` is set, only best-effort pods are rejected.
+        If `only_best_effort` is set, the plugin rejects nodes only for best-effort pods.
         """
         self.name = f"CheckNode{condition}"
         self._condition = condition

@@ -144,7 +144,7 @@ class Requested:
     locality = Locality.ROW
 
     def __init__(self, name: str, rating: Rating, sums: Sums) -> None:
-        """Apply `rating` to the requests computed by `sums`; `name` is the plugin's name."""
+        """`name` is the plugin's name; `rating` scores the requests that `sums` computes."""
         self.name = name
         self._rating = rating
         self._sums = sums

@@ -1,8 +1,9 @@
 """SelectorSpread of 1.19: spreads the pods of a Service, ReplicaSet or StatefulSet.
 
-The count of a node is the number of its pods that match the pod's selector (`DefaultSelectors`);
-fewer is better. If nodes have zones, the node's count makes up one third of the score and the
-zone's count two thirds. The plugin ignores pods that have topology spread constraints of their own.
+A node's count is the number of pods on it that match the default selector of the incoming pod
+(`DefaultSelectors`); fewer is better. If a node has a zone, the node's count makes up one third of
+the score and the zone's count two thirds. If the incoming pod has topology spread constraints of
+its own, all nodes score 0.
 upstream: v1.19 selectorspread/selector_spread.go: Score, NormalizeScore
 """
 

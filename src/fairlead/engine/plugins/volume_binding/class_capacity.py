@@ -25,9 +25,11 @@ _NOTHING: Final = -1
 class _Limits(Struct, frozen=True):
     """The capacity limits of one storage class.
 
-    `by_value[key][id]` is the largest limit in bytes for nodes whose label `key` has the value with
-    that id. The last entry is for nodes without the label. `others` holds (node mask, limit in
-    bytes) of the other CSIStorageCapacity objects.
+    `by_value` covers the CSIStorageCapacity objects whose topology is a single label.
+    `by_value[key][id]` is the largest limit in bytes among the objects for the label `key` with the
+    value that has this `id` in the label column. The last entry of `by_value[key]` is for nodes
+    without the label. `others` holds (node mask, limit in bytes) for each object with any other
+    topology.
     """
 
     by_value: dict[str, npt.NDArray[np.int64]]

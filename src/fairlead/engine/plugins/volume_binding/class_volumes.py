@@ -157,7 +157,8 @@ class _RowsByLabel:
     def only(self, selector: NodeSelector) -> int | None:
         """Return the only row that matches `selector`, or None.
 
-        The result is None for a selector of another form than `key In [value]`.
+        Returns None if no row or several rows match, or if the selector does not have the form
+        `key In [value]`.
         """
         simple = simple_values(selector)
         if simple is None or len(simple[1]) != 1:

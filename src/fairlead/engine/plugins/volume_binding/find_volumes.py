@@ -159,11 +159,12 @@ class VolumeFinder:
     def _take_reserved(
         self, reserved: list[PersistentVolume], again: list[Ints]
     ) -> tuple[Ints, Mask]:
-        """Choose on each row the first reserved volume that the pod has not taken yet.
+        """Choose for each row the first volume of `reserved` that the pod has not taken there.
 
-        `again` are the earlier choices for the same claim. Returns (choices, mask of the rows on
-        which no reserved volume is left). If a row cannot reach the volume chosen for it, its
-        choice is NONE.
+        `again` holds the earlier choices for the same claim, which several volumes of a pod can
+        name. Returns (choices, mask). The mask marks the rows on which the pod has already taken
+        all of `reserved`. The choice is NONE on these rows, and on rows whose node cannot reach
+        the chosen volume.
         """
         chosen = np.full(self._table.capacity, NONE, np.int64)
         is_open = np.ones(self._table.capacity, np.bool_)
@@ -188,7 +189,7 @@ class VolumeFinder:
     ) -> None:
         """Flag the `pending` rows on which a claim must be provisioned but cannot be.
 
-        The first claim that fails on a row sets the row's flag and ends its pending state.
+        The first claim that fails on a row sets the row's flag and removes the row from `pending`.
         """
         for claim in tied:
             self._check_provision(claim, pending.copy(), pending, flags)

@@ -82,11 +82,11 @@ RESERVED: Final = NONE - 1
 
 
 class NodeVolumes(Struct, frozen=True):
-    """The result for every node: whether the pod's volumes are or can be made available.
+    """Which nodes satisfy a pod's claims, and with which volumes.
 
-    `flags` holds, for each row, the reasons for a rejection as bits (None if all rows fit).
-    `matches` are in the order in which claims were matched. `tied` are the claims that are being
-    provisioned.
+    `flags[row]` holds the reasons for which the row is rejected, as bits; `flags` is None if all
+    rows fit. `matches` are in the order in which claims were matched. `tied` are the claims that
+    are being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None

@@ -101,7 +101,7 @@ EVENTS: Final = frozenset(
 class _Volumes:
     """One pod's claims, and the volumes that the claims can use on each node.
 
-    All dry runs of a scheduling cycle share one object.
+    The class has no `clone`, so all dry runs of a scheduling cycle share one `_Volumes` object.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")
@@ -248,7 +248,7 @@ class VolumeBinding:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent) -> bool:
     """Return whether `event` may make the pod schedulable.
 
-    Most events may do so. For these kinds of events, it depends on a condition:
+    Returns True for most events. For the events on the left, the condition on the right must hold:
 
         a new or changed claim          the pod uses the claim
         a changed StorageClass          allowedTopologies changed
