@@ -158,7 +158,9 @@ class NodeAffinity:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` adds a matching node, or changes a node so that it matches.
 
-        As in upstream, addedAffinity is not checked for the node before the change.
+        After the change, the node must match both the pod's own affinity and addedAffinity. As in
+        upstream, a node that matched the pod's own affinity before the change does not count, even
+        if the node did not match addedAffinity then.
         """
         old, new = event.old, event.new
         spec = pod.shape.spec

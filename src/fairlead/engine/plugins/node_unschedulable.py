@@ -58,7 +58,7 @@ class NodeUnschedulable:
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether a node was added or uncordoned, or the pod now tolerates the taint.
+        """Return whether a node was added or uncordoned, or the pod now tolerates cordoned nodes.
 
         An added node counts only if it is not cordoned.
         """

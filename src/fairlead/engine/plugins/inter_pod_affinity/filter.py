@@ -250,7 +250,7 @@ class CachedCodes:
         return self._codes
 
     def _changed_rows(self) -> dict[int, None] | None:
-        """Return the rows in domains that changed since the last call of `codes`, as keys.
+        """Return, as keys of a dict, the rows in domains that changed since the last `codes` call.
 
         Returns None if computing all rows is faster, or if a change log does not contain all
         changes.

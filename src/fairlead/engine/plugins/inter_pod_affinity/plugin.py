@@ -112,7 +112,7 @@ class InterPodAffinity:
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Return SKIP if the pod has no required terms and no placed pod's term repels it.
 
-        After SKIP, this plugin does not evaluate nominated pods either.
+        After SKIP, Filter does not run. So the terms of nominated pods are not evaluated either.
         """
         is_repelled = self._pod_index.repelling > 0
         if not is_repelled and pod.shape.spec.affinity is None:
@@ -166,8 +166,9 @@ class InterPodAffinity:
         """Return the topology keys by which pods affect a node's verdict.
 
         A pod affects the verdict on a node only if both are in the same domain of one of these
-        keys. Returns None if the pod has required affinity. Then any pod in the cluster can affect
-        the verdict, because every node with the topology keys accepts the first pod of a group.
+        keys. Returns None if the pod has required affinity, because then any pod in the cluster can
+        affect the verdict: As long as no pod matches the affinity, a pod that matches its own
+        affinity fits every node with the topology keys.
         """
         return state.read(AffinityState).reach()
 
@@ -201,7 +202,7 @@ class InterPodAffinity:
         return not self._attracting.counts_for(self._pod_index.pod_class_of(pod)).pods()
 
     def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
-        """Return the sums of weights by domain: (of the pod's terms, of placed pods' terms)."""
+        """Return two sums of weights by domain: for the pod's terms and for placed pods' terms."""
         existing = self._none
         if self._pod_index.attracting:
             existing = self._attracting.counts_for(self._pod_index.pod_class_of(pod))

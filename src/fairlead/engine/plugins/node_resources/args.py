@@ -68,7 +68,7 @@ class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """The plugin arguments of NodeResourcesFit (NodeResourcesFitArgs).
 
-    The constructor raises ValueError, which names the first invalid field.
+    If a field is invalid, the constructor raises ValueError with the name of the first such field.
     """
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
@@ -106,7 +106,7 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 class BalancedAllocationArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The arguments of NodeResourcesBalancedAllocation; by default cpu and memory are balanced.
 
-    The constructor raises ValueError, which names the first invalid field.
+    If a field is invalid, the constructor raises ValueError with the name of the first such field.
     """
 
     resources: tuple[ResourceSpec, ...] = ()

@@ -1,8 +1,9 @@
 """NodeResourcesBalancedAllocation: prefers nodes on which the pod balances the use of resources.
 
-The balance is int((1 - deviation) × 100), where deviation is the standard deviation of the used
-fractions (at most 1) of the resources. The score is 75 if the pod does not change the balance,
-higher if the pod improves it, and lower otherwise (plugins/noderesources/balanced_allocation.go).
+The used fraction of a resource is requested / allocatable, but at most 1. The balance is
+int((1 - deviation) × 100), where deviation is the standard deviation of the used fractions. The
+score is 75 plus half of the amount by which the pod raises the balance, rounded down. If the pod
+lowers the balance, this amount is negative (plugins/noderesources/balanced_allocation.go).
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ def _evenness(fractions: list[float]) -> int:
 def _total(parts: list[float]) -> float:
     """Return the sum of `parts`, added one after the other as in upstream.
 
-    The built-in `sum` is more precise since Python 3.12.
+    The built-in `sum` can return another result, because it is more precise since Python 3.12.
     """
     total = 0.0
     for part in parts:

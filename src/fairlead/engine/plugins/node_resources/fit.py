@@ -111,11 +111,12 @@ class NodeResourcesFit:
     def _reasons(
         self, table: NodeTable, rows: Rows, wanted: list[tuple[int, int]]
     ) -> tuple[npt.NDArray[np.int64], list[Status]]:
-        """Return (codes, statuses) for the nodes at `rows`, which the pod does not fit.
+        """Return (codes, statuses) for the nodes at `rows`; the pod must not fit any of them.
 
         `wanted` are the (column, amount) pairs of the requested resources. A code is an index into
-        the statuses; index 0 is SUCCESS. Nodes are first grouped by a bit set: bit 0 means too many
-        pods, bit 1 a request above allocatable, and bit 2 + i that the i-th requested resource is
+        the statuses. Index 0 is SUCCESS, which the caller uses for other nodes. Nodes with the same
+        bit set get the same code. Bit 0 is set if the node would have too many pods, bit 1 if a
+        request exceeds the allocatable amount, and bit (2 + i) if the i-th requested resource is
         insufficient.
         """
         bits = (table.pod_count[rows] + 1 > table.allowed_pods[rows]).astype(np.int64)
@@ -180,12 +181,12 @@ class NodeResourcesFit:
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return the resources left on `node` without the pods `gone`, but with `come` and `pod`.
+        """Return what is left on `node` if the pods `gone` leave and `come` and `pod` are added.
 
-        `gone` maps each shape to its number of pods.
+        `gone` maps each shape to the number of pods of this shape that leave.
 
-        Returns (columns of the requested resources to check, amount left of each); `pod` does not
-        fit if one is negative. The number of pods is not checked.
+        Returns (columns of the requested resources to check, amount left of each). If an amount is
+        negative, `pod` does not fit. The number of pods is not checked.
         """
         wanted: Sequence[tuple[int, int]] = pod.shape.wanted
         if self._extended or self._args.ignores_anything:
@@ -230,8 +231,8 @@ class NodeResourcesFit:
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
         """Return (column, amount) of each requested resource that the arguments do not ignore.
 
-        Returns None if a DeviceClass provides one of them, which is then checked only on nodes that
-        list it.
+        Returns None if a DeviceClass is mapped to one of these resources, because such a
+        resource is checked only on nodes that list it.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
@@ -242,8 +243,9 @@ class NodeResourcesFit:
         """Return (codes, statuses) for the nodes at `rows`; code 0 means that the pod fits.
 
         A code is an index into the statuses. `wanted` contains the requested resources, as
-        `counted_requests` returns them. For each of them, `spare` contains the amount that each
-        node would have left with the pod. `crowded` marks the nodes that would have too many pods.
+        `counted_requests` returns them. For each of them, `spare` contains the amount that would
+        be left on each node if the pod were placed there. `crowded` marks the nodes that would have
+        too many pods.
         """
         bits = crowded.astype(np.int64)
         for i, ((column, amount), left) in enumerate(zip(wanted, spare, strict=True)):
@@ -307,8 +309,8 @@ class NodeResourcesFit:
     def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
         """Return whether the node has more of any requested resource, or room for more pods.
 
-        Returns True if devices may provide a requested resource, because the Node does not show new
-        devices.
+        Always returns True if a DeviceClass is mapped to a requested resource that `new` does not
+        list, because new devices do not appear in the Node object.
         """
         wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
         if any(

@@ -5,8 +5,8 @@ amount and its requested amount, including the pod's requests. The node's score 
 of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead, and
 leaves out resources that score 0. As in upstream, a container without a request counts as
 requesting 100m cpu and 200 MiB memory. Scalar resources, such as extended resources, are not scored
-if the pod does not request them. If a node does not list an extended resource, its devices that
-provide the resource are counted.
+if the pod does not request them. If a node does not list an extended resource, the devices of the
+node that provide the resource are counted.
 
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
@@ -89,11 +89,14 @@ def most_allocated(used: int, offered: int) -> int:
 class RequestedToCapacityRatio:
     """A score that is piecewise linear over utilisation.
 
-    Outside of the points, the score is constant.
+    The score is constant below the utilisation of the first point and above that of the last one.
     """
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:
-        """Use `points`, sorted by utilisation; their scores from 0 to 10 are scaled to 0..100."""
+        """Scale the scores of `points` from 0..10 to 0..100.
+
+        `points` must be sorted by utilisation.
+        """
         scale = SCORE_MAX // _SHAPE_SCORE_MAX
         self._points = [(point.utilization, point.score * scale) for point in points]
 
@@ -123,10 +126,10 @@ class ByNode:
         *,
         skip_zero: bool,
     ) -> None:
-        """Score each resource by `rate(used, offered)`.
+        """Create the scorer; it calls `rate(used, offered)` for the score of each resource.
 
         If `skip_zero` is set, resources that score 0 are left out, and the node's score is rounded
-        to the nearest integer instead of down.
+        to the nearest integer. Otherwise, the node's score is rounded down.
         """
         self._columns = columns = handle.cluster.table.resources
         self._resources = [
@@ -240,9 +243,10 @@ def _sum_of_least(free: Ints, offered: Floats) -> Scores:
     The first axis of both arrays is (cpu, memory). `free` are the amounts that remain after the pod
     was added, at least 0. `offered` are the allocatable amounts, from 1 to below EXACT_BELOW.
 
-    Dividing floats is five times faster than dividing integers. The result, rounded down, is exact.
-    A float holds the numerator exactly. A quotient up to 100 that is not whole is at least 2^-45
-    below the next whole number, and float rounding adds less than 2^-47.
+    Dividing floats is five times faster than dividing integers. The quotient, rounded down, is
+    exact for two reasons. A float holds the numerator, 100 × `free`, exactly. A quotient up to 100
+    that is not whole is at least 2^-45 below the next whole number, and float rounding adds less
+    than 2^-47.
     """
     free *= SCORE_MAX
     quotients = free.astype(np.float64)

@@ -45,8 +45,9 @@ class Attachables:
     ) -> dict[str, str] | Status:
         """Return the drivers of the pod's attachable volumes, keyed by unique name, or a rejection.
 
-        `note` is called with the key of each claim, volume and class that the result depends on. A
-        missing claim rejects the pod only if `is_new` is set, for a pod to schedule.
+        `note` is called with the key of each claim, volume and class that the result depends on.
+        `is_new` is set for a pod that is not placed yet. Only such a pod is rejected if a claim is
+        missing.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:

@@ -49,7 +49,7 @@ class Attached:
 class AttachedVolumes:
     """The attached volumes of every node; call `refresh` before reading.
 
-    Only `of_node` includes pods that a dry run adds or removes.
+    During a dry run, only `of_node` takes into account which pods the dry run adds or removes.
     """
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:

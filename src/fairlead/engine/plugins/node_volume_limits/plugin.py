@@ -41,7 +41,7 @@ _TOO_MANY: Final = 1
 
 
 class _PodVolumes:
-    """The incoming pod's volumes: drivers keyed by unique name, or a status if they are unknown."""
+    """The incoming pod's attachable volumes, in the form that `Attachables.of` returns."""
 
     __slots__ = ("volumes",)
 
