@@ -1,12 +1,12 @@
-"""EqualPods: finds pods for which all plugins without cached results read equal data.
+"""EqualPods: recognises pods for which the uncached plugins read equal data.
 
-Plans (`ShapePlan`) cache the results that depend only on a node and its pods. The other plugins
-skip most pods, because these have neither constraints nor claims, and no affinity term of another
-pod matches them. If the plugins skip a pod, they also skip all pods with an equal `key`, until
-`version` changes.
+Plans (`ShapePlan`) cache the plugin results that depend only on a node and its pods. All other
+plugins are uncached. They skip most pods, because most pods have neither constraints nor claims,
+and match no affinity term of another pod. If the uncached plugins skip a pod, they also skip all
+pods with an equal `key`, until `version` changes.
 
-    key       equal for pods for which these plugins read equal data
-    version   equal as long as nothing that these plugins read changes
+    key       if two pods have an equal key, the uncached plugins read equal data for both
+    version   while it stays equal, the cluster data that the uncached plugins read is unchanged
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class EqualPods:
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
     """Return whether each uncached plugin has the same result for all pods with the key of `pod`.
 
-    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. Returns
-    False if a score depends on the set of feasible nodes (normalisation). The caller must check the
-    Filters that run for the pod.
+    The key is `EqualPods.key`. A plugin is uncached if `plan` does not contain its results. Also
+    returns False if a score depends on the set of feasible nodes (normalisation). Uncached Filters
+    are not considered; the caller must check those that are not skipped for the pod.
     """
     return (
         not plan.static.live

@@ -63,11 +63,11 @@ class ImageLocality:
 
 
 def image_score(sum_bytes: int, container_count: int) -> int:
-    """Return the score, from 0 to 100, of a node that has images of `sum_bytes`.
+    """Return a node's score, from 0 to 100.
 
-    `sum_bytes` is the sum of the images' scaled sizes in bytes, and `container_count` the number of
-    the pod's containers. The score is 0 up to 23 MiB, grows linearly, and reaches 100 at
-    1,000 MiB × `container_count`.
+    `sum_bytes` is the sum of the scaled sizes of those images of the pod that the node has.
+    `container_count` is the number of the pod's containers. The score is 0 if `sum_bytes` is at
+    most 23 MiB. Above that, it grows linearly and reaches 100 at 1,000 MiB × `container_count`.
 
     upstream: calculatePriority
     """

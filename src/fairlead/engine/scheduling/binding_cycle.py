@@ -332,9 +332,10 @@ def run_unreserve(binding: PodBinding) -> None:
 
 
 def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
-    """Run the Permit plugins; return {plugin name: timeout} of the plugins that wait.
+    """Run the Permit plugins; return {plugin name: timeout in ns}.
 
-    Returns the refusal if a plugin refuses the pod. Timeouts are in ns.
+    The result contains each plugin that makes the pod wait. If a plugin refuses the pod, the
+    refusal is returned instead.
     """
     pending: dict[str, DurationNs] = {}
     for plugin in binding.framework.permit:

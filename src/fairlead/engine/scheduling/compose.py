@@ -3,7 +3,7 @@
 build    build each plugin of the profile, in order, from its arguments
 check    check that a user's plugin has valid methods, and catch the exceptions that it raises
 meter    measure plugin durations, if a meter is given
-wire     build the framework, the plan cache and preemption with the policy that the plugins define
+wire     build the framework, the plan cache and preemption; plugins may change preemption's policy
 """
 
 from __future__ import annotations

@@ -323,7 +323,11 @@ class Scheduler:
     def _continue_cycle(
         self, cycle: _Cycle, questions: Sequence[Command], now: Instant
     ) -> list[Command]:
-        """Return the extender calls `questions`; if the cycle has decided, end it when due."""
+        """Return the extender calls `questions` if the cycle has not decided yet.
+
+        If it has decided, set the time at which it ends. If that time is `now`, end the cycle and
+        return the resulting commands; otherwise return [].
+        """
         if cycle.pending.decision is None:
             return list(questions)
         cycle.ends = now + self._config.cycle_time
@@ -446,7 +450,10 @@ class Scheduler:
         return answer
 
     def _resume(self, now: Instant) -> list[Command] | None:
-        """Continue the bindings that no longer wait; return None if there are none."""
+        """Continue the bindings that no longer wait, and return their commands.
+
+        Returns None if no binding could continue.
+        """
         commands: list[Command] | None = None
         for binding, answer in self._bindings.resume(now):
             if not isinstance(answer, BindingRefused):

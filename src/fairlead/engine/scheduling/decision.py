@@ -59,10 +59,11 @@ Decision = Placement | Failure
 
 
 def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
-    """Return `failure` without preemption, for a pod that was deleted during its cycle.
+    """Return `failure` as it is reported for a pod that was deleted during its cycle.
 
-    The pod's nomination is kept. If `names_preemption` is set, the message includes the reasons of
-    PostFilter plugins.
+    The result evicts no pods and keeps the pod's nomination. If `names_preemption` is set, its
+    message says that preemption did not find the pod. A failure without `rejections` is returned
+    unchanged.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -81,8 +82,8 @@ def joined(rejections: str, post_filter: str) -> str:
 def refusal(status: Status) -> Failure:
     """Return the failure of a pod whose placement a plugin refused with `status`.
 
-    If the plugin rejected the pod, the message counts one rejected node, as in upstream. After an
-    error, the message is the plugin's own.
+    If the plugin rejected the pod, the message begins with "0/1 nodes are available", as in
+    upstream. If the plugin failed with an error, the message is the message of `status`.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)

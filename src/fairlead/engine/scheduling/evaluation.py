@@ -36,7 +36,8 @@ LEFT_OUT = unschedulable("the extender gave no reason").by(REJECTOR)
 class PreemptionEvaluation(Struct):
     """The result of a preemption attempt for the pod.
 
-    `nominated` are the best candidate nodes, which the rules rate as equal.
+    `nominated` are the best candidate nodes. It has more than one entry if the rules for the choice
+    cannot tell these nodes apart.
     """
 
     ineligible: str = ""
@@ -63,10 +64,10 @@ class Evaluation(Struct):
     """All verdicts on one pod in one cluster.
 
     `verdicts` has an entry per node, which is None if the pod fits the node. `score_error` is set
-    if a plugin or an extender failed, so that the cycle fails. `scores`, `totals` and `best` cover
+    if an error of a plugin or an extender makes the cycle fail. `scores`, `totals` and `best` cover
     the feasible nodes; scores are normalised to 0..100 and not weighted. A node is chosen from
-    `choices`; `via` is the reason: "nominated", "single" or "score". `room` is set if no node fits
-    and a PostFilter plugin would evict pods to make one fit.
+    `choices`; `via` is the reason: "nominated", "single" or "score". `room` is set if the pod fits
+    no node, but a PostFilter plugin would evict other pods so that it fits.
     """
 
     gated: Status | None = None

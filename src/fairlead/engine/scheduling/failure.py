@@ -47,7 +47,8 @@ class FailureHandler:
     ) -> None:
         """Use the scheduler's `queue` and `nominator`; `reporter` receives the failures.
 
-        If `observes_generation` is set, the condition PodScheduled names the pod's generation.
+        If `observes_generation` is set, the condition PodScheduled contains the pod's
+        generation as observedGeneration, if the pod has one.
         """
         self._cluster = cluster
         self._queue = queue
@@ -68,8 +69,9 @@ class FailureHandler:
         """Report the failure, and requeue the pod if it still exists and has no node.
 
         `tried` is the pod as it was when its attempt began at `started`. `is_binding` means that
-        the binding cycle has failed. Returns the event and the status patch. If the pod is bound by
-        now, returns only the event. If the pod was replaced, returns [].
+        the binding cycle has failed. Returns the event and the status patch. If the pod already has
+        a node, returns only the event. If another pod with the same name has replaced it, returns
+        [].
 
         upstream: schedule_one.go: handleSchedulingFailure
         """
@@ -97,9 +99,9 @@ class FailureHandler:
         """Requeue the pod of a refused binding, and wake pods that wait for the released resources.
 
         If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
-        reject it again. After an error it is woken like all other pods. A refusal within the
-        scheduling cycle (`in_cycle`) wakes no pods. Returns the commands that take back what
-        PreBind wrote, then the same commands as `handle`.
+        reject it again. After an error, the pod is woken like all other pods. A refusal within the
+        scheduling cycle (`refused.in_cycle`) wakes no pods. Returns the commands that undo the
+        writes of PreBind plugins, followed by the commands that `handle` returns.
 
         upstream: schedule_one.go: handleBindingCycleError
         """
@@ -165,10 +167,11 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
 
 
 def failure_patch(pod: PodInfo, wanted: Condition, nominated_node: str | None) -> list[Command]:
-    """Return the patch of the condition PodScheduled and the nomination, [] if nothing changes.
+    """Return the status patch after a failure; [] if nothing changes.
 
-    `wanted` is the condition. It is not written if only its observedGeneration is new. If
-    `nominated_node` is None, nominatedNodeName stays unchanged; "" removes it.
+    The patch writes the condition PodScheduled (`wanted`) and nominatedNodeName. The condition is
+    left out if only its observedGeneration would change. If `nominated_node` is None,
+    nominatedNodeName stays unchanged; "" removes it.
 
     upstream: schedule_one.go: updatePod
     """

@@ -5,8 +5,8 @@ upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods (for
 A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
 on the pods nominated to the node. The verdict is cached until one of these changes. But if a Filter
 plugin depends on other nodes, only the verdict of the Filters before it (the *leading* Filters) is
-cached. The pod's own nominated node is evaluated every time, because the pod's own nomination does
-not count.
+cached. All pods with the same spec and priority share the cached verdicts. But a pod's own
+nomination does not count for the pod itself, so its nominated node is evaluated every time.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
 the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
@@ -44,8 +44,8 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 class NominatedVerdicts:
     """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
-    `codes` contains the verdict on each plan position, as a code of the plan. It is
-    `_NO_NOMINATION` if no competing pod is nominated to the node.
+    `codes[i]` is the verdict on the node at `plan.rows[i]`, as a code of the plan. It is
+    `_NO_NOMINATION` if no competing pod is nominated to that node.
     """
 
     def __init__(self, plan: ShapePlan) -> None:
@@ -121,10 +121,11 @@ def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
 
 
 def fitting_nominated_node(plans: PlanCache, pod: PodInfo) -> tuple[NodeInfo, CycleState] | None:
-    """Return the nominated node of `pod`, with the CycleState of its cycle, if the pod fits there.
+    """Return (nominated node of `pod`, CycleState of this cycle) if the pod fits on that node.
 
-    No other node is evaluated, and no cache is updated. Returns None if all nodes must be
-    evaluated. All plugins must be in-tree plugins, because PreFilter may run again.
+    No other node is evaluated, and no cache is updated. Returns None if the pod does not fit or if
+    the node cannot be evaluated alone. The caller then evaluates all nodes, and PreFilter may run a
+    second time. Therefore, all plugins must be in-tree plugins.
 
     upstream: schedule_one.go: evaluateNominatedNode
     """
@@ -252,7 +253,7 @@ def _leading_verdicts(
 
 
 def _leading_state(plan: ShapePlan) -> CycleState:
-    """Return a CycleState in which only the leading Filters run; plans cache their verdicts."""
+    """Return a CycleState in which only the leading Filters run."""
     state = plan.state.clone()
     split = plan.split
     for one in (*split.cluster_filters, *split.cluster_pre_filters):

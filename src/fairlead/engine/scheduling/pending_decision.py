@@ -23,8 +23,8 @@ Decided = TypeVar("Decided")
 class PendingDecision(Struct, Generic[Decided], eq=False):
     """Runs the `consultation` of one cycle; `decision` is None until the cycle has decided.
 
-    `calls` are the calls whose responses the cycle waits for. `responses` maps the index of a call
-    in `calls` to its response, if the response has arrived.
+    `calls` are the calls whose responses the cycle waits for. `responses` contains the responses
+    that have arrived; the key is the index of the call in `calls`.
     """
 
     consultation: Consultation[Decided]

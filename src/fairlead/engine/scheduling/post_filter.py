@@ -25,8 +25,8 @@ from fairlead.engine.state.pod_info import PodInfo
 class PostFilterOutcome(Struct, frozen=True):
     """The combined result of the PostFilter plugins.
 
-    `result` is the result of the plugin that succeeded or returned an ERROR. If no plugin did
-    either, it is the result of the last plugin that set or cleared the nomination. `message` is the
+    `result` is the result of the plugin that succeeded or returned an ERROR. If there is
+    none, it is the result of the last plugin that set or cleared the nomination. `message` is the
     ERROR's message, or the joined reasons of the plugins if none succeeded. `commands` are the
     commands of all plugins that ran.
     """

@@ -408,7 +408,7 @@ def _constraint_of(constraint: DeviceConstraint) -> Constraint:
 
 
 class SharedCapacity:
-    """The capacity of shared devices that the current path of the search consumes.
+    """Tracks how much capacity of shared devices the current path of the search consumes.
 
     upstream: allocator_incubating.go: CmpRequestOverCapacity, deviceCapacityInUse
     """
@@ -426,11 +426,11 @@ class SharedCapacity:
         return device.id in self._shares or self._ledger.consumed(device.id) is not None
 
     def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:
-        """Return the amounts that the request consumes of the device's capacities.
+        """Return how much of each capacity of the device the request consumes.
 
-        Returns {} if the device cannot be shared and the request states no capacity, and None if
-        the device lacks a requested capacity, does not allow a requested amount, or has too little
-        left.
+        Returns {} if the device cannot be shared and the request states no capacity. Returns None
+        if the device lacks a requested capacity, does not allow a requested amount, or has too
+        little left.
         """
         wanted = request.spec.capacity
         if wanted is None and not _is_shared(device):
@@ -460,9 +460,9 @@ class SharedCapacity:
 
 
 class AttributeMatch:
-    """Requires the same value of an attribute for all devices of some requests of a claim.
+    """Requires that the devices of some requests of a claim have the same value of an attribute.
 
-    `requests` names these requests; () means all.
+    `requests` are the names of these requests; () means all requests of the claim.
     """
 
     __slots__ = ("_attribute", "_count", "_requests", "_value")
@@ -501,9 +501,9 @@ class AttributeMatch:
 
 
 class DistinctAttribute:
-    """Requires different values of an attribute for all devices of some requests of a claim.
+    """Requires that the devices of some requests of a claim have different values of an attribute.
 
-    `requests` names these requests; () means all.
+    `requests` are the names of these requests; () means all requests of the claim.
 
     upstream: structured/internal/incubating/constraint.go: distinctAttributeConstraint
     """
@@ -543,10 +543,10 @@ Constraint = AttributeMatch | DistinctAttribute
 
 
 def _attribute_of(one: PoolDevice, name: str) -> DeviceAttribute | None:
-    """Return the device's value of attribute `name`, or None.
+    """Return the device's value of attribute `name`; None if the device lacks the attribute.
 
-    If the domain of `name` is the device's driver, the device may list the attribute without a
-    domain.
+    If the domain in `name` is the name of the device's driver, the device may list the attribute
+    without the domain.
     """
     found = one.device.attributes.get(name)
     domain, _, own_name = name.partition("/")

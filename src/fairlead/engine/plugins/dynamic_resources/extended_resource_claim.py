@@ -5,10 +5,10 @@ DeviceClass is mapped (`engine.state.devices.extended_resources`). If a node's s
 does not list the resource, DynamicResources allocates devices of the class to a special
 ResourceClaim. PreBind creates this claim in the API and writes its name into the pod's status.
 
-Each container gets its own request. An init container that is not restartable terminates before
-later containers start, so it uses the devices that are requested for later containers. If these
-devices are too few, one further request covers the rest. All init containers of this kind share
-that request.
+Each restartable init container and each app container gets its own request. Any other init
+container terminates before later containers start, so it can use the devices that are requested for
+them. If these devices are too few, one further request covers the rest. All init containers that
+are not restartable share this further request.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
@@ -101,8 +101,8 @@ class ExtendedResourceRequests:
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim for the resources that `node` must provide as devices.
 
-        Returns None if there are no such resources, and the status CANNOT_FIT if neither the node
-        nor a DeviceClass provides a resource.
+        Returns None if there are no such resources. Returns the status CANNOT_FIT if the pod
+        requests a resource that neither the node nor a DeviceClass provides.
 
         upstream: filterExtendedResources
         """
@@ -180,9 +180,11 @@ class _ResourceRequests:
     def _add(
         self, index: int, container: Container, reusable: Sequence[DeviceRequest | None]
     ) -> DeviceRequest | None:
-        """Return a request for the devices that the container needs beyond `reusable`, or None.
+        """Return a request for the devices that the container needs beyond those of `reusable`.
 
-        Maps the container to the requests that it uses.
+        `reusable` are requests of other containers; the container may use their devices. Returns
+        None if it needs no more. Adds a mapping to `self.mappings` for each request that the
+        container uses.
 
         upstream: createResourceRequestAndMappings
         """
@@ -214,11 +216,11 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request in `passing`; map the containers of all these requests to it.
+        """Return the largest request in `passing`, and use it in place of the others.
 
         `passing` are the requests of the init containers that terminate before later containers
-        start, and `self.mappings[first:]` the mappings of these containers. Returns None if
-        `passing` is empty.
+        start. `self.mappings[first:]` are the mappings of these containers; a mapping to a request
+        in `passing` becomes a mapping to the largest. Returns None if `passing` is empty.
         """
         if not passing:
             return None

@@ -3,9 +3,9 @@
 The plugin's PostFilter runs before preemption. If PreFilter did not run, PostFilter fails with
 upstream's error "not found", and preemption is not attempted (dynamicresources.go: getStateData).
 
-Unlike upstream 1.36, Fairlead creates no special claim for a pod with claims of its own if the node
-lists all extended resources that the pod requests. Upstream creates an empty special claim and then
-fails to bind the pod.
+Fairlead differs from upstream 1.36 if the spec of a pod has claims, the pod also requests extended
+resources, and the node lists all of these resources. Upstream creates an empty special claim and
+then fails to bind the pod. Fairlead creates no special claim.
 """
 
 from __future__ import annotations
@@ -151,14 +151,16 @@ class _Claims:
     """One pod's claims in one scheduling cycle.
 
     `all` are the claims of the pod's spec, and `pending` are those without an allocation.
-    `extended` are the pod's extended resources, None if no DeviceClass is mapped to any of them.
+    `extended` are the pod's extended resources; None if no DeviceClass is mapped to any of them.
     `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
-    `unready` and `unavailable` are indexes in `all`: of claims whose binding conditions failed or
-    timed out, and of claims because of which Filter rejected a node. `shared` are the keys of
-    claims whose allocation another pod of the same PodGroup assumed; in `all`, these claims have
-    that allocation. Reserve sets `special`, the special claim for the chosen node, `placed`, the
-    claims that it allocated (including `special`), and `assumed`, their allocations in the same
-    order.
+    `unready` are the indexes in `all` of the claims whose binding conditions failed or timed out.
+    `unavailable` are the indexes in `all` of the claims that made Filter reject a node. `shared`
+    are the keys of the claims whose allocation another pod of the same PodGroup assumed; `all`
+    contains these claims with that allocation.
+
+    Reserve sets the other fields. `special` is the special claim for the chosen node. `placed` are
+    the claims that Reserve allocated, including `special`. `assumed` are the allocations of
+    `placed`, in the same order.
     """
 
     __slots__ = (
@@ -360,11 +362,12 @@ class DynamicResources:
         return self._allocator.verdicts(demand, rows)
 
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
-        """Return the resolved requests of the pending claims, or an error status if one is invalid.
+        """Return the resolved requests of the pending claims, or an error status.
 
-        The result includes the requests of `special`, the claim for the extended resources that a
-        node provides as devices. It is cached by the identity of `special`, so nodes that need the
-        same special claim must share one object.
+        The status means that a claim is invalid. The result includes the requests of `special`,
+        the claim for the extended resources that a node provides as devices. The result is cached
+        by the identity of `special`, so nodes that need the same special claim must share one
+        object.
         """
         found = claims.demands.get(id(special))
         if found is None:
@@ -486,7 +489,7 @@ class DynamicResources:
         return released if shown is None else (*released, *deletion_of(shown))
 
     def bound_claims(self, state: CycleState, pod: PodInfo) -> tuple[ResourceClaim, ...]:
-        """Return the claims in the spec of `pod` in their state after its binding.
+        """Return the claims in the spec of `pod` as they will be once the pod is bound.
 
         Reserve must have succeeded. The special claim for extended resources is not returned.
         """

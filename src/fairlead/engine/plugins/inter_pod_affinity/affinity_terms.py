@@ -1,17 +1,17 @@
-"""Counts of placed pods by affinity terms: terms of the incoming pod and terms of placed pods.
+"""Counts placed pods by the affinity terms of the incoming pod and by their own affinity terms.
 
 `OwnTerms` counts the placed pods that match the incoming pod's terms. For required affinity, it
 counts the pods that match all terms together, per distinct topology key. For required anti-affinity
 and preferences, it counts the matching pods per term (interpodaffinity/filtering.go:
 updateWithAffinityTerms, updateWithAntiAffinityTerms).
 
-`ExistingTerms` finds the terms of placed pods that match the incoming pod, and counts the pods that
-have these terms. Pods with the same set of matching terms share the counts.
+`ExistingTerms` finds the placed pods' terms that match the incoming pod, and counts the placed pods
+that have these terms. Incoming pods that the same terms match share the counts.
 
 A namespace without a Namespace object has no labels. The namespace selectors of placed pods can
-still match it, for example with DoesNotExist. Those of the incoming pod match only namespaces that
-have an object (interpodaffinity/plugin.go: GetNamespaceLabelsSnapshot,
-mergeAffinityTermNamespacesIfNotEmpty).
+still match such a namespace, for example with DoesNotExist. The namespace selectors of the incoming
+pod match only namespaces with a Namespace object (interpodaffinity/plugin.go:
+GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
 """
 
 from __future__ import annotations
@@ -152,9 +152,10 @@ class NamespaceLabels:
 
 
 class _Match(Struct):
-    """The placed pods' terms that match one PodClass, with their counts.
+    """The placed pods' terms that match one PodClass, and the counts of the pods that have them.
 
-    The entry is valid for `term_version` and `namespace_version`.
+    `term_version` and `namespace_version` are the versions of the pod index's terms and of the
+    namespace labels from which `terms` was computed.
     """
 
     term_version: int
@@ -177,7 +178,10 @@ class ExistingTerms:
         weigh: Callable[[AffinityTerm], int],
         kinds: tuple[TermKind, ...],
     ) -> None:
-        """Match terms of `kinds`; a pod with a matching `term` adds `weigh(term)` to the counts."""
+        """`kinds` are the kinds of terms to consider.
+
+        For each matching `term` that a placed pod has, the counts grow by `weigh(term)`.
+        """
         self._table = table
         self._namespaces = namespaces
         self._weigh = weigh

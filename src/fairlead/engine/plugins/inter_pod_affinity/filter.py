@@ -97,8 +97,8 @@ class AffinityState:
 
     Each field except `incoming` counts pods by topology key and domain. `attracted` counts the pods
     that match all required affinity terms of the incoming pod. `repelled` counts the pods that
-    match one of its required anti-affinity terms. `existing` counts the placed pods with a required
-    anti-affinity term that matches the incoming pod.
+    match a required anti-affinity term of the incoming pod. `existing` counts the placed pods with
+    a required anti-affinity term that matches the incoming pod.
     """
 
     __slots__ = ("incoming", "attracted", "existing", "repelled")
@@ -234,7 +234,8 @@ class CachedCodes:
     def codes(self, state: AffinityState) -> Codes:
         """Return the verdict on every row of the node table, as an index into STATUSES.
 
-        `state` must be based on the current counts of `sources`. The array never changes later.
+        `state` must be based on the current counts of `sources`. Later calls do not change the
+        returned array.
         """
         table = self._table
         basis = (table.pod_index.nodes.value, table.size, state.may_be_first())

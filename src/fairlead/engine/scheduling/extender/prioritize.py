@@ -30,9 +30,10 @@ _WRAP: Final = 1 << 64
 def best_with_extenders(
     extenders: Sequence[ExtenderCalls], plans: PlanCache, pod: PodInfo, found: Feasibility
 ) -> Consultation[Rows | Status]:
-    """Return the plan positions of the best nodes, or an ERROR status if a plugin failed.
+    """Return the positions of the best nodes in `found.plan.rows`.
 
-    The result is empty if all feasible nodes were deleted during the extender calls.
+    Returns an ERROR status if a plugin failed. The result is empty if all feasible nodes were
+    deleted during the extender calls.
     """
     ranked = prioritize(plans, pod, found)
     if ranked.error is not None:
@@ -80,9 +81,10 @@ def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
 def with_extenders(
     totals: dict[str, int], given: Iterable[tuple[ExtenderCalls, dict[str, int]]]
 ) -> dict[str, int]:
-    """Add the scores of each extender, multiplied by its weight, to a copy of `totals` (by node).
+    """Return `totals` plus the scores of each extender, multiplied by the extender's weight.
 
-    As in Go, a sum that overflows wraps at 64 bits.
+    `totals` maps node names to scores, and stays unchanged. `given` contains pairs of an extender
+    and its scores by node name. As in Go, a sum that overflows wraps at 64 bits.
     """
     totals = dict(totals)
     for calls, scores in given:

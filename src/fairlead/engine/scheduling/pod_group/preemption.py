@@ -8,8 +8,8 @@
     3 the pods and groups that could not be reprieved are the victims
 
 Preemption for one pod evaluates single nodes. This search covers all nodes together, so that a
-victim group that runs on many nodes is removed from all of them or from none. Extenders are not
-called in these trials.
+victim group that runs on many nodes is removed from all of them or from none. The search calls no
+extenders.
 upstream: framework/preemption/podgrouppreemption.go: selectVictimsOnDomain
 """
 
@@ -115,7 +115,7 @@ class _Removal:
 def _note(table: NodeTable, victims: Sequence[PreemptionVictim]) -> None:
     """Write the nodes of `victims` to the pod log, so that cached verdicts on them are renewed.
 
-    A fork does not log its changes.
+    The fork that removes and adds the victims does not write to the log itself.
     """
     for row in {node.row: None for victim in victims for node, _ in victim.pods}:
         table.pod_log.append(row)
@@ -131,7 +131,7 @@ def _select(
 
     Returns a status with the reason if the group does not fit even after the removal of all
     `victims`. `victims` and the returned list are sorted by importance. `verdict` tries to schedule
-    the group in the current state of the fork, and returns the resulting status.
+    the group without the victims that are removed at that time, and returns the resulting status.
     """
     for victim in victims:
         removal.remove(victim)

@@ -21,10 +21,10 @@ class DefaultPreemptionArgs(
 ):
     """The plugin arguments of DefaultPreemption: when the search for candidates may stop.
 
-    If neither field is set, every node is evaluated. Otherwise, the search may stop when the number
-    of candidates is at least `min_candidate_nodes_percentage` percent of the potential nodes, and
-    at least `min_candidate_nodes_absolute`. An unset field then has upstream's default. Upstream
-    has these limits even if neither field is set.
+    If neither field is set, every node is evaluated; upstream uses its defaults for both fields.
+    Otherwise, the search may stop when the number of candidates is at least
+    `min_candidate_nodes_percentage` percent of the potential nodes, and at least
+    `min_candidate_nodes_absolute`. If only one field is set, the other has upstream's default.
     """
 
     min_candidate_nodes_percentage: int | None = None

@@ -22,9 +22,10 @@ class CandidateColumns:
     """The result of the dry run on each row, with the costs of candidates.
 
     `unknown[row]` is True if the node has not been evaluated since its last change. `costs[i, row]`
-    is the candidate's cost under rule i, and is valid only if `is_candidate[row]`. For any other
-    row, `statuses[refusals[row]]` is the reason; `refusals[row]` is 0 for candidates. `find(row)`
-    finds the victims of a candidate for which only the costs are stored.
+    is the candidate's cost under `rules[i]`, and is valid only if `is_candidate[row]`. If a node
+    was evaluated and is not a candidate, `statuses[refusals[row]]` is the reason; `refusals[row]`
+    is 0 for candidates. `find(row)` finds the victims of a candidate for which only the costs are
+    stored.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -110,10 +111,10 @@ class CandidateColumns:
         self._lowest = self.costs[:, best[0]].tolist()
 
     def best_of(self, potential: Rows) -> list[int]:
-        """Return the best candidates of the last search, updated for rows that changed since.
+        """Return the rows stored by `keep_best`, updated for rows that changed since.
 
-        Returns [] if all candidates in `potential` must be searched. The list is valid until the
-        next call.
+        Returns [] if the best candidates in `potential` are not known. The caller must then compare
+        all candidates. The list is valid until the next call.
         """
         if potential is not self._potential:
             return []

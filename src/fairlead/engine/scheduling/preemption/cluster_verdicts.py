@@ -5,10 +5,11 @@ that node (`RemovalEffect`). If these Filters accept a node with all of its pods
 resources decide which pods can stay. If they reject a node, and no pod that may be removed affects
 their verdict, then preemption cannot help there. Only the remaining nodes need a trial.
 
-Example: pods of app a spread over the zones; z1 has one pod of app a more than z2. A pod of app a
-preempts pods of app b. The constraint accepts all nodes in z2, so there NodeResourcesFit alone
-determines the victims. The constraint rejects all nodes in z1. A node in z1 needs a trial only if
-one of its pods of lower priority belongs to app a as well.
+Example: a topology spread constraint (maxSkew 1) spreads the pods of app a over the zones z1 and
+z2; z1 has one pod of app a more than z2. A new pod of app a preempts pods of app b. The constraint
+accepts all nodes in z2, so there NodeResourcesFit alone determines the victims. The constraint
+rejects all nodes in z1. A node in z1 needs a trial only if one of its pods of lower priority
+belongs to app a as well.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ class ClusterVerdicts(Struct, frozen=True):
     effects: Sequence[RemovalEffect]
 
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
-        """Return the verdicts on `rows` (ascending), and whether each row needs a trial.
+        """Return the verdicts of `points` on `rows` (ascending), and whether each needs a trial.
 
-        Verdicts are codes of the plan. They apply to the nodes with all of their pods and nominated
-        pods. If a row needs no trial, its verdict stays the same when pods of lower priority are
-        removed.
+        A verdict is a code of the plan. It assumes that no pod is removed from the node, and takes
+        nominated pods into account. If a row needs no trial, the removal of pods of lower priority
+        does not change the verdict.
         """
         codes: Codes = np.zeros(len(rows), np.int32)
         for point in self.points:
@@ -112,8 +113,8 @@ class ClusterVerdicts(Struct, frozen=True):
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
         """Return, for each of `rows`, whether removing a possible victim may change a verdict.
 
-        An effect gives the same answer for all loaded pods of one group of replicas, so only one of
-        these pods is examined.
+        `RemovalEffect.concerns` is equal for all loaded pods of a group (`Representatives`), so
+        only one pod of each group is examined.
         """
         verdicts: dict[PodInfo, bool] = {}
 

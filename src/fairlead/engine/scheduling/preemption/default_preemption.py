@@ -200,7 +200,10 @@ class CandidateShortlist(Struct, frozen=True):
     diagnosis: Diagnosis
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Nominate the best of `candidates`; return an error if an extender failed (a Status)."""
+        """Nominate the best of `candidates`.
+
+        If an extender failed, `candidates` is the Status of the failure; the result is an error.
+        """
         if isinstance(candidates, Status):
             return PostFilterResult(error(f"preemption: {candidates.message}"))
         return self.preemption.choose(candidates, self.diagnosis)

@@ -18,8 +18,9 @@ with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, vict
 trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
-would return now. Each log (nodes, pods, nominations) marks the rows that it names as unknown. A
-changed budget, or a log that no longer contains all changes, marks all rows.
+would return now. If the log of nodes, pods or nominations names a node, the row of that node is
+marked as `unknown`. All rows are marked if a budget has changed, or if a log no longer contains all
+changes.
 """
 
 from __future__ import annotations
