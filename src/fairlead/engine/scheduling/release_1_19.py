@@ -49,12 +49,11 @@ def _any_pod(_pod: PodInfo) -> bool:
 
 
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
-    """Return `rule` as it is in 1.19: the first victim's priority counts as the highest.
+    """Return `rule` as it is in 1.19.
 
-    Only the rule LOWEST_HIGHEST_PRIORITY differs.
-
-    In 1.19, victims whose eviction violates a budget come first, so a later victim may in fact have
-    a higher priority.
+    Only LOWEST_HIGHEST_PRIORITY differs: it takes the first victim's priority for the highest one.
+    This may be wrong, because in 1.19 the victims whose eviction violates a budget come first. A
+    later victim may have a higher priority.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

@@ -5,7 +5,7 @@ names. Each change wakes all of these pods. Between their cycles, the data that 
 preemption read stays the same, so all of them fail for the same reasons.
 
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
-nodes, on their pods, on the objects in `RelatedObjects` and on the mappings of DeviceClasses.
+nodes, on their pods, on the objects in `RelatedObjects` and on which resources have a DeviceClass.
 Second, preemption has evaluated all nodes and found no candidate. Members of PodGroups and pods
 with a nomination are always evaluated.
 """

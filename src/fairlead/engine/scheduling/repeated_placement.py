@@ -2,17 +2,17 @@
 
 The pods of a workload are equal except for their names. For most of these pods, the plugins whose
 results are not cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither
-constraints nor claims, and no affinity term of another pod matches them. The cycle of the second
-pod with one scheduling-relevant spec (`Shape`) finds out whether these plugins do nothing. If so,
-the cycles of the following equal pods only bring the plan up to date and choose one of the best
-nodes.
+constraints nor claims, and no affinity term of another pod matches them. Pods with the same
+scheduling-relevant spec share a `Shape`. The cycle of the second pod of a shape finds out whether
+the plugins without cached results do nothing. If so, the cycles of the following equal pods only
+bring the plan up to date and choose one of the best nodes.
 
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
-An entry is valid until data that one of these plugins reads changes: a node, a related object, a
-DeviceClass, or the affinity terms of placed pods. If placed pods have anti-affinity to the pods of
-the entry, the entry also contains the nodes that InterPodAffinity accepts.
+An entry is valid until data that a plugin without cached results reads changes: a node, a related
+object, a DeviceClass, or the affinity terms of placed pods. If placed pods have anti-affinity to
+the pods of the entry, the entry also contains the nodes that InterPodAffinity accepts.
 
 Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
 All plugins run for pods that have a nomination or belong to a PodGroup. Upstream reuses the results

@@ -8,7 +8,7 @@
 
 `apply` is the only entry point for observed changes. `assume` records a scheduling decision that
 the world has not confirmed yet, and `forget` undoes it. `changes` holds the changes of the last
-stimulus, for controllers that react to them.
+call of `apply`, for controllers that react to them.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class PodGroupChange(Struct, frozen=True):
 
 
 class PodsLoaded(Struct, frozen=True):
-    """New pods that were loaded in bulk: the pods of one group `replicas`; each has a node.
+    """New pods that were loaded in bulk: `replicas` contains these pods, and each has a node.
 
-    `pods` maps the keys of all pods of the cluster to their PodInfos.
+    `pods` maps the key of every pod in the cluster, not only in `replicas`, to its PodInfo.
     """
 
     replicas: Replicas

@@ -5,10 +5,10 @@
         ...                      # call the plugins
                                  # leaving the block reverts
 
-Changes are made to the real columns and undone in reverse order. So the cost is proportional to the
-number of changes, and all readers of rows and columns see the changes. Used host ports are a set,
-which is restored from a copy, because removing one of two pods with the same port already frees the
-port.
+Changes are made to the real columns, so all readers of rows and columns see them. They are undone
+one by one, in reverse order, so the cost is proportional to the number of changes. Only the used
+host ports of a node are restored from a copy. Undoing the changes might not restore them: if two
+pods on the node use the same port, removing one of these pods frees the port.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Fork:
     """Adds and removes pods hypothetically, and reverts these changes."""
 
     def __init__(self, table: NodeTable) -> None:
-        """Start a hypothesis about the pods in `table`; use `fork()` instead."""
+        """Start a hypothesis about the pods in `table`; only `fork()` calls this."""
         self._table = table
         self._done: list[tuple[bool, NodeInfo, PodInfo]] = []
         self._ports: dict[int, tuple[NodeInfo, dict[HostPort, None]]] = {}

@@ -1,8 +1,9 @@
 """NodeTable: the nodes of the cluster as columns, with the pods and images on the nodes.
 
 Every node has a row while it exists; the row of a removed node is reused. `NodeInfo` and the NumPy
-columns store the same values on purpose: a single row is read as Python ints, which is ten times
-faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the only writer of both.
+columns store the same values on purpose. Code that needs a single row reads Python ints from the
+`NodeInfo`, which is ten times faster than reading NumPy scalars. Code that needs all rows reads
+whole columns. `NodeTable` is the only writer of both.
 
     columns (int64, [resource, row]):  allocatable, requested
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
@@ -62,8 +63,8 @@ class NodeTable:
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
-    of either. `resource_epoch` increases when a DeviceClass changes what a resource means on all
-    nodes.
+    of either. `resource_epoch` increases when an extended resource gains, changes or
+    loses its DeviceClass, because this may affect all nodes.
     """
 
     def __init__(self) -> None:
@@ -160,7 +161,7 @@ class NodeTable:
     # --- nodes -----------------------------------------------------------------------------
 
     def put_node(self, node: Node) -> NodeInfo:
-        """Add `node`, or replace its Node object and keep its pods; return its NodeInfo."""
+        """Add `node`, or update the node of the same name, whose pods stay; return its NodeInfo."""
         name = node.metadata.name
         info = self.find(name)
         if info is None:
@@ -263,7 +264,10 @@ class NodeTable:
     # --- pods ------------------------------------------------------------------------------
 
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Add `pod` to the node's sums; `remove_pod` undoes this. Only forks set `log` to False."""
+        """Add `pod` to the node, the sums and the indexes; `remove_pod` undoes this.
+
+        Forks set `log` to False, so that the change is not added to `pod_log`.
+        """
         info.add_pod(pod)
         self.pod_index.add(info.row, pod)
         if pod.shape.has_volumes:
@@ -313,7 +317,10 @@ class NodeTable:
             np.add.at(self.nonzero[column], rows, amounts.repeat(sizes))
 
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
-        """Remove `pod` from the node's sums; undoes `add_pod`. Only forks set `log` to False."""
+        """Remove `pod` from the node, the sums and the indexes.
+
+        Forks set `log` to False, so that the change is not added to `pod_log`.
+        """
         info.remove_pod(pod)
         self.pod_index.remove(info.row, pod)
         if pod.shape.has_volumes:
@@ -350,7 +357,7 @@ class NodeTable:
         self.pod_count[row] = len(info.pods)
 
     def _write_limited(self, info: NodeInfo) -> None:
-        """Write the sums of `info`; a sum above int64 becomes the largest int64."""
+        """Write the sums of `info` to the columns; a sum above int64 becomes the largest int64."""
         row = info.row
         for column, amount in enumerate(info.requested):
             self.requested[column, row] = min(amount, INT64_MAX)
@@ -401,10 +408,11 @@ class NodeTable:
 
 
 class ImageTable:
-    """The size of each image and the number of nodes that have it.
+    """For each image, its size and the number of nodes that have the image.
 
-    `version` increases when a result of `size_and_nodes` may have changed. As in upstream, the
-    first node with an image determines the image's size, until no node has the image any more
+    `version` increases when a result of `size_and_nodes` may have changed. Nodes may report
+    different sizes for an image. As in upstream, the first reported size is used until no node has
+    the image any more
     (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).
     """
 

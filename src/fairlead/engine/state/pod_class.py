@@ -1,4 +1,4 @@
-"""PodClass: pods that namespace and label selectors cannot distinguish, with their rows."""
+"""PodClass: the pods with equal namespace, labels and `terminating`, with their rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PodClass:
 
 
 class PodCounter(Protocol):
-    """Protocol for sums over rows, such as `DomainCounts`; PodLocations call it on changes."""
+    """Protocol of a counter, such as `DomainCounts`; `PodLocations` calls it when pods change."""
 
     def count(self, row: int, weight: int, pods: int) -> None:
         """Add `weight` to the sum for `row`, which has `pods` more pods now (fewer if negative)."""

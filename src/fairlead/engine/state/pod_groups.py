@@ -74,7 +74,7 @@ class PodGroupTable:
         return self._groups.get(group_key(pod))
 
     def member_count(self, key: str) -> int:
-        """Return the number of pods that name the group: on nodes, assumed and waiting."""
+        """Return how many placed, assumed and waiting pods name the PodGroup `key`."""
         return len(self._members.get(key, {}))
 
     def scheduled_count(self, key: str) -> int:

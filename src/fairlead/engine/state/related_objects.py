@@ -1,7 +1,7 @@
 """RelatedObjects: the objects besides nodes and pods that plugins and preemption read.
 
-There are many storage objects, and they change often. So a log lists the changed storage objects,
-and caches by volume or claim recompute only the entries of these objects.
+There are many storage objects, and they change often. So a log lists the storage objects that
+changed. Caches with an entry per volume or claim recompute only the entries of objects in the log.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RelatedObjects:
 
     The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
     `storage_log` contains kind and key of the storage objects that changed. `version` increases
-    with every change of an object, except for storage objects, budgets and device objects (see
+    when any other object changes, unless it is a PodDisruptionBudget or a device object (see
     `engine.state.devices`).
     """
 

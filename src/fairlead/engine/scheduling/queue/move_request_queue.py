@@ -105,10 +105,10 @@ class MoveRequestQueue(SchedulingQueue):
             super().put_back(queued, now, plugins)
 
     def update(self, pod: PodInfo, now: Instant, events: list[ClusterEvent]) -> None:
-        """Store a new version of a waiting pod, and ignore `events`.
+        """Store a new version of a waiting or in-flight pod, and ignore `events`.
 
-        The pod becomes active if it is backing off or in flight, or if more than its status
-        changed.
+        A pod that is backing off or in flight becomes active. An unschedulable pod becomes active
+        if more than its status changed.
         """
         queued = self._pods.get(pod.key)
         if queued is None or queued.place is QueueName.IN_FLIGHT:

@@ -29,13 +29,14 @@ class QueuedPod(Struct, eq=False):
 
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
-    rejected the pod in its last attempt and, since then, in PreEnqueue. `gated_by` is the
-    PreEnqueue plugin that rejects the pod now, "" if there is none. `equivalence_class` is (a
-    version of the pod, the number of its equivalence key); the number is valid only if that version
-    is `info`. `window` is the time at which the pod's backoff ends, truncated as `BackoffClock`
-    does, 0 if there is no backoff. `first_active` is the time at which the pod first entered the
-    active queue. `activations` counts how often the pod was activated at the time
-    `activated_at`. An entry of an `EntryQueue` is valid only if it has the pod's current `token`.
+    rejected the pod in its last attempt, and the PreEnqueue plugins that have rejected it since
+    then. `gated_by` is the PreEnqueue plugin that rejects the pod now, "" if there is none.
+    `equivalence_class` is a version of the pod and the number of that version's equivalence class.
+    The number is valid only while `info` is the same version. `window` is the time at which the
+    pod's backoff ends, 0 if there is no backoff; `BackoffClock` truncates this time. `first_active`
+    is the time at which the pod first entered the active queue. `activations` counts how often the
+    pod was activated at the time `activated_at`. An entry of an `EntryQueue` is valid only if it
+    has the pod's current `token`.
     """
 
     info: PodInfo

@@ -348,8 +348,9 @@ class SchedulingQueue:
         """Move a waiting pod whose preemption failed to the active queue, even if it backs off.
 
         If PreEnqueue rejects the pod, the pod becomes unschedulable instead. In virtual time, an
-        API call may take no time. So a pod that is activated too often at the same instant backs
-        off as after an error.
+        API call may take no time, so a pod's preemption could fail endlessly at the same instant.
+        To prevent this, a pod that is activated too often at one instant backs off as after an
+        error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
@@ -445,8 +446,8 @@ class SchedulingQueue:
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
         """Take a pod out of the unschedulable pool, unless the same plugin gates it again.
 
-        For example, each removed victim wakes the preemptor, but the preemptor stays gated until
-        the deletion of its last victim has been requested.
+        For example, a preemptor is gated until the deletion of its last victim has been requested.
+        A victim that is removed earlier wakes the preemptor, but the preemptor stays in the pool.
         """
         before = queued.gated_by
         if not before or not self._config.pop_from_backoff:

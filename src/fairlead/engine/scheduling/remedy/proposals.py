@@ -121,10 +121,10 @@ def _free_volumes(
 def _free_attachments(
     _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    """Yield the deletion of each pod with volumes on `node`, then of several of them.
+    """Yield deletions of single pods on `node` that have volumes, then of several such pods.
 
-    The least important pods come first. A volume with a VolumeAttachment counts against the limit
-    even after its pod is deleted. So it is possible that none of these changes helps.
+    The least important pods come first. A volume with a VolumeAttachment counts against the node's
+    volume limit even after its pod is deleted. So it is possible that none of the deletions helps.
     """
     users = [other for other in node.pods.values() if other.shape.has_volumes]
     users.sort(key=importance, reverse=True)

@@ -24,9 +24,9 @@ def propose_for_resources(
 ) -> Iterator[RemedyChange]:
     """Yield changes that lower the pod's requests, then deletions of other pods on the node.
 
-    Deletions of single pods come before deletions of several pods; terminating pods come first,
-    then the least important pods. Yields nothing for a node that is too small even without pods,
-    because the pod is meant for larger nodes.
+    Deletions of single pods come before deletions of several pods. Both start with terminating
+    pods and continue with the least important pods. Yields nothing for a node that is too small
+    even without pods, because the pod is meant for larger nodes.
     """
     if capacity_problem(framework, pod, node):
         return

@@ -69,9 +69,9 @@ class _Search(NamedTuple):
     ) -> tuple[RemedyChange, Status | None] | None:
         """Return (change, None) for the first change that makes the pod fit after `chain`.
 
-        Otherwise return (change, next rejection) for the first change that satisfies the plugin
-        that gave `status`, or that makes its rejection resolvable by deletions. Return None if
-        there is no such change.
+        If there is none, return (change, next rejection) for the first change that makes progress:
+        a plugin other than that of `status` now rejects the pod, or deletions may now make the pod
+        fit. Return None if no change makes progress.
         """
         progress: tuple[RemedyChange, Status | None] | None = None
         for change in self._proposals(status, chain):

@@ -3,11 +3,11 @@
     unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
                           └──────── revert ────────┘
 
-Allocated and assumed claims hold their devices; a device that is allocated with admin access is not
-held. An allocation result with a share ID holds only the capacity that it consumes, so several
-claims can hold shares of a device. The next scheduling cycle treats an assumption like an
-allocation in the API. Reservations that are about to be written into a claim are assumed in the
-same way (`assume_reservation`, undone by `revert_reservation`).
+A claim whose allocation is assumed or in the API holds the allocated devices, except those that are
+allocated with admin access. An allocation result with a share ID holds only the capacity that it
+consumes, so several claims can hold shares of a device. The next scheduling cycle treats an assumed
+allocation like an allocation in the API. `assume_reservation` records a reservation before it is
+written into the claim; `revert_reservation` undoes this.
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 """
@@ -35,9 +35,10 @@ DeviceObject = ResourceClaim | ResourceSlice | DeviceClass
 
 
 class _Assumption(NamedTuple):
-    """An assumed allocation of a claim; `uid` is the claim's UID, "" if it does not exist yet.
+    """An assumed allocation of a claim.
 
-    The pods of the PodGroup `group` can share the allocation. If `group` is "", no pod can.
+    `uid` is the claim's UID, "" if the claim does not exist yet. The pods of the PodGroup `group`
+    can share the allocation. If `group` is "", no pods can share it.
     """
 
     uid: str
@@ -93,9 +94,9 @@ class DeviceLedger:
         return claim.key in self._assumed
 
     def shared_allocation(self, claim: ResourceClaim, group: str) -> ClaimAllocation | None:
-        """Return the allocation of `claim` that a pod of the PodGroup `group` assumed, or None.
+        """Return the assumed allocation of `claim` if pods of the PodGroup `group` can share it.
 
-        The result is None if `group` is "".
+        The result is None if there is no such allocation, or if `group` is "".
         """
         assumed = self._assumed.get(claim.key)
         is_shared = assumed is not None and assumed.group == group != ""
@@ -142,10 +143,11 @@ class DeviceLedger:
     def observe(self, changed: DeviceObject) -> bool:
         """Store `changed`, an object from the API.
 
-        If `changed` is a claim, assumptions about the claim end: the assumed reservations that its
-        status now contains, and the assumed allocation if the status contains an allocation. An
-        assumed allocation of an earlier claim of the same name ends, too. Returns whether the
-        DeviceClass of an extended resource changed.
+        If `changed` is a claim, assumptions about it may be dropped. An assumed reservation is
+        dropped if the claim's status contains it. An assumed allocation is dropped if the status
+        contains an allocation, or if it was assumed for an earlier claim of the same name.
+
+        Returns whether the mapping of extended resources to DeviceClasses changed.
         """
         if isinstance(changed, DeviceClass):
             self.class_version += 1
@@ -160,7 +162,7 @@ class DeviceLedger:
     def observe_deleted(self, gone: DeviceObject) -> bool:
         """Remove an object that was deleted from the API.
 
-        Returns whether the DeviceClass of an extended resource changed.
+        Returns whether the mapping of extended resources to DeviceClasses changed.
         """
         if isinstance(gone, DeviceClass):
             self.class_version += 1
@@ -204,7 +206,10 @@ class DeviceLedger:
             self.pools.note(pool)
 
     def _hold_devices(self, key: str, devices: tuple[DeviceId, ...]) -> Iterable[DeviceId]:
-        """Set the whole devices that the claim `key` holds; return the devices that changed."""
+        """Set the devices that the claim `key` holds as a whole, not only a share of them.
+
+        Returns the old and new devices of the claim; nothing if they are the same.
+        """
         before = self._held.pop(key, ())
         if devices:
             self._held[key] = devices

@@ -1,11 +1,13 @@
 """DevicePools: the devices in ResourceSlices, and the nodes that can use them.
 
-A driver publishes its devices in pools, and each pool in slices. Slices of older generations of a
-pool are ignored. A pool is complete if the number of its slices equals its resourceSliceCount.
+A driver publishes its devices in pools. A pool consists of one or more ResourceSlices. Only the
+slices of its newest generation are used. A pool is complete if their number equals its
+resourceSliceCount.
 
-Pools are sorted by driver and name, and the slices of a pool by name. Pools with a device that has
-binding conditions come last. The taints that DeviceTaintRules add to a device come after the taints
-in the slice, sorted by the names of the rules.
+Usable pools with a device that has binding conditions come after all other pools. Apart from this,
+pools are sorted by driver and name. The slices of a pool are sorted by name. The taints that
+DeviceTaintRules add to a device come after the taints in the slice, sorted by the names of the
+rules.
 
 upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go:
 GatherPools, buildPool, poolHasBindingConditions;
@@ -149,7 +151,10 @@ class DevicePools:
         return touched
 
     def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
-        """Drop the cached pool and the cached devices of nodes that may use it; log the change."""
+        """Drop what is cached about `pool` and about nodes that may use it; log the change.
+
+        `touched` is the changed slice.
+        """
         self._pools.pop(pool, None)
         if not touched.spec.node_name or pool in self._wide:
             self._known.clear()
@@ -235,7 +240,10 @@ def _selects_pool(rule: DeviceTaintRule, pool: PoolId) -> bool:
 
 
 def _tainted(one: ResourceSlice, rules: list[DeviceTaintRule]) -> ResourceSlice:
-    """Return `one` with the taints of `rules`; the same object if no rule selects its pool."""
+    """Return the slice `one` with the taints that `rules` add to its devices.
+
+    If no rule selects the pool of the slice, the result is `one` itself.
+    """
     pool = _pool_of(one)
     own = [rule for rule in rules if _selects_pool(rule, pool)]
     if not own:

@@ -45,12 +45,12 @@ class ExtendedResources:
         return self._class_of.get(resource)
 
     def put(self, changed: DeviceClass) -> bool:
-        """Add or replace a DeviceClass; return whether the class of any resource changed."""
+        """Add or replace a DeviceClass; return whether the mapping of any resource changed."""
         self._classes[changed.key] = changed
         return self._recompute()
 
     def remove(self, name: str) -> bool:
-        """Remove a DeviceClass; return whether the class of any resource changed."""
+        """Remove a DeviceClass; return whether the mapping of any resource changed."""
         return self._classes.pop(name, None) is not None and self._recompute()
 
     def _recompute(self) -> bool:

@@ -68,7 +68,10 @@ class AffinityTerm(Struct, frozen=True, eq=False):
 
 
 class PlacedTerm:
-    """An affinity term of placed pods, with the rows of these pods; compared by identity."""
+    """An affinity term of placed pods, with the rows of these pods.
+
+    PlacedTerms are compared by identity.
+    """
 
     __slots__ = ("term", "where")
 
@@ -110,7 +113,7 @@ def _preferred(affinity: PodAffinity, sign: int, namespace: str) -> Iterator[Aff
 
 
 def _compile(term: PodAffinityTerm, kind: TermKind, weight: int, namespace: str) -> AffinityTerm:
-    """Compile a term; without namespaces and namespaceSelector, it uses the pod's namespace."""
+    """Compile `term`; if it has neither namespaces nor a namespaceSelector, use `namespace`."""
     named = term.namespaces
     if not named and term.namespace_selector is None:
         named = (namespace,)

@@ -1,9 +1,9 @@
 """DomainCounts: the number of matching pods in each topology domain, kept up to date.
 
-A domain is a value of a node label. The number of a domain is the value's id in the label's column
+A domain is a value of a node label. It is identified by the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
 computation. After a node is added or removed, or its labels or taints change, `refresh` recomputes
-them.
+the sums.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _LOWEST_KEPT: Final = 8
 class NodeEpoch:
     """The version of data that is derived from Node objects.
 
-    `value` increases when a node is added or removed, or when its labels change. In
-    `PodIndex.nodes`, it also increases when only taints change.
+    `value` increases when a node is added or removed, or when its labels change. The epoch
+    `PodIndex.nodes` also advances when only taints change; `PodIndex.labels` does not.
     """
 
     __slots__ = ("value",)
@@ -36,12 +36,14 @@ class NodeEpoch:
         self.value = 0
 
     def advance(self) -> None:
-        """Increase `value`: data derived from nodes must be recomputed."""
+        """Increase `value`, so that data derived from nodes is recomputed."""
         self.value += 1
 
 
 class DomainCounts:
-    """Weighted sums by domain over the pods at the attached `PodLocations`.
+    """For each domain, the sum of the weights of its pods.
+
+    The pods come from the attached `PodLocations`, each of which has one weight for all its pods.
 
     `sums` has an entry per domain and a last entry that stays 0, so that index -1 (ABSENT) reads 0.
     `pods` is the number of counted pods, regardless of weight. Call `refresh` before reading.
@@ -51,9 +53,9 @@ class DomainCounts:
                  "pods", "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
-        """Count by the domains that `domains` returns.
+        """Start without pods; `domains` returns the domain of each row.
 
-        `refresh` calls `domains` again if `epoch` has advanced or other pods are attached.
+        `refresh` calls `domains` again if `epoch` has advanced, or if `attach` has added pods.
         """
         self._epoch = epoch
         self._domains = domains
@@ -66,7 +68,10 @@ class DomainCounts:
         self.pods = 0
 
     def attach(self, source: PodLocations, weight: int) -> None:
-        """Count the pods at `source` from now on; repeated calls add up their weights."""
+        """Count the pods at `source` from now on, each with `weight`.
+
+        If `source` is already attached, `weight` is added to its previous weight.
+        """
         before = self._sources.get(source)
         if before is not None:
             source.ignore(self)
@@ -103,7 +108,7 @@ class DomainCounts:
                     self._sign_changes.append(int(domain))
 
     def refresh(self) -> DomainCounts:
-        """Update `sums` and `pods` if nodes changed or other pods were attached; return self."""
+        """Recompute `sums` and `pods` if nodes changed or `attach` added pods; return self."""
         if self._read != self._epoch.value:
             self._add_up()
             self._read = self._epoch.value
@@ -176,7 +181,7 @@ class DomainCounts:
 
 
 class _Copied:
-    """A copy of the counts that never changes; caches the lowest counts."""
+    """An unchanging copy of the counts, with a cache of the lowest counts."""
 
     __slots__ = ("lowest", "pods", "sums")
 
@@ -186,7 +191,7 @@ class _Copied:
         self.lowest: list[tuple[int, int]] = []
 
     def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
-        """Return (domain, count) of the few lowest counts in `domains`, ascending by count.
+        """Return (domain, count) for the up to 8 `domains` with the lowest counts, lowest first.
 
         Every call must pass the same `domains`.
         """

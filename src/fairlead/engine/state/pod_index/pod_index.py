@@ -1,16 +1,16 @@
 """PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
-Every placed pod is indexed twice: under its `PodClass` (namespace, labels, terminating), for which
-label selectors are evaluated, and under each of its `PlacedTerm`s (its affinity terms), which are
-evaluated for incoming pods. Classes and terms are interned, so each selector is evaluated once per
-distinct class. Classes and terms notify their counters (`DomainCounts`) when a pod is added or
-removed.
+Every placed pod is indexed under its `PodClass` (namespace, labels, terminating) and under each of
+its `PlacedTerm`s (its affinity terms). Label selectors are evaluated for classes; placed terms are
+evaluated for the classes of incoming pods. Equal classes and equal terms are stored once, so each
+selector is evaluated once per class, not once per pod. Classes and terms notify their
+counters (`DomainCounts`) when a pod is added or removed.
 
-    pod ── pod class ── selectors that `watch` ──▶ DomainCounts
-      └─── placed terms ── pods they match ──────▶ DomainCounts
+    pod ── pod class ── selectors passed to `watch` ────▶ DomainCounts
+      └─── placed terms ── incoming pods that match ────▶ DomainCounts
 
-`NodeTable` is the only writer. Hypotheses (`fork`) change pods through `NodeTable`, so their
-changes are counted as well.
+`NodeTable` is the only writer. Forks (`engine.state.fork`) also change pods through `NodeTable`, so
+their hypothetical changes are counted too.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ class PodIndex:
     """The rows of placed pods, indexed by pod class and by affinity term.
 
     `repelling` is the number of required anti-affinity terms of placed pods, and `attracting` is
-    the number of terms of placed pods that affect scores. `term_version` increases when a distinct
-    term is added or removed, and `term_changes` whenever a pod with terms is added or removed.
+    the number of their other terms, all of which affect scores. Pods with equal terms share one
+    PlacedTerm. `term_version` increases when a PlacedTerm is created or dropped. `term_changes`
+    increases whenever a placed pod with terms is added or removed.
     """
 
     def __init__(self) -> None:
@@ -213,9 +214,9 @@ class PodIndex:
     def terms_matching(
         self, pods: PodClass, kinds: Iterable[TermKind], namespace_labels: Mapping[str, str]
     ) -> tuple[PlacedTerm, ...]:
-        """Return the terms of `kinds` that match `pods`.
+        """Return the terms of the given `kinds` that match the pods of class `pods`.
 
-        `namespace_labels` are the labels of the namespace of `pods`.
+        `namespace_labels` are the labels of the namespace of these pods.
         """
         return tuple(
             placed

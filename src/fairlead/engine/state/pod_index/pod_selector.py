@@ -1,11 +1,11 @@
 """PodSelector: selects the pods that a rule counts, by namespace and labels.
 
 Topology spread counts the non-terminating pods of one namespace that match one selector. Pod
-affinity counts pods in several namespaces that match the selectors of all its terms.
+affinity counts the pods that match all given terms; each term has namespaces and a label selector.
 
-AnchorIndex finds the selectors that may match a set of labels. Most selectors require one label
-with one value, their anchor. A selector is only evaluated for label sets that contain its anchor.
-So the cost is proportional to the number of labels, not to the number of selectors.
+AnchorIndex finds the selectors that may match a set of labels. Most selectors require a certain
+label with a certain value; this pair is the selector's anchor. A selector with an anchor is only
+evaluated for label sets that contain the anchor. So most selectors are skipped without evaluation.
 """
 
 from __future__ import annotations
