@@ -26,10 +26,10 @@ Positions: TypeAlias = "Rows | array[int]"
 
 
 class Prioritization(Struct):
-    """The total scores of the feasible nodes at plan `positions`.
+    """The total scores of the feasible nodes (`totals`).
 
-    `by_plugin` holds normalised scores by plugin name. The cached scores are included only in the
-    result of `explain_scores`.
+    `positions` are the positions of these nodes in the plan. `by_plugin` holds normalised scores by
+    plugin name. It contains cached scores only in the result of `explain_scores`.
     """
 
     positions: Rows

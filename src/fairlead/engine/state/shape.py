@@ -316,7 +316,7 @@ class ShapeTable:
         self._latest: _Latest | None = None
 
     def shape_of(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`, which is compiled on first use.
+        """Return the shape of `pod`; compile a new shape if no equal shape exists.
 
         Raises QuantityError if a quantity cannot be parsed.
         """
@@ -338,7 +338,11 @@ class ShapeTable:
         return shape
 
     def shape_of_replica(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`; only its affinity differs from the pod of the last lookup."""
+        """Return the shape of `pod`.
+
+        The caller has checked that this shape differs from the shape of the last lookup at most in
+        its affinity.
+        """
         latest = self._latest
         assert latest is not None
         like = latest.shape

@@ -56,7 +56,10 @@ class HypotheticalKeyedCounts:
         source: KeyedCounts | None,
         changed: Mapping[str, HypotheticalCounts] = _UNCHANGED,
     ) -> None:
-        """Start from the refreshed counts in `source`; if that is None, start from `changed`."""
+        """Start from the counts in `source`, or from `changed` if `source` is None.
+
+        The caller has refreshed `source`.
+        """
         self._table = table
         self.source = source
         self._by_key: Mapping[str, DomainCounts | HypotheticalCounts]
@@ -68,7 +71,7 @@ class HypotheticalKeyedCounts:
         return self._by_key.keys()
 
     def clone(self) -> HypotheticalKeyedCounts:
-        """Return an independent copy; it does not follow later changes of `source` either."""
+        """Return a copy; later changes of this object or of its `source` do not affect the copy."""
         if self.source is not None:
             # The copies are kept for two reasons: the next clone needs no new copies, and changes
             # that a trial makes in the table are not counted twice.
@@ -102,7 +105,7 @@ class HypotheticalKeyedCounts:
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """Return the sum of the counts of all keys; correct only if every pod has weight 1."""
+        """Return the sum of the counts of all keys; wrong if a pod has a weight other than 1."""
         return sum(counts.total() for counts in self._by_key.values())
 
 

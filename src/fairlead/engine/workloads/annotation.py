@@ -4,8 +4,8 @@
 
 `fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
 `drain.rolling_drain`). During a rolling drain, `fairlead.dev/drain` is `done` on a node that has
-been emptied and has not yet returned to service. It is also `done` on a deleted node that has been
-emptied, before its finalizers are removed.
+been emptied and has not yet returned to service. The annotation is also `done` on a node that is
+being deleted, after the node has been emptied and before its finalizers are removed.
 """
 
 from __future__ import annotations

@@ -370,7 +370,7 @@ class Workloads:
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
-        """Handle a successful status write: queue the owner to compare its status again."""
+        """Handle a successful status write: queue the owner for another status check."""
         if self._writer.write_succeeded(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets

@@ -137,10 +137,10 @@ class _LowestPriorities:
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
 
     def _start(self, table: NodeTable) -> list[int]:
-        """Read all priorities from the columns of `victims`, and return [].
+        """Read all priorities afresh; return the rows that the caller must read one by one.
 
-        For a small cluster, or if the columns would take too much memory, return the rows of all
-        nodes instead; the caller then reads them one by one.
+        Usually, all priorities come from the columns of `_victims`, and the result is []. For a
+        small cluster, or if the columns would take too much memory, the result is all nodes' rows.
         """
         if table.count >= _COLUMNS_FROM and self._victims.refresh():
             self._column = self._victims.lowest_priorities()
@@ -153,9 +153,9 @@ class _LowestPriorities:
 class _Run(Struct, frozen=True):
     """The dry runs of one cycle, whose results are stored in `columns`.
 
-    `fit` is NodeResourcesFit if no other Filter depends on pods. Otherwise `fit` is None, and
-    `verdicts` are the verdicts of the Filters that depend on other nodes. Both are None if every
-    node needs a trial.
+    If NodeResourcesFit is the only Filter that depends on pods, it is `fit`, and `verdicts` is
+    None. Otherwise, `fit` is None, and `verdicts` gives the verdicts of the Filters that depend on
+    other nodes. If every node needs a trial, `verdicts` is None too.
     """
 
     pod: PodInfo
@@ -253,10 +253,11 @@ class DryRuns:
         """Mark rows as unknown if a change may affect their results.
 
         A row is affected if the change log of `table` or of the nominations names its node or a
-        node in the same topology domain. The topology keys are those in `reach` and those in
-        `kept.reach`, because the affinity terms of placed pods may have changed. Every row is
-        marked if the affected rows cannot be determined, for example if `reach` is None. `is_local`
-        means that results do not depend on other nodes or on related objects.
+        node in the same topology domain. The domains are those of the topology keys in `reach` and
+        in `kept.reach`, the value of `reach` at the previous call. The two values may differ,
+        because the affinity terms of placed pods may have changed. Every row is marked if the
+        affected rows cannot be determined, for example if a pod has changed and `reach` is None.
+        `is_local` means that results do not depend on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -358,9 +359,10 @@ class DryRuns:
         return left
 
     def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
-        """Store the results on `rows`, which may lack resources for the preemptor.
+        """Store the results for `rows`, whose nodes may lack resources for the preemptor.
 
-        `codes` are the verdicts on `rows` of the Filters that depend on other nodes.
+        The Filters that depend on other nodes have already judged each row; `codes` are their
+        verdicts.
         """
         pod, found, columns = run.pod, run.found, run.columns
         by_sums = self._by_sums(pod, found.plan.table)
@@ -443,10 +445,11 @@ def _positions(plan: ShapePlan, rows: Rows) -> Rows:
 
 
 def _reach(beyond: Sequence[object], state: CycleState) -> frozenset[str] | None:
-    """Return the topology keys whose domains contain all pods that affect a node's result.
+    """Return the topology keys that limit which pods can affect the result for a node.
 
-    Returns an empty set if only the pods on the node affect it, and None if any pod in the cluster
-    may affect it. `beyond` are the plugins that depend on other nodes.
+    A pod on another node can affect the result only if both nodes are in the same domain of one of
+    these keys. Returns an empty set if no pod on another node can affect the result, and None if
+    any pod in the cluster may affect it. `beyond` are the plugins that depend on other nodes.
     """
     match [*map(original_of, beyond)]:
         case [InterPodAffinity() as plugin]:

@@ -1,4 +1,4 @@
-"""Evaluator: finds the candidates for preemption by dry runs, and the best of them.
+"""Evaluator: performs dry runs to find the candidates for preemption, and picks the best.
 
 upstream: framework/preemption/preemption.go: Evaluator
 """

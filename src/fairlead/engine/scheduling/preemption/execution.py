@@ -7,8 +7,8 @@
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and gets the
 event Preempted. A victim that is not bound yet, because it waits on Permit or PreBind, is not
 deleted: its binding is canceled, and it goes back to the queue. Each step waits for the outcomes of
-the previous step. A victim that no longer exists counts as removed. If a victim cannot be removed
-for any other reason, the current phase is completed and the last victim is not deleted. If any
+the previous step. A victim that no longer exists counts as removed. If the removal of any other
+victim fails, the current phase is completed, and the preemption ends without the next phase. If any
 command failed, the preemptor is retried when the preemption ends.
 
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
@@ -49,9 +49,10 @@ class PreemptionExecution:
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
     `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
-    could not be removed. `erred` is set if any command failed, or if the last victim was not bound
-    yet. NotFound does not count as a failure. If a PodGroup preempts, `group` is that PodGroup and
-    `preemptor` is one of its pods.
+    could not be removed. `erred` is set if the preemptor must be retried when the preemption ends:
+    a command failed, or the last victim was deleted before it was bound, so that its deletion may
+    not wake the preemptor. NotFound does not count as a failure. If a PodGroup preempts, `group` is
+    that PodGroup and `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -105,7 +106,8 @@ class PreemptionExecution:
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
         """Return the next commands after `outcome`; [] if another preemption sent the command.
 
-        Two preemptions may send equal commands for one pod, so the identity of the command counts.
+        Two preemptions may send equal commands for one pod. Therefore `outcome.command` must be the
+        very object that this preemption sent.
         """
         command = outcome.command
         if not isinstance(command, AWAITED):
@@ -123,7 +125,11 @@ class PreemptionExecution:
         return self._advance()
 
     def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
-        """Return the command after `command` for the victim `uid`: its deletion or its event."""
+        """Return the next commands after `command` succeeded for the victim with `uid`.
+
+        After the patch of its status, the victim is deleted. After the deletion, it gets its event,
+        and the next phase starts if no outcome is outstanding.
+        """
         victim = self._victim_of[uid]
         if isinstance(command, PatchStatus):
             self._outstanding[uid] = self._delete(victim)

@@ -32,8 +32,8 @@ def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
 
     If several candidates tie for best, `columns` stores them, and the next search compares only
-    them and the rows that have changed since. A single best candidate is not stored, because the
-    rule that decides (`Pick.rule`) depends on the costs of all candidates.
+    them and the rows that have changed since. A single best candidate is not stored: to find the
+    rule that decides (`Pick.rule`), the next search must compare the costs of all candidates.
     """
     best = columns.best_of(potential)
     if len(best) > 1:

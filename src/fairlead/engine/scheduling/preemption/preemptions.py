@@ -128,7 +128,7 @@ class Preemptions:
         return commands, failed
 
     def gate(self, pod: PodInfo) -> Status | None:
-        """Return a rejection of `pod` while a preemption by it or its PodGroup must hold it back.
+        """Return a rejection while `pod` must wait for a preemption by itself or its PodGroup.
 
         upstream: default_preemption.go: PreEnqueue
         """

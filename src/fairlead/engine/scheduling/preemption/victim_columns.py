@@ -18,8 +18,8 @@ on node 0, which has 0 cores left; the pod of 2 cores on node 1 is a victim. Slo
 both nodes are victims. Slot 2: the pod of 2 cores on node 0 is a victim.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
-rewrites the rows that the logs name. Pods that were loaded in bulk (`LoadedPods`) are read and
-sorted by groups of replicas instead of node by node.
+rewrites the rows that the logs name. Pods that were loaded in bulk (`LoadedPods`) are not read node
+by node: each group of replicas is read at once, and the pods of all groups are sorted together.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class VictimColumns:
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
-        """Fill the columns of `rows` that have only loaded pods; return the other rows."""
+        """Fill the columns of each row if all its pods are loaded pods; return the other rows."""
         loaded, capacity = self._table.loaded, self._table.capacity
         changed = loaded.changed_rows()
         if changed is None or not loaded.groups:
@@ -226,7 +226,8 @@ class VictimColumns:
     def _facts_of(self, pods: Mapping[str, PodInfo]) -> Iterable[_Facts]:
         """Return the facts of each of `pods`, in order, without making PodInfos.
 
-        The loaded pods of a group differ only in their keys and start times.
+        The loaded pods of a group differ only in their keys and start times. All other facts are
+        taken from the representative of the group.
         """
         if not isinstance(pods, LateDict):
             return pods.values()
@@ -348,9 +349,9 @@ def _by_importance(priority: Ints, start: Ints) -> Ints:
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
     """Return, for each slot and row, whether the pod cannot be reprieved.
 
-    The most important pods are tried first. `spare` are the free resources, and `places` the
-    numbers of pods that the nodes still accept, after the preemptor is placed and all pods of lower
-    priority are removed. Both arrays are overwritten.
+    The most important pods are tried first. `spare` and `places` describe the nodes after all pods
+    of lower priority are removed and the preemptor is placed. `spare` are the free resources.
+    `places` are the numbers of pods that the nodes still accept. Both are overwritten.
     """
     lost = is_lower.copy()
     for slot in range(len(lost)):

@@ -97,8 +97,8 @@ def select_victims_by_resources(
 
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node; they count as placed pods. A preemptor that fits together with them also
-    fits without them.
+    nominated to the node; they count as placed pods. Unlike a trial, this needs no second check
+    without the rivals: a preemptor that fits together with them also fits without them.
 
     Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
     preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods
@@ -161,7 +161,7 @@ def _select_among_equals(
 
 
 def _least_important(pods: list[PodInfo], number: int) -> list[PodInfo]:
-    """Return the `number` least important of `pods`, sorted by importance; reorders `pods`."""
+    """Return the least important pods, `number` of them, by importance; reorders `pods`."""
     pods.sort(key=_START)
     pods.sort(key=_PRIORITY, reverse=True)  # keeps the order of pods with equal priority
     first = len(pods) - number

@@ -2,8 +2,9 @@
 
 The backoff is initial × 2^(count - 1), at most the maximum: 1, 2, 4, 8, 10, 10 … seconds. If
 the feature gate SchedulerPopFromBackoffQ is on (the default), the expiry is truncated to whole
-seconds. A pod is released at the first whole second after its expiry, so that pods that expire
-within the same second are ordered by priority (backend/queue/backoff_queue.go: alignToWindow).
+seconds, and a pod is released at the first whole second after that. Pods that expire within the
+same second thus have equal expiries and are ordered by priority (backend/queue/backoff_queue.go:
+alignToWindow).
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ class BackoffClock(Struct, frozen=True):
     def expiry(self, since: Instant, count: int) -> Instant:
         """Return the truncated expiry of backoff number `count` that began at `since`.
 
-        The result is 1 ns earlier if the configuration sets `ends_at_expiry`. Returns 0 if `count`
-        is 0, because there is no backoff then.
+        A backoff ends right after the result. If the configuration sets `ends_at_expiry`, the
+        result is 1 ns before the expiry, so that the backoff ends exactly at the expiry. Returns 0
+        if `count` is 0, because there is no backoff then.
         """
         if count <= 0:
             return 0

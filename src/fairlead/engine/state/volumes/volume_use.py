@@ -21,7 +21,7 @@ _Key = TypeVar("_Key")
 class VolumeUse:
     """The claims and exclusive disks that placed pods use; only `NodeTable` changes it.
 
-    `pods` maps each row to its number of pods with volumes, which is never 0.
+    `pods` maps a row to its number of pods with volumes; rows without such pods are left out.
     """
 
     def __init__(self) -> None:

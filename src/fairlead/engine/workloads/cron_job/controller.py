@@ -48,7 +48,7 @@ class CronJobs:
         self._changed: dict[str, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store the change; return an event if a Job was created or refused.
+        """Store the change; return an event if a Job was created or its creation was refused.
 
         `handle_deadline` syncs after all changes of the same instant.
         """

@@ -91,7 +91,7 @@ class CronJobState(Struct):
 
     @property
     def active(self) -> list[Job]:
-        """Unfinished Jobs in `running`; Jobs that another client created do not count."""
+        """The Jobs in `running`, except those that have finished since the last sync."""
         jobs = self.jobs.items()
         return [job for name, job in jobs if name in self.running and not is_finished(job)]
 
@@ -127,7 +127,7 @@ class CronJobState(Struct):
         return (known.schedule, known.time_zone) != (view.spec.schedule, view.spec.time_zone)
 
     def next_sync(self, now: Instant) -> Instant | None:
-        """Return the time of the sync after a change of the schedule; None to sync now.
+        """Return when to sync after the schedule has changed; None means now.
 
         Times of the new schedule that are before `now` are skipped.
         """
@@ -208,8 +208,8 @@ class CronJobState(Struct):
     def _adopt(self, name: str) -> None:
         """Add the Job `name` to `running` if the Job already exists and is unfinished.
 
-        This happens if the controller created the Job before a restart but did not write the
-        status.
+        Such a Job is not in `running` if the controller created it and then restarted before it
+        wrote the status of the CronJob.
 
         upstream: pkg/controller/cronjob/cronjob_controllerv2.go: syncCronJob (IsAlreadyExists)
         """

@@ -188,7 +188,7 @@ class DaemonSetRule:
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Return the plan for the pods of the node `slot`, or of all nodes if `slot` is None.
 
-        If no node needs a change, the plan for all nodes is the next step of a rolling update.
+        If `slot` is None and no node needs a change, return the next step of a rolling update.
         """
         if slot is not None:
             return self._plan_node(pods, slot, now)
@@ -258,11 +258,14 @@ class DaemonSetRule:
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
         """Return a plan that creates new pods beside outdated pods.
 
-        If an outdated pod is not available, a new pod is created on its node at once. At most
-        `surge` nodes with a ready outdated pod have an unavailable new pod. If a node has both
-        pods, the outdated pod is deleted once it is not ready or the new pod is available. On a
-        node that should run no daemon pod, an outdated pod is deleted at once if it is not
-        available, otherwise only if enough other nodes have an available pod.
+        If an outdated pod is not available, a new pod is created on its node at once. The
+        node of an available outdated pod gets a new pod only while fewer than `surge` nodes have
+        both a ready outdated pod and a new pod that is not available yet. If a node has both pods,
+        the outdated pod is deleted once it is not ready or the new pod is available.
+
+        On a node that should run no daemon pod, an outdated pod is deleted at once if it is not
+        available. If it is available, it is deleted only while more nodes have an available pod
+        than should run one.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []
@@ -299,7 +302,7 @@ class DaemonSetRule:
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
         """Return (nodes with an available pod) - (nodes that should run a pod); at least 0.
 
-        If a node has an outdated pod, its other pods are ignored.
+        On a node with outdated pods, only the outdated pods count.
         """
         found = 0
         for names in pods.by_slot.values():
@@ -343,9 +346,10 @@ class DaemonSetRule:
         return len(names) == 1 and names.keys() <= pods.active.keys()
 
     def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
-        """Return the surplus pods of `running`, which are all on one node; the oldest is kept.
+        """Return the surplus pods among `running`, which contains the pods of one node.
 
-        With surge, the oldest pod of the update revision and the oldest outdated pod are kept.
+        Without surge, only the oldest pod is kept. With surge, the oldest pod of the update
+        revision is kept, and the oldest outdated pod is kept until the new pod replaces it.
         """
         by_age = sorted(running, key=_age_order)
         if not self._allows_surge:

@@ -6,10 +6,12 @@
     Orphan       dependents lose the owner reference (finalizer `orphan`), then the owner is deleted
 
 A dependent that has another owner only loses the reference to the deleted owner. A dependent
-without another owner is deleted. Owners that own each other in a circle would wait for each other
-forever. Therefore, a dependent no longer blocks the deletion of its owners if one of its own
-dependents is being deleted in the foreground. The uids of deleted owners are stored, so that
-dependents created after the deletion are found.
+without another owner is deleted. The uids of deleted owners are stored, so that dependents created
+after the deletion are found.
+
+Objects that own each other in a circle would wait for each other forever if all are deleted in the
+foreground. To break the circle, a dependent stops blocking the deletion of its owners if one of its
+own dependents is already being deleted in the foreground.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
 collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
@@ -159,7 +161,7 @@ class GarbageCollector(Struct):
     # --- outcomes ------------------------------------------------------------------------------
 
     def _noted(self, commands: list[Command]) -> list[Command]:
-        """Record that `commands` were sent and await their outcomes; return them."""
+        """Record that `commands` were sent and have no outcome yet; return `commands`."""
         for command in commands:
             if isinstance(command, DeleteObject | PatchObject | LookUpOwners):
                 self._sent[type(command), command.target.uid] = command
@@ -214,10 +216,10 @@ class GarbageCollector(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
-        """Index all objects first, then handle deletions in progress.
+        """Store all loaded objects, then return the commands for deletions in progress.
 
-        An object with one owner is at first only listed under its owner's key. `_index_loaded`
-        indexes the dependents of an owner when one of them is needed.
+        Most objects with one owner are not indexed yet, but only listed in `_loaded_of` under the
+        owner's key. When one of an owner's dependents is needed, `_index_loaded` indexes them all.
         """
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners whose dependents are indexed
@@ -278,7 +280,11 @@ class GarbageCollector(Struct):
         return commands
 
     def _index(self, one: ApiObject) -> list[Command]:
-        """Index the owner references of `one`; return the commands that deleted owners require."""
+        """Index the owner references of `one`; return the commands for its terminating owners.
+
+        Owners that are already deleted count as well. If a terminating owner waited for `one`, and
+        `one` no longer refers to it, the commands may complete the owner's deletion.
+        """
         meta = one.metadata
         if self.looks_up_owners:
             self._note_presence(meta)

@@ -1,7 +1,7 @@
 """NamespaceDeletion: deletes the content of a terminating namespace, then finalizes it.
 
     5 s after the deletion   delete the pods
-        pods remain          retry after half of the estimated remaining time
+        pods remain          retry after half of the estimated time until they are gone
         no pods remain       delete all other objects
         objects remain       report the remaining objects and their finalizers, retry
         no objects remain    finalize the namespace

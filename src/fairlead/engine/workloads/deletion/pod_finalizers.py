@@ -88,9 +88,9 @@ class PodFinalizers(Struct):
 def is_kept_after_end(pod: Pod, node: Node | None, now: Instant) -> bool:
     """Return whether foreign finalizers keep the terminating `pod` although its containers ended.
 
-    They have ended if the pod is finished or has no node. Kubelets before 1.27 do not report the
-    end of a deleted pod, so the containers also count as ended if the grace period is over. But the
-    end of the grace period does not count if the pod's `node` is unknown or does not answer.
+    The containers have ended if the pod is finished or has no node. They also count as ended if the
+    grace period is over and the pod's `node` is known and not silent (its Ready condition is not
+    "Unknown"), because kubelets before 1.27 do not report the end of a deleted pod.
     """
     if not _is_held(pod):
         return False

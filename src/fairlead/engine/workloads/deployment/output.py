@@ -1,7 +1,7 @@
 """RolloutOutput: the parts of Deployments and ReplicaSets that only API clients read.
 
-These parts are the Deployment's status with its conditions, the revision numbers of its
-ReplicaSets, and their history. They do not affect the steps of a rollout, so a simulation uses
+These parts are the Deployment's status with its conditions, and the revision numbers and revision
+history of its ReplicaSets. They do not affect the steps of a rollout, so a simulation uses
 NoRolloutOutput.
 
 upstream: pkg/controller/deployment/progress.go, sync.go
@@ -43,7 +43,7 @@ class RolloutOutput(Protocol):
     """The commands that write data for API clients, one method for each point of a rollout."""
 
     def is_pending(self, rollout: Rollout) -> bool:
-        """Return whether a status write is in flight; the sync must wait for its outcome."""
+        """Return whether a status write is in flight; if so, the sync must wait for its outcome."""
         ...
 
     def note_pause(self, rollout: Rollout, now: Instant) -> list[Command]:

@@ -3,9 +3,9 @@
 `kubectl rollout status` reads the counts and the reason of `Progressing`. Upstream's controller
 writes the status on four occasions, with different contents:
 
-    paused or resumed           `pause_status`, before any other write
+    a pause begins or ends      `pause_status`, before any other write
     a ReplicaSet is created     `progress_status`, with the revision
-    scaled, or paused           `sized_status`, which keeps the Progressing condition
+    while scaled or paused      `sized_status`, which keeps the Progressing condition
     rollout in progress         `rollout_status`
 
 upstream: pkg/controller/deployment/sync.go:calculateStatus, progress.go:syncRolloutStatus,
@@ -38,8 +38,8 @@ NO_DEADLINE: Final = 2**31 - 1
 class PodCounts(Struct, frozen=True, kw_only=True):
     """Numbers of pods of a Deployment's ReplicaSets.
 
-    `requested` is the sum of the ReplicaSets' spec.replicas. `updated` is `replicas` in the status
-    of the current ReplicaSet. The other fields are sums over the status of all ReplicaSets.
+    `requested` is the sum of the ReplicaSets' spec.replicas. `updated` is the status.replicas of
+    the current ReplicaSet. The other fields are sums over the status of all ReplicaSets.
     """
 
     requested: int
@@ -82,10 +82,10 @@ def pause_status(deployment: Deployment, now: Instant) -> Mapping[str, Any]:
 def progress_status(
     deployment: Deployment, status: str, cause: tuple[str, str], now: Instant
 ) -> Mapping[str, Any]:
-    """Return the current status with the Progressing condition set to `status`.
+    """Return the Deployment's status with a changed Progressing condition.
 
-    `cause` is (reason, message). A Deployment without a progress deadline keeps its status
-    unchanged.
+    The condition gets `status` ("True", "False" or "Unknown") and `cause`, which is (reason,
+    message). If the Deployment has no progress deadline, its status is returned unchanged.
     """
     if not has_deadline(deployment):
         return deployment.status

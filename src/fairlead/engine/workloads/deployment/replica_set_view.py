@@ -3,8 +3,8 @@
     ReportedReplicaSets   reads the `status` of the ReplicaSets, as upstream does. The ReplicaSet
                           controller writes it, so each step waits until the status shows the
                           effect of the previous step.
-    CountedReplicaSets    counts the pods. No status is written, and the pods of a ReplicaSet that
-                          the snapshot lacks imply the ReplicaSet.
+    CountedReplicaSets    counts the pods, because no status is written. If the snapshot lacks a
+                          ReplicaSet, the ReplicaSet is inferred from its pods.
 
 A rollout takes the same steps with both variants, but later with ReportedReplicaSets, because the
 status is written after the pods change.
@@ -59,7 +59,8 @@ class ReportedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template by comparing templates only.
 
-        Revisions and ages are not needed, because a served cluster contains all ReplicaSets.
+        Revisions and the ages of pods help only if ReplicaSets may be missing, as in a snapshot. A
+        served cluster contains all ReplicaSets.
         """
         rollout.find_current()
 
@@ -89,7 +90,7 @@ class CountedReplicaSets(Struct, frozen=True):
     def find_current(self, rollout: Rollout, *, is_loaded: bool) -> None:
         """Find the ReplicaSet with the Deployment's template.
 
-        In a snapshot, also use revisions and the age of pods if no template is equal.
+        If `is_loaded` is set and no template is equal, use revisions and the ages of pods.
         """
         rollout.find_current(is_loaded=is_loaded)
 

@@ -39,9 +39,9 @@ Sizes = dict[str, int]
 class ReplicaSetState(Struct, frozen=True, kw_only=True):
     """A ReplicaSet of a Deployment with its size (`replicas`) and its number of `available` pods.
 
-    `age` is a sort key, smaller for older ReplicaSets. `desired` and `max_pods` are the
-    Deployment's replicas and its maximum number of pods when this ReplicaSet was last scaled, None
-    if unknown.
+    `age` is a sort key, smaller for older ReplicaSets. `desired` is the number of replicas that the
+    Deployment had when this ReplicaSet was last scaled. `max_pods` is the Deployment's maximum
+    number of pods at that time. Both are None if unknown.
     """
 
     key: str

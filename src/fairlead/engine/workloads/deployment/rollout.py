@@ -59,8 +59,8 @@ WHY_HISTORY: Final = "older than its Deployment's revision history"
 class RequestedScale(Struct, frozen=True):
     """A size that was patched into a ReplicaSet but is not yet observed.
 
-    `desired` and `max_pods` are the Deployment's replicas and maximum number of pods in the same
-    patch.
+    The same patch contains `desired`, the Deployment's replicas, and `max_pods`, the Deployment's
+    maximum number of pods.
     """
 
     replicas: int
@@ -118,9 +118,10 @@ class Rollout(Struct):
     def find_current(self, *, is_loaded: bool = False) -> None:
         """Find the ReplicaSet with the Deployment's template and store its key in `current`.
 
-        If `is_loaded` is set, the objects come from a snapshot, whose templates may differ by
-        defaults. In a snapshot without an equal template, the revision annotation or the age of the
-        pods decides.
+        `is_loaded` is set if the objects come from a snapshot. There, the templates may differ
+        because only one of them contains default values. If no template is equal, the ReplicaSet
+        with the Deployment's revision annotation is used, or else the implied ReplicaSet with the
+        newest pod.
         """
         wanted = self.deployment.spec.template
         if self._is_present(self.current) and same_template(self.template, wanted):
