@@ -1,14 +1,14 @@
 """ControllerEnvironment: component variants for a served cluster and for a simulation.
 
-The rules of all controllers are the same everywhere. Two things depend on the world; this module
-selects their variants:
+The rules of all controllers are the same in both. This module selects different components for two
+reasons:
 
     clients                  API clients of a served cluster read status, events and revisions, so
-                             they are written. No client reads a simulation, so null objects replace
-                             the components that write them.
+                             the controllers write them. No client reads a simulation, so null
+                             objects replace the components that write them.
     missing objects          A served cluster holds all its objects. A simulation starts from a dump
-                             that may lack owners, ReplicaSets and claims. There, the rule for an
-                             unknown owner replaces the pods that the owner loses.
+                             that may lack owners, ReplicaSets and claims. In a simulation, the rule
+                             for unknown owners replaces deleted pods of a missing owner.
 
 In a simulation with CronJobs, statuses are written, because the CronJob controller reads them.
 """
@@ -45,11 +45,11 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 class ControllerEnvironment(Struct, frozen=True, kw_only=True):
-    """The variants of components that the controllers of one world use.
+    """The variants of components that the controllers of a served cluster or a simulation use.
 
-    If `follows_all_pods` is set, every change of a pod may change its owner's status, even if no
-    rule watches the pod. If `tracks_jobs` is set, pods of Jobs get a finalizer, which stays until
-    the Job's status counts them.
+    If `follows_all_pods` is set, the controllers check the pod's owner after every change of a pod,
+    because the owner's status may change. If `tracks_jobs` is set, pods of Jobs get a finalizer,
+    which stays until the Job's status counts them.
     """
 
     events: EventSink

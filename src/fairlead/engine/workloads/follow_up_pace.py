@@ -17,7 +17,7 @@ class FollowUpPace:
     """The owners that wait for a follow-up, and the time of each owner's last follow-up."""
 
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
-        """Follow up a large owner at most once per `interval` (ns); 0 means no limit.
+        """Set the limit: one follow-up of a large owner per `interval` (ns); 0 means no limit.
 
         `is_large(key)` returns whether the owner `key` has so many pods that the limit applies.
         """

@@ -1,13 +1,13 @@
 """GuardPods: recreates OpenShift's guard pods on their nodes.
 
-A guard pod has no controller of Kubernetes, so a drain evicts it like a pod that nothing replaces.
-But an operator of OpenShift creates it again when its node is schedulable. Without this rule, a
-drain of one control plane node after another would wait forever at the second node, because the
-budget of the guard pods allows only one missing pod.
+A guard pod has no owner, so no Kubernetes controller replaces it after an eviction. An OpenShift
+operator creates it again once its node is schedulable. Without GuardPods, a simulation that drains
+the control plane nodes one after another would wait forever at the second node, because the
+disruption budget of the guard pods allows only one missing pod.
 
-The operator reacts after SYNC_DELAY. Without a delay, virtual time would not advance if preemption,
-for example, removed each guard pod as soon as it was created. Differs from upstream: no guard pod
-is created on a node with a NoExecute taint, which would evict the pod again and again.
+The simulated operator reacts after SYNC_DELAY. Without a delay, virtual time would not advance
+if preemption, for example, removed each guard pod as soon as it was created. Differs from upstream:
+no guard pod is created on a node with a NoExecute taint, which would evict the pod again and again.
 
 upstream: openshift/library-go pkg/operator/staticpod/controller/guard/guard_controller.go: sync
 """

@@ -6,8 +6,8 @@
     4 step        scale ReplicaSets, or create the new ReplicaSet
     5 write       the Deployment's status as it was before the step (for API clients)
 
-If a sync has already written a pause or a revision to the Deployment, the next sync writes the
-status, because upstream's status write would fail with a conflict.
+A sync that writes a pause or a revision to the Deployment does not write the status; the next sync
+does. In upstream, the status write of such a sync fails with a conflict.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment, rolling.go,
 recreate.go, sync.go
@@ -149,7 +149,7 @@ def scaled(owner: ObjectRef, name: str, before: int, after: int) -> RecordEvent:
 
 
 def _is_scaled(rollout: Rollout, new: ReplicaSetState | None, old: list[ReplicaSetState]) -> bool:
-    """Return whether this sync only changes sizes: the Deployment was scaled or is paused."""
+    """Return whether the Deployment was scaled or is paused; then this sync rolls nothing out."""
     states = old if new is None else [*old, new]
     spec = rollout.deployment.spec
     return spec.paused or is_scaling(states, spec.replicas)

@@ -240,8 +240,9 @@ class DeviceTaintEviction:
     def _evaluate(self, uids: Iterable[str], now: Instant) -> list[Command]:
         """Return the status writes that are due, then the evictions of the pods with `uids`.
 
-        Later evictions are scheduled; evictions without a cause are cancelled. The status writes
-        come first, so that the status of a new rule counts the pods before their eviction.
+        Evictions that are not due yet are scheduled. Scheduled evictions that no taint causes any
+        more are cancelled. The status writes come first, so that the status of a new rule counts
+        the pods that are about to be evicted.
         """
         commands = self._write_statuses(now)
         for uid in dict.fromkeys(uids):
@@ -358,9 +359,9 @@ class DeviceTaintEviction:
         return commands
 
     def _effect_of(self, rule: DeviceTaintRule) -> RuleEffect:
-        """Return the effect of `rule` on pods and devices.
+        """Return the numbers of pods and devices that `rule` affects.
 
-        A rule with the effect "None" is evaluated as if its effect were NoExecute.
+        A taint with the effect "None" is evaluated as if its effect were NoExecute.
         """
         tested, uid = [rule], rule.metadata.uid
         if rule.spec.taint.effect == "None":

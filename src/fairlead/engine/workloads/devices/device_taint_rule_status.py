@@ -1,8 +1,9 @@
-"""The condition EvictionInProgress of a DeviceTaintRule, which describes the rule's effect.
+"""The condition EvictionInProgress of a DeviceTaintRule: how many pods and devices it affects.
 
-The condition is written when the rule's spec changes. After an eviction was planned or done, it is
-written again STATUS_PERIOD later, but at most once per STATUS_PERIOD. For a rule with the effect
-"None", the condition is written once and contains the number of pods that NoExecute would evict.
+The condition is written when the rule is created or its spec changes. When the rule causes an
+eviction to be planned or done, the condition is written again STATUS_PERIOD later, but at most once
+per STATUS_PERIOD. If the rule's taint has the effect "None", the condition contains the number of
+pods that the effect NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus
 """
@@ -29,11 +30,12 @@ _OTHER: Final = "Eviction only happens for the NoExecute effect."
 
 
 class RuleEffect(Struct, frozen=True, kw_only=True):
-    """The effect of a rule, as counts.
+    """The numbers of pods and devices that a rule affects.
 
     `pending_pods` is the number of pods that are still to be evicted, and `pending_namespaces` is
-    the number of their namespaces. Of the devices that the rule selects, `published_devices` are in
-    slices, and `allocated_devices` are allocated to claims.
+    the number of their namespaces. `evicted_pods` is the number of pods already evicted.
+    `published_devices` and `allocated_devices` count devices that the rule selects: those in
+    slices, and those allocated to claims.
     """
 
     pending_pods: int = 0

@@ -69,7 +69,10 @@ class DeviceTaints:
             self._slices.pop(pool_of(gone), None)
 
     def put_rule(self, rule: DeviceTaintRule, now: Instant) -> None:
-        """Store `rule`; a new or changed taint without timeAdded exists since `now`."""
+        """Store `rule`.
+
+        If its taint is new or changed and has no timeAdded, the taint counts from `now`.
+        """
         before = self.rules.get(rule.key)
         if before is None or before.spec.taint != rule.spec.taint:
             self._rule_seen[rule.key] = now

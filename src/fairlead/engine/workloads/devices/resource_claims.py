@@ -1,15 +1,16 @@
 """ResourceClaims: creates claims for pods from templates, and deallocates unused devices.
 
-    a pod references a template ──▶ create a claim ──▶ write its name to the pod's status
+    a pod references a template ──▶ create a claim ──▶ write the claim's name to the pod's status
     a consumer finishes or is deleted ──▶ remove it from status.reservedFor; if it was the last
                                           consumer, deallocate the claim
     a pod with a generated claim has finished or is gone ──▶ delete the claim
 
-Each version of a claim is written at most once. A snapshot is stored completely before any claim is
-synced, so that pods listed after their claim are counted.
+After a sync has changed a claim, later syncs leave the claim alone until its resourceVersion
+changes. A snapshot is stored completely before any claim is synced. Otherwise, a pod that is listed
+after its claim would count as deleted.
 
-Differs from upstream: a template that is created after the pod is handled immediately. Upstream
-retries with backoff.
+Differs from upstream: if a pod is created before its template, the claim is created as soon as the
+template exists. Upstream retries with backoff.
 
 upstream: pkg/controller/resourceclaim/controller.go: syncPod, handleClaim, syncClaim
 """
@@ -220,7 +221,7 @@ class ResourceClaims:
             yield command
 
     def _not_made(self, command: CreateObject) -> None:
-        """Handle a failed creation of a claim; the next change of the pod creates it again."""
+        """Forget the failed creation of a claim; the next sync of the pod tries it again."""
         for key_of_claim, known in self._creating.items():
             if known is command:
                 del self._creating[key_of_claim]
@@ -239,8 +240,9 @@ class ResourceClaims:
     def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
         """Remove finished consumers, deallocate unused devices, and delete unused claims.
 
-        The finalizer is removed only after the deallocation is observed. Otherwise, if the
-        deallocation failed with a conflict, a claim could be deleted that still has its devices.
+        The finalizer is removed only after the deallocation is observed, because the deallocation
+        can fail with a conflict. Without the finalizer, the claim could then be deleted while its
+        devices are still allocated.
         """
         left = [one for one in claim.status.reserved_for if self._uses(one)]
         has_ended = len(left) < len(claim.status.reserved_for)

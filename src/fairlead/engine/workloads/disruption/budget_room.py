@@ -34,11 +34,12 @@ _ALWAYS: Final = "AlwaysAllow"
 class BudgetLimit(Struct, frozen=True):
     """The disruptions that a budget allows: `now`, and `at_best` if all its replicas are ready.
 
-    `healthy` pods are ready and `desired` pods must be ready; `wanted` is the number of replicas.
-    `rule` is the budget's limit in words. `problem` is the error text if the budget's status cannot
-    be computed, else "". `owner` is the object that owns the budget, such as `Cluster db/pg`, else
-    "". `has_scales` is False if pods have no controller, or a controller without a known scale;
-    then only a number in minAvailable works.
+    `healthy` is the number of ready pods, `desired` is the number of pods that must be ready, and
+    `wanted` is the number of replicas. `rule` is the budget's limit in words. `problem` is the
+    error text if the budget's status cannot be computed, else "". `owner` is the object that owns
+    the budget, such as `Cluster db/pg`, or "" if the budget has no owner. `has_scales` is False if
+    maxUnavailable could not replace a number in minAvailable, because the pods have no controller
+    or one of their controllers has no known scale.
     """
 
     key: str
@@ -122,7 +123,7 @@ class BudgetRoom:
 
         If there are several, the eviction API refuses the eviction. Returns [] for a pod that is
         evicted without a check: a pending, finished or terminating pod, a pod without labels, or an
-        unready pod that its only budget does not protect (unhealthyPodEvictionPolicy).
+        unready pod whose only budget does not protect unready pods (unhealthyPodEvictionPolicy).
         """
         if (
             not pod.metadata.labels
@@ -139,7 +140,7 @@ class BudgetRoom:
     def permits(self, pod: Pod, limit: BudgetLimit) -> bool:
         """Return whether the budget of `limit` permits an eviction of `pod` now.
 
-        The budget need not be the only one that selects the pod.
+        Other budgets that select the pod are ignored.
         """
         return limit.now > 0 or (not is_ready(pod) and self._spares(limit))
 
@@ -183,9 +184,9 @@ class BudgetRoom:
         )
 
     def _has_scales(self, state: BudgetState) -> bool:
-        """Return whether maxUnavailable would work: each controller of the pods has a scale.
+        """Return whether the pods have controllers that all have a scale, as maxUnavailable needs.
 
-        Controllers of custom resources count as controllers without a scale.
+        A custom resource counts as a controller without a scale.
 
         upstream: pkg/controller/disruption/disruption.go: getExpectedScale
         """
@@ -195,8 +196,8 @@ class BudgetRoom:
     def _scale(self, state: BudgetState) -> int:
         """Return the sum of the scales of the controllers of the budget's pods.
 
-        If no scale comes from an object, return expectedPods of the budget's status instead, unless
-        it is 0. Raises BudgetError for a controller without a scale.
+        If no scale was read from an object, and expectedPods in the budget's status is not 0,
+        return expectedPods instead. Raises BudgetError for a controller without a scale.
         """
         view, owners = state.budget.view, state.budget.owners
         return self._scales.total(view.metadata.namespace, owners, view.status.expected_pods)

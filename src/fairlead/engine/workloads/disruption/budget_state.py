@@ -19,7 +19,10 @@ Labels = dict[str, str]
 
 
 class BudgetState(Struct):
-    """A budget and its status writes; `expected` is expectedPods of the loaded status, else 0.
+    """A budget and its status writes.
+
+    `expected` is expectedPods of the status in the snapshot. It is 0 if the budget was created, or
+    its spec was changed, after the snapshot.
 
     While a write is in flight, the status in `budget.view` is outdated. Changes then only set
     `is_dirty`, and the status is recomputed when the outcome of the write arrives. `is_written` is
@@ -43,7 +46,10 @@ class BudgetState(Struct):
 
 
 class _SelectedPod(Struct, frozen=True, gc=False):
-    """A pod with the names of the budgets that select it; replicas may share one object."""
+    """A pod with the names of the budgets that select it.
+
+    One instance may stand for several replicas.
+    """
 
     labels: Labels
     member: Member
@@ -117,10 +123,10 @@ class NamespaceBudgets(Struct):
     def _select(
         self, name: str, labels: Labels, known: _SelectedPod | None
     ) -> tuple[list[BudgetState], tuple[str, ...]]:
-        """Select the budgets of the pod `name`, which has new `labels`.
+        """Find the budgets that select the pod `name` with its new `labels`.
 
-        Returns (states of the budgets that no longer select the pod, names of the budgets that
-        select it).
+        Removes the pod from budgets that no longer select it. Returns (states of those budgets,
+        names of the budgets that select the pod).
         """
         budgets = self._budgets_of(labels)
         before = () if known is None else known.budgets

@@ -89,8 +89,8 @@ class Disruption:
         """Start empty; `events` records the events about budgets (default: they are dropped).
 
         `form` completes the conditions of each status patch. `others` are the scales of custom
-        resources. As in upstream, a scale is read when a pod or a budget changes; a change of the
-        scale alone has no effect.
+        resources. As in upstream, a change of such a scale does not update a budget at once. The
+        new scale counts from the budget's next update, for example when one of its pods changes.
         """
         self._events: EventSink = events or NoEvents()
         self._form = form

@@ -135,8 +135,8 @@ class Scales(Struct):
         """Return the sum of the scales of the controllers that `owners` refer to.
 
         A Deployment that several ReplicaSets in `owners` belong to is counted once. If no scale
-        comes from an object, return `stated` instead, unless it is 0. Raises BudgetError for a
-        controller without a scale.
+        was read from an object, and `stated` is not 0, return `stated` instead. Raises BudgetError
+        for a controller without a scale.
         """
         scales: dict[object, int] = {}
         is_known = False
@@ -165,7 +165,7 @@ class Scales(Struct):
     def has_scale(self, namespace: str, owner: OwnerReference) -> bool:
         """Return whether `owner` is a controller with a scale, even if the object is missing.
 
-        Custom resources have a scale only if it is known.
+        A custom resource counts as having a scale only if `others` finds the scale.
         """
         if owner_kind(owner) in _KINDS:
             return True
@@ -189,9 +189,9 @@ class Scales(Struct):
         return found.replicas if found is not None else None
 
     def _scaled_object(self, namespace: str, owner: OwnerReference) -> Scalable | None:
-        """Return the object with the scale for the pods of `owner`, or None if it is unknown.
+        """Return the object whose scale applies to the pods of `owner`; None if none is known.
 
-        For a ReplicaSet of a Deployment, this is the Deployment.
+        If `owner` is a ReplicaSet of a Deployment, this object is the Deployment.
         """
         found = self._find(namespace, owner)
         if found is None:

@@ -70,7 +70,8 @@ class Blocked(Struct, frozen=True):
 class _Drain(Struct):
     """A drain in progress: the remaining pods by key, and the pods with a refused eviction.
 
-    If `marks_end` is set, another controller needs to know when the node is empty.
+    If `marks_end` is set, the node's drain annotation becomes `done` when the drain ends, because
+    another controller waits for this value.
     """
 
     node: str

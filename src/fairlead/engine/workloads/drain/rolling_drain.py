@@ -1,4 +1,4 @@
-"""RollingDrains: drains nodes one after another and returns them to service, as a rolling upgrade.
+"""RollingDrains: drains nodes one after another and returns them to service, as upgrades do.
 
     waiting ──▶ draining ──▶ empty, down for a while ──▶ uncordoned, back in service
                                 └── or stays cordoned, with `away=forever`
@@ -9,10 +9,10 @@ order in which they were annotated, and at most `max-unavailable` of these nodes
 down at a time.
 
 This controller requests each drain by writing the annotation `fairlead.dev/drain` to the node, and
-`drain.controller` drains the node. A drain that a disruption budget blocks also blocks the nodes
-after it. If the annotation is removed or the node is deleted, the next node follows. A node that
-was cordoned before its drain stays cordoned. With `away=forever`, an empty node no longer counts as
-unavailable, so that the next drain starts.
+`drain.controller` drains the node. A node whose drain is blocked by a disruption budget still
+counts as draining, so the nodes after it may wait. If a node is deleted or loses its annotation
+`drain-in-turn`, the next node follows. A node that was cordoned before its drain stays cordoned.
+With `away=forever`, an empty node no longer counts as unavailable, so that the next drain starts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class RollingDrainOptions(Struct, frozen=True):
     """Options of a rolling drain: at most `at_once` nodes are draining or down at a time.
 
     Each node stays down for `away` nanoseconds after it is empty, or forever if `away` is None.
-    `which` distinguishes groups with otherwise equal options.
+    `which` is a text at the end of the annotation's value. It makes the values of two groups differ
+    if their other options are equal.
     """
 
     at_once: int
@@ -65,7 +66,7 @@ class RollingDrainOptions(Struct, frozen=True):
 def parse_options(text: str) -> RollingDrainOptions | None:
     """Return the options in an annotation's value, or None if the value cannot be parsed.
 
-    `which` of the result is always "".
+    The text after the two options is ignored: `which` of the result is always "".
     """
     matched = _FORM.fullmatch(text)
     if matched is None:
@@ -132,7 +133,7 @@ class RollingDrains:
         return self._back.next_due() is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """End the drains of nodes that were down for the time `away`; retry refused changes."""
+        """End the rolling drain of nodes whose time `away` has passed; retry refused changes."""
         back = [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)

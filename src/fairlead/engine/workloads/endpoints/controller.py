@@ -202,7 +202,7 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Remove the slice `one` from all Services except its current Service `key`.
+        """Remove `one` from the slices recorded for every Service except `key`, its current one.
 
         `key` is None if this controller does not manage the slice.
         """
@@ -275,10 +275,10 @@ class ServiceEndpoints:
         return [*slices(state, placed), *endpoints_writes(state, endpoints)]
 
     def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
-        """Add topology hints to the slices in `writes`; return an event if their state changes.
+        """Add topology hints to the slices in `writes`; return an event if the hint state changes.
 
-        The state is enabled, disabled, or the reason why no hints can be computed. Writes of other
-        slices whose hints change are added to `writes`.
+        The hint state is enabled, disabled, or the reason why no hints can be computed. If the
+        hints of a slice without a write change, a write of this slice is added to `writes`.
         """
         if not has_topology_hints(state.service):
             state.hints = ""

@@ -76,7 +76,7 @@ class TriggerTime(Struct):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """The entry `annotations` for the metadata of a new object; {} without a trigger time."""
+        """A dict with the metadata field `annotations`, or {} if there is no trigger time."""
         return {"annotations": {TRIGGERED_AT: self.at}} if self.at else {}
 
 
@@ -146,8 +146,8 @@ def _recycled(
 ) -> Iterable[SliceWrite]:
     """Yield the writes that create the slices `made` and delete the slices `superfluous`.
 
-    As long as there are both, a patch that writes the content of a new slice to a superfluous slice
-    replaces one creation and one deletion.
+    While slices of both kinds remain, a patch gives a superfluous slice the content of a new slice.
+    This saves one creation and one deletion.
     """
     # upstream: reconciler.go:finalize
     left = list(superfluous.values())
@@ -162,9 +162,9 @@ def _recycled(
 
 
 def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """Return new entries for the endpoints in `rest` that the slice `known` already contains.
+    """Return up-to-date entries for the endpoints that are in `rest` and in the slice `known`.
 
-    `rest` is keyed by the uids of the pods; the returned endpoints are removed from `rest`.
+    These endpoints are removed from `rest`, whose keys are the uids of the pods.
     """
     uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]

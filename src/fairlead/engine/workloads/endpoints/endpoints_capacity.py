@@ -1,9 +1,10 @@
-"""Limits an Endpoints object to 1,000 addresses; EndpointSlices contain all of them.
+"""Limits the Endpoints of a Service to 1,000 addresses; its EndpointSlices contain all addresses.
 
-With more than 1,000 ready addresses, each subset keeps ready addresses in proportion, rounded up,
-and all addresses that are not ready are dropped. Otherwise all ready addresses are kept,
-and each subset keeps addresses that are not ready in proportion, so that 1,000 addresses remain in
-total. Because shares are rounded up, the last subsets may keep fewer addresses.
+With more than 1,000 ready addresses, all addresses that are not ready are dropped, and 1,000 ready
+addresses are kept. Each subset keeps a share in proportion to its number of ready addresses.
+Otherwise all ready addresses are kept. The remaining places up to 1,000 are shared in the same way
+among the addresses that are not ready. Shares are rounded up, so the last subsets may get less than
+their share.
 
 Example: subsets with 900 and 300 ready addresses keep 750 and 250.
 

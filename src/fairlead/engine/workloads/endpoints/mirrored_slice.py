@@ -1,7 +1,6 @@
-"""Mirrored EndpointSlices: one for each set of ports and address family of an Endpoints object.
+"""Mirrored EndpointSlices: for each Endpoints object, one per set of ports and per address family.
 
-IPv4 and IPv6 addresses are in separate slices. At most a thousand addresses of each subset are
-mirrored.
+The address families are IPv4 and IPv6. At most a thousand addresses of each subset are mirrored.
 
 upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go, utils.go
 """
@@ -69,10 +68,10 @@ def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) 
 def _in_place(
     endpoints: Endpoints, wanted: DesiredSlice, superfluous: list[EndpointSlice], serial: int
 ) -> SliceWrite:
-    """Return the write that creates a slice with the content `wanted`.
+    """Return the write after which a slice has the content `wanted`.
 
-    If `superfluous` contains a slice of the same address family, that slice is patched instead, and
-    removed from `superfluous`.
+    If `superfluous` contains a slice with the address family of `wanted`, the write patches this
+    slice, which is removed from `superfluous`. Otherwise the write creates a slice.
     """
     # upstream: reconciler_helpers.go:recycleSlices
     for one in superfluous:

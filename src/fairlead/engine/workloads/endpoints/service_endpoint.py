@@ -36,9 +36,10 @@ TOPOLOGY_MODES: Final = (
 class Endpoint(Struct, frozen=True):
     """A pod behind a Service.
 
-    `is_serving` is set if the pod is ready. `is_published` is set if the Service publishes
-    addresses that are not ready. `hostname` is "" unless the pod's subdomain is the name of the
-    Service. `distribution` is the trafficDistribution of the Service, "" if it has none.
+    `is_serving` is set if the pod's condition Ready is true, even if the pod is terminating.
+    `is_published` is set if the Service publishes addresses that are not ready. `hostname` is ""
+    unless the pod's subdomain is the name of the Service. `distribution` is the trafficDistribution
+    of the Service, "" if it has none.
     """
 
     address: str

@@ -224,7 +224,7 @@ def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str
 def _hints_of(
     entries: Sequence[Json], hints: Mapping[str, int], shares: Mapping[str, _Share]
 ) -> dict[str, int] | None:
-    """Return the number of hints for each zone in a slice with the endpoints `entries`.
+    """Return, by zone, the number of hints in the slice with the endpoints `entries`.
 
     `hints` has the number of hints for each zone in the slices examined before. Returns None if the
     slice cannot keep its hints.

@@ -1,23 +1,22 @@
 """Autoscaler: one HorizontalPodAutoscaler with its pods, metrics and syncs.
 
     1. find the scale of the target
-    2. if the scale is below minReplicas or above maxReplicas, set it to this limit
+    2. if the scale is below minReplicas or above maxReplicas, take the limit that it violates
     3. otherwise take the highest proposal of the metrics, stabilize it and apply the limits
     4. write the scale, then the status
 
-Unless API clients read the status, syncs that cannot change the target are skipped. After a sync
-that changed nothing, the target is in one of the four states below. While it stays in this state,
-no sync changes it:
+Unless API clients read the status, syncs that cannot change the target are skipped. While the
+target stays in one of these four states, no sync changes it:
 
     the metrics propose the current number of replicas
     the metrics propose less, and the current number is minReplicas
     the metrics propose more, and the current number is maxReplicas
     the metrics propose nothing, because they failed
 
-The state is computed for each coming sync, on the assumption that no pod changes. The first sync in
-another state is the next sync that is executed. Within a part of the load curve that only rises or
-only falls, bisection finds this sync. Before it is executed, the recommendations of the skipped
-syncs are added to the history, because stabilization reads them.
+The states at coming syncs are predicted, on the assumption that no pod changes. Syncs are skipped
+at most until the first sync in another state. Within a part of the load curve that only rises or
+only falls, bisection finds this sync. Before the next sync is executed, the recommendations of the
+skipped syncs are added to the history, because stabilization reads them.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:reconcileAutoscaler, computeReplicasForMetrics,
 validateAndParseSelector
@@ -144,10 +143,10 @@ class Autoscaler:
     def sync(
         self, targets: ScaleTargets, register: Callable[[LabelSelector], Rivals], now: Instant
     ) -> list[Command]:
-        """Execute one sync, set `due`, and return the scale patch or the status write, and events.
+        """Execute one sync and set `due`; return events and the scale patch or the status write.
 
-        `register` stores the selector of the target's pods and fills `pods`. It returns a function
-        that returns the keys of all autoscalers that select one of these pods.
+        `register` stores the selector of the target's pods and fills `pods`. It returns a function,
+        which returns the keys of all autoscalers that select any pod in `pods`.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period
