@@ -32,8 +32,8 @@ def make_task(  # noqa: PLR0913 - a builder takes what a case varies
     """Return a pod of a batch scheduler that requests `cpu` and `memory`.
 
     If `cpu` is 0, the pod has no requests. If `group` is not "", kube-batch's annotation makes the
-    pod a member of `group`. `meta` has metadata by Python field names. `pod` has further arguments
-    of `make_pod`.
+    pod a member of `group`. `meta` contains fields of the metadata by their Python names. `pod`
+    contains further arguments for `make_pod`.
     """
     made = make_pod(
         name,

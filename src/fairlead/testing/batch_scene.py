@@ -37,7 +37,7 @@ class BatchScene:
         actions: Iterable[Action] = (),
         seed: int = 0,
     ) -> None:
-        """Build the cluster and the scheduler from `configuration`, a YAML text.
+        """Build the cluster from `objects`, and the scheduler from `configuration`, a YAML text.
 
         `plugins` are classes, and `actions` are instances. `seed` decides between nodes with equal
         scores. Raises ValueError if the configuration, a plugin or an action cannot be used, and

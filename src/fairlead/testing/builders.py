@@ -100,7 +100,9 @@ def make_budget(
     namespace: str = "default",
     disrupted: Iterable[str] = (),
 ) -> PodDisruptionBudget:
-    """Return a budget for pods with the labels `selector` that allows `allowed` disruptions.
+    """Return a budget that selects pods by the labels `selector`.
+
+    Its status allows `allowed` disruptions.
 
     `disrupted` contains the names of pods whose disruption the budget's status already counts.
     """

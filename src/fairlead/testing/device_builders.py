@@ -80,11 +80,12 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
     count: int = 1,
     spec: Mapping[str, Any] | None = None,
 ) -> ResourceSlice:
-    """Return a ResourceSlice of `node`, or of the nodes in `spec` if `node` is "".
+    """Return a ResourceSlice of `node`; if `node` is "", `spec` must select the nodes.
 
-    A text in `devices` is the name of a device. `pool` defaults to the name of the node, or
-    `shared` without a node. `name` defaults to the driver and the pool, joined by `-`. `generation`
-    and `count` are the generation of the pool and its number of slices.
+    A text in `devices` is the name of a device. `pool` defaults to `node`, or to "shared" if `node`
+    is "". `name` defaults to the driver and the pool, joined by `-`. `generation` is the pool's
+    generation, and `count` is the number of slices in the pool. `spec` adds or replaces fields of
+    the slice's spec.
     """
     own: Json = {"driver": driver, "devices": [_device(one) for one in devices]}
     own["pool"] = {
@@ -123,7 +124,8 @@ def asking(
 ) -> Json:
     """Return the request `name` for `count` devices of the DeviceClass `of_class`.
 
-    The devices must match all CEL `expressions`. `more` adds fields to `exactly`.
+    The devices must match all CEL `expressions`. `more` has further fields for the
+    request's field `exactly`.
     """
     wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
     wanted |= {"selectors": [_selector(one) for one in expressions]} | more

@@ -84,9 +84,10 @@ def any_node(chance: Chance, name: str) -> Node:
 def any_pod(chance: Chance, name: str, node: str = "", *, beyond_the_node: bool = True) -> Pod:
     """Return a pod, which is placed on `node` if that is given.
 
-    The host port of a placed pod, if it has one, depends on the index of its name in POD_NAMES, so
-    that no two pods of a node share a port. If `beyond_the_node` is False, the pod's rules depend
-    only on the evaluated node, not on other nodes.
+    The pod may have a host port. If `node` is given and POD_NAMES contains `name`, the port depends
+    on the index of `name` in POD_NAMES. So no two such pods with different names have the same host
+    port. If `beyond_the_node` is False, the pod's rules depend only on the evaluated node, not on
+    other nodes.
     """
     is_numbered = node and name in POD_NAMES
     port = _PORT + (POD_NAMES.index(name) if is_numbered else chance.below(2))
@@ -128,7 +129,10 @@ def any_budget(chance: Chance) -> PodDisruptionBudget:
 
 
 def _any_spec(chance: Chance, *, beyond_the_node: bool) -> Json:
-    """Return scheduling rules of a pod; often {}, so that pods share shapes."""
+    """Return the scheduling rules of a pod.
+
+    They are often {}, so that several pods have the same shape.
+    """
     match chance.below(20 if beyond_the_node else 12):
         case 0 | 1:
             return {"nodeSelector": {"disk": "ssd"}}

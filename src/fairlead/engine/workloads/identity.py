@@ -53,9 +53,9 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 
 
 def owner_kind(reference: OwnerReference) -> str:
-    """Return the kind of the owner `reference`, as an ObjectRef names it.
+    """Return the kind of the owner to which `reference` refers, in the form that ObjectRef uses.
 
-    A custom kind has its group appended, such as `Widget.example.com`, unless the reference has no
+    For a custom kind, the group is appended, as in `Widget.example.com`, unless `reference` has no
     apiVersion.
     """
     group, kind = reference.api_version.rpartition("/")[0], reference.kind

@@ -17,9 +17,9 @@ class IntOrPercentError(ValueError):
 
 
 def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
-    """Return the number `value`, or the percentage `value` of `total`.
+    """Return `value` if it is a number; if it is a percentage, return this part of `total`.
 
-    A fraction is rounded up if `is_rounded_up` is set, otherwise down.
+    The part is rounded up if `is_rounded_up` is set, otherwise down.
 
     Raises IntOrPercentError if `value` is neither a number nor a percentage.
     """

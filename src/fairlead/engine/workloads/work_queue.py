@@ -4,9 +4,9 @@ A changed object is synced after all changes of the same instant, and not while 
 flight. After a failed write, it is synced again with exponential backoff, up to 15 times. If an
 object needs too many writes at one instant, its next sync is delayed (`BurstLimiter`).
 
-Example with a first delay of 5 ms: add(a), add(b), add(a) yields [a, b]. If the write of a fails at
-0 s, a is retried at 5 ms. If the retry fails, a is retried at 5 + 10 = 15 ms. `forget(a)` resets
-the failure count.
+Example with a first delay of 5 ms and the keys `A` and `B`: after add(A), add(B), add(A), the keys
+[A, B] are due. If a write of `A` fails at 0 ms, `A` is retried at 5 ms. If the retry fails, `A` is
+retried again at 5 + 10 = 15 ms. `forget(A)` resets the failure count.
 
 upstream: client-go/util/workqueue
 """

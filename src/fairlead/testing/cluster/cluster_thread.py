@@ -48,7 +48,7 @@ class ClusterAccess(Struct, frozen=True):
 
 
 class ClusterThread:
-    """A running cluster and its thread; `running` creates it."""
+    """A local cluster and the thread that runs it; created by the function `running`."""
 
     def __init__(
         self, cluster: LocalCluster, serve_options: ServeOptions, access: ClusterAccess

@@ -164,7 +164,7 @@ class TestCluster:
         self._annotate(name, how)
 
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:
-        """Make all nodes of a zone fail as `fail_node` does, and return these nodes.
+        """Call `fail_node` with `how` for every node of `zone`; return these nodes.
 
         Raises LookupError if the zone has no nodes.
         """
@@ -193,7 +193,7 @@ class TestCluster:
     # --- clients ---------------------------------------------------------------------------
 
     def expect_watched(self, kind: str, *, patience_s: float = 10.0) -> None:
-        """Wait until a client watches objects of `kind`, at most `patience_s` real seconds.
+        """Wait up to `patience_s` real seconds until a client watches objects of `kind`.
 
         Raises AssertionError if no client watches them in that time.
         """
@@ -332,8 +332,8 @@ class TestCluster:
     def _failure(self, problem: str, but: tuple[str, str] | None = None) -> AssertionError:
         """Return an error with `problem` and a list of the pods without a node, with reasons.
 
-        The pod with the (namespace, name) `but` is not listed, because `problem` already describes
-        it.
+        `but` is the namespace and name of a pod that `problem` already describes; the list omits
+        this pod.
         """
         waiting = [
             pod for pod in self.list("pod", None) if is_waiting(pod) and _identity(pod) != but
@@ -374,7 +374,7 @@ def _ns(duration: object) -> DurationNs:
 def manifests_of(given: Manifests) -> list[Json]:
     """Return the objects in `given`, with the items of Lists in place of the Lists.
 
-    Raises TypeError if `given` contains anything else.
+    Raises TypeError if `given` contains something that is not a mapping.
     """
     if isinstance(given, Path):
         return manifests_of(given.read_text())

@@ -1,9 +1,9 @@
 """Auditor: sits between the world and the engine, and checks every command and every record.
 
 It has its own model of the cluster, which is built only from the stimuli that the engine received
-and from the commands and records that the engine returned. So a decision that is wrong because of a
-cut watch breaks no law, but a decision that is wrong because of a defect in the engine's state
-does.
+and from the commands and records that the engine returned. So a decision breaks no law if it is
+wrong because of a cut watch. It breaks a law if it is wrong because of a defect in the engine's
+state.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class Auditor:
     def _adds_outage(self, node: str, taints: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether `taints` contains an outage taint that the observed node does not have.
 
-        Only such a write counts for the eviction rate. A write that only removes a taint also lists
-        the taints that stay.
+        Only a write that adds an outage taint counts for the eviction rate. A write that only
+        removes a taint does not count, although it lists the taints that stay.
         """
         known = self._nodes.get(node)
         keys = {one.key for one in known.spec.taints if one.effect == "NoExecute"} if known else ()
@@ -323,11 +323,12 @@ class Auditor:
             self._check_room(bind.pod, bind.node, self.now)
 
     def _check_room(self, ref: ObjectRef, name: str, began: Instant) -> None:
-        """Check that the node `name` has room for the pod `ref`: its requests, and one more pod.
+        """Check that the node `name` has room for the pod `ref`.
 
-        If the pod's scheduling cycle began before now (an extender took time to answer), pods that
-        arrived at `began` or later are not counted. A node that changed after `began` is not
-        checked.
+        The node must have room for the pod's requests and for one more pod. `began` is the time at
+        which the pod's scheduling cycle began. If that is before now (because an extender took time
+        to answer), other pods that arrived at that time or later are not counted. If the node
+        changed after that time, nothing is checked.
         """
         node, newcomer = self._nodes.get(name), self._pods.get(ref.uid)
         if node is None or newcomer is None or self._changed_at[name] > began:
@@ -401,10 +402,10 @@ class Auditor:
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
 
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
-        """Check that taint writes in `zone` are as far apart as its eviction rate requires.
+        """Check that a taint write respects the eviction rate of `zone`.
 
-        `sent` are the times at which the write may have been sent. One of them must be far enough
-        from the previous taint write in the zone.
+        `sent` contains the possible times of the write. The time between at least one of them and
+        the previous taint write in the zone must be as long as the rate requires.
         """
         rate, last = self._rates.get(zone, 0.0), self._last_taint_sent.get(zone)
         self._last_taint_sent[zone] = sent[0]
@@ -433,9 +434,10 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Check that the engine's sums match its pods, and that its pods match the stimuli.
+        """Check the engine's sums for each node, and its pods on each node.
 
-        Raises LawBrokenError if they differ.
+        The sums must match the engine's pods on the node. These pods must be the pods that the
+        auditor's model has there. Raises LawBrokenError if there is a difference.
         """
         self._checked[Law.STATE.name] += 1
         table = self.engine.cluster.table

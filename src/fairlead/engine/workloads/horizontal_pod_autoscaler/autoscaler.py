@@ -288,9 +288,10 @@ class Autoscaler:
         return [event(self.ref, "FailedRescale", note), *self._written(draft)]
 
     def _written(self, draft: StatusDraft) -> list[Command]:
-        """Return the write of the status in `draft`, or [] if no relevant part has changed.
+        """Return the command that writes the status in `draft`, or [] if no relevant field changed.
 
-        Unless the configuration sets `refreshes_status`, only the `compared_fields` are relevant.
+        If the configuration sets `refreshes_status`, every field is relevant, otherwise only the
+        `compared_fields`.
         """
         before, after = self.view.status, draft.status
         if not self.config.refreshes_status and compared_fields(before) == compared_fields(after):
@@ -338,10 +339,11 @@ class Autoscaler:
     def _syncs_in_state(
         self, state: str, replicas: int, at: Instant, expiry: Instant | None, limit: int
     ) -> int:
-        """Return the number of consecutive syncs in `state` from `at` on, at most `limit`.
+        """Return a number of consecutive syncs, from the one at `at` on, that are all in `state`.
 
-        The sync at `at` must be in `state`. Syncs from `expiry` on, when a metric expires, are not
-        counted.
+        The sync at `at` must be in `state`. More syncs may be in `state` than are counted: at most
+        `limit` syncs are counted, and after the first sync, only those before `expiry`, the time at
+        which a metric expires.
         """
         if len(self._metrics) != 1:
             return 1

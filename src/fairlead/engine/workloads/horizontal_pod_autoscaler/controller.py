@@ -165,7 +165,11 @@ class HorizontalPodAutoscalers:
     # --- Controller ----------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Store a change of an object; after the outcome of a scale patch, write the status."""
+        """Store a changed object, or forget a deleted one.
+
+        If a scale patch has succeeded or failed, returns the commands that report the outcome in
+        the status and the events of the autoscaler.
+        """
         match stimulus:
             case ObjectChanged(one):
                 self._see(one, now)
@@ -328,9 +332,10 @@ class HorizontalPodAutoscalers:
     # --- syncs ---------------------------------------------------------------------------------
 
     def _register(self, one: Autoscaler, now: Instant, selector: LabelSelector) -> Rivals:
-        """Store `selector`, which selects the pods of the target of `one`.
+        """Store `selector`, the pod selector of the scale target of the autoscaler `one`.
 
-        Returns a function that returns the keys of all autoscalers that select a pod of `one`.
+        Returns a function that finds the autoscalers that select any of the pods that `one`
+        selects, and returns their keys.
         """
         namespace = self._namespace(one.view.metadata.namespace)
         if one.selector != selector:

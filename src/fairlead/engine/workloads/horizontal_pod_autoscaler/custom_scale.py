@@ -2,8 +2,8 @@
 
 A CustomResourceDefinition states which fields of its objects contain the number of replicas and the
 selector of the pods. Autoscalers read these fields and write the number of replicas; disruption
-budgets read the number of replicas. Definitions are found by group and kind: all versions of a
-custom resource have the same fields, so the first served version with a scale is used.
+budgets read the number of replicas. A definition is found by group and kind. Its first served
+version with a scale is used for all versions of the custom resource.
 
 upstream: apiextensions-apiserver/pkg/registry/customresource/etcd.go:scaleFromCustomResource,
 pkg/controller/podautoscaler/horizontal.go:scaleForResourceMappings
@@ -39,9 +39,9 @@ class CustomScales(Struct):
     _resources: dict[tuple[_GroupKind, str, str], Unstructured] = field(default_factory=dict)
 
     def see(self, one: ApiObject) -> bool:
-        """Store a definition or a custom resource; return True for a custom resource.
+        """Store a definition, or a custom resource whose definition is stored.
 
-        Other objects, and custom resources without a definition, are ignored.
+        Returns True if a custom resource was stored. All other objects are ignored.
         """
         if not isinstance(one, Unstructured):
             return False
@@ -54,7 +54,10 @@ class CustomScales(Struct):
         return True
 
     def forget(self, one: ApiObject) -> bool:
-        """Remove a definition or a custom resource; return True for a stored custom resource."""
+        """Remove a definition or a custom resource.
+
+        Returns True if `one` is a custom resource that was stored.
+        """
         if not isinstance(one, Unstructured):
             return False
         if one.kind == DEFINITION:

@@ -77,10 +77,11 @@ class FailedMetricError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric with the pods that it evaluates, in `groups` (None if `problem` is set).
+    """A metric and the pods that it evaluates.
 
-    `curve` is the load of the pods, None if no load is set for the resource. `problem` is the error
-    text if the metric cannot be computed, else "".
+    `groups` contains the pods; it is None if `problem` is set. `problem` is the error text if the
+    metric cannot be computed, else "". `curve` is the load of the pods, or None if no load is set
+    for the metric's resource.
     """
 
     spec: MetricSpec
@@ -159,11 +160,12 @@ class Metric:
         return {"type": "ContainerResource", "containerResource": container}
 
     def follows_load(self, current: int) -> bool:
-        """Return whether a higher load never gives a lower proposal for `current` replicas.
+        """Return whether a higher load is certain never to give a lower proposal.
 
-        This is true if every replica has a pod that is counted. A ratio below the tolerances then
-        gives at most `current`, a ratio within the tolerances exactly `current`, and a higher ratio
-        at least `current`.
+        This is certain if there are `current` counted pods, and no unready or missing pods. In this
+        case, the proposal depends only on the ratio of usage to target. It is at most `current` for
+        a ratio below the tolerances, exactly `current` for a ratio within the tolerances, and at
+        least `current` for a ratio above the tolerances.
         """
         groups = self.groups
         if groups is None or groups.unready.pods or groups.missing_requests:
@@ -186,7 +188,8 @@ def metrics_of(
 ) -> tuple[Metric, ...]:
     """Return the metrics of `autoscaler` for the `pods` of its target and their `load`.
 
-    `readings` caches the data of pods that have not changed since the last call.
+    `readings` is a cache: a pod's data is computed again only if the pod has changed since the last
+    call.
     """
     tolerances = tolerances_of(autoscaler, config)
     namespace = autoscaler.metadata.namespace

@@ -1,20 +1,20 @@
 """Groups the pods of a scale target by whether their usage counts, and sums their requests.
 
     ignored   terminating or failed pods: not in the calculation
-    unready   pending pods. For cpu, also pods that have never been ready. For cpu, in the first
-              minutes of a pod (`cpu_initialization_period`), also pods that are not ready, and pods
-              whose readiness changed less than one metric window ago
+    unready   pending pods. For cpu, also pods that have never been ready. For cpu, also pods
+              younger than `cpu_initialization_period` that are not ready, or whose readiness
+              changed less than one metric window ago
     missing   running pods without a metric
     counted   all other pods: their usage is compared with the target
 
 The load of a workload is divided equally over its serving pods: pods that are running, ready and
-not terminating. The other running pods use nothing. If the workload has no load, the annotation
-`fairlead.dev/usage` of a running pod is its metric. A pod without this annotation then has no
-metric. The usage of a pod is divided over its containers in proportion to their requests.
+not terminating. The other running pods use nothing. If the workload has no load, the metric of a
+running pod is the usage in the pod's annotation `fairlead.dev/usage`; a pod without this annotation
+has no metric. The usage of a pod is divided over its containers in proportion to their requests.
 
 Example: a load of 3 cores and 4 pods. Two pods have been ready for a long time, one became ready 5
 seconds ago, and one is pending. The three ready pods use 1 core each, but the metric of the third
-pod does not count yet. So 2 pods count with 2 cores together, and 2 pods are unready.
+pod does not count yet. So 2 pods are counted, which use 2 cores together, and 2 pods are unready.
 
 upstream: pkg/controller/podautoscaler/replica_calculator.go:groupPods, calculateRequests;
 metrics/client.go:getPodMetrics, getContainerMetrics
@@ -70,9 +70,10 @@ class PodTotals(Struct):
 class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
-    `serving` is the number of pods that share the load. `weight` is the number of these pods that
-    are counted. For a container metric, `weight` adds up the container's part of each pod's usage.
-    `stated` is the usage of counted pods according to their annotations, in thousandths.
+    `serving` is the number of pods that share the load. If the load is known, `weight` is the
+    number of serving pods that are counted. For a container metric, each of these pods adds the
+    container's part of the pod's usage to `weight`, instead of 1. If the load is unknown, `stated`
+    is the usage of the counted pods according to their annotations, in thousandths.
     `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
     is the error text if the requests are unknown, else "". The groups stay the same until the
     instant `until` (None: forever), unless a pod changes.
@@ -112,12 +113,13 @@ class MeteredResource(Struct, frozen=True):
 
 
 class _Reading(Struct):
-    """The data that a metric needs of one version of a pod; amounts are in thousandths.
+    """One version of a pod, and what a metric must know about it.
 
     `since` is the time of the last change of the condition Ready, and `started` is the start time
     of the pod; both are 0 if the metric does not depend on them. `part` is the metered container's
-    part of the pod's usage. `stated` is the usage in the pod's annotation. `request_problem` and
-    `container_problem` are error texts, "" without an error.
+    fraction of the pod's usage, or 1 if the metric measures whole pods. `stated` is the usage
+    according to the pod's annotation. `requests` and `stated` are in thousandths. `request_problem`
+    and `container_problem` are error texts, "" without an error.
     """
 
     pod: Pod
@@ -164,8 +166,9 @@ def group_pods(
 ) -> PodGroups:
     """Return the groups of `pods` at `now`.
 
-    `readings` caches the data of pods that have not changed since the last call. Raises MetricError
-    if no pod has a metric, or if the metered container is missing in a pod.
+    `readings` is a cache: a pod's data is computed again only if the pod has changed since the last
+    call. Raises MetricError if no pod has a metric, or if the metered container is missing in a
+    pod.
     """
     read = (readings or PodReadings()).of(pods, metered)
     if not any(one.has_metric for one in read):

@@ -126,11 +126,12 @@ class _Sample(Struct):
 
 
 def _with_uncounted(groups: PodGroups, usage: int, ratio: float, missing_usage: int) -> _Sample:
-    """Return the totals of the counted, the missing and, for a scale-up, the unready pods.
+    """Return the totals of the counted and missing pods; for a scale-up, also of the unready pods.
 
-    `usage` is the usage of the counted pods. `missing_usage` is the assumed usage of all missing
-    pods for a scale-down; for a scale-up, usage 0 is assumed instead. `ratio` is the ratio of the
-    counted pods, which is below 1 for a scale-down.
+    `usage` is the usage of the counted pods, and `ratio` is their ratio of usage to target. A ratio
+    below 1 means a scale-down, and a ratio above 1 a scale-up. If the ratio is 1, only the counted
+    pods are included. For a scale-down, the missing pods are assumed to use `missing_usage`
+    together; for a scale-up, nothing.
     """
     whole = _Sample(usage, groups.counted.requests, groups.counted.pods)
     if groups.missing_requests and ratio != 1.0:

@@ -120,9 +120,10 @@ class ScaleHistory(Struct):
         return NormalizedReplicas(replicas, able, replicas != stabilized, limit)
 
     def record(self, behavior: ScalingBehavior | None, change: int, now: Instant) -> None:
-        """Record that the number of replicas was changed by `change`.
+        """Record that `change` was added to the number of replicas.
 
-        Only the policies in `behavior` need the record; without `behavior`, do nothing.
+        If `behavior` is None, nothing is recorded, because only the policies in `behavior` use the
+        recorded changes.
         """
         if behavior is None:
             return
@@ -194,9 +195,10 @@ class ScaleHistory(Struct):
 
 
 def _limited(current: int, desired: int, spec: HorizontalPodAutoscalerSpec) -> tuple[int, Words]:
-    """Return (number of replicas within the limits, reason and message of ScalingLimited).
+    """Return (limited number of replicas, reason and message of ScalingLimited).
 
-    These limits apply if the autoscaler has no spec.behavior.
+    `desired` is limited as for an autoscaler without spec.behavior: to minReplicas, to maxReplicas,
+    and to twice `current` (or 4 if that is more).
     """
     limit = max(SCALE_UP_FACTOR * current, SCALE_UP_MINIMUM)
     words = TOO_FAST_UP if spec.max_replicas > limit else TOO_MANY
@@ -214,10 +216,11 @@ def _window(rules: ScalingRules, default: DurationNs) -> DurationNs:
 def _with(
     events: list[_ScaleEvent], rules: ScalingRules, change: int, now: Instant
 ) -> list[_ScaleEvent]:
-    """Return `events` with a new event, which replaces the last event that `rules` no longer use.
+    """Return `events` with a new event for `change`.
 
-    Other events that `rules` no longer use are kept, because the policies of the other direction
-    also count them and may have longer periods.
+    An event is outdated if it is older than the longest period in `rules`. The new event replaces
+    the last outdated event, if there is one. All other outdated events are kept, because the
+    policies for the opposite direction also count them and may have longer periods.
     """
     # upstream: horizontal.go:storeScaleEvent, markScaleEventsOutdated
     longest = max((one.period_seconds for one in rules.policies), default=0)

@@ -22,7 +22,10 @@ CONTROLLER: Final = "horizontal-pod-autoscaler"
 
 
 class StatusDraft(Struct):
-    """The new status of an autoscaler during a sync; `now` is the time of changed conditions."""
+    """The new status of an autoscaler, which a sync builds step by step.
+
+    `now` is the time of the sync; it becomes the lastTransitionTime of changed conditions.
+    """
 
     status: Json
     now: Instant

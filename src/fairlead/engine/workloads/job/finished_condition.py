@@ -1,8 +1,8 @@
 """Decides whether a Job is finished, and whether it has succeeded.
 
 The rules are checked in this order: the condition in the Job's status, failures (backoff limit,
-deadline, failed indexes), and success (success policy, or all completions). A Job with failed
-indexes fails when every other index has succeeded.
+deadline, failed indexes), and success (success policy, or all completions). Failed indexes make a
+Job fail when there are more than maxFailedIndexes, or when all other indexes have succeeded.
 
 upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchSuccessPolicy
 """

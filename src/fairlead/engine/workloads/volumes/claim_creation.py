@@ -265,7 +265,10 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
 
 
 def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
-    """Yield creations of classes for new claims; none if the dump has a class or a free volume."""
+    """Yield creations of the classes that StatefulSets and ephemeral volumes need for claims.
+
+    Yields nothing if `known` contains a StorageClass or a free volume.
+    """
     wanted: set[str | None] = set()
     for one in known:
         match one:

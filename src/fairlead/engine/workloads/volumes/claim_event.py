@@ -66,7 +66,10 @@ class ClaimOutput(Protocol):
     def next_step(
         self, index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
     ) -> list[Command]:
-        """Return events and annotations for a claim with the next step `step` (None: no step)."""
+        """Return the writes of events and annotations for `claim`.
+
+        `step` is the next step of the claim, or None if it has no next step.
+        """
         ...
 
     def provisioned(self, step: BindingStep, commands: Sequence[Command]) -> list[Command]:
@@ -92,9 +95,9 @@ class ClaimEvents:
         self._lost.pop(claim.key, None)
 
     def lost(self, index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command] | None:
-        """Return the writes for a claim that has lost its volume and is not Lost yet, else None.
+        """Return the writes that set `claim` to Lost, or None if no writes are needed.
 
-        Returns [] if these writes were returned before for this version of the claim.
+        Returns [] if writes are needed, but were already returned for this version of the claim.
         """
         commands = losses(index, claim)
         if not commands:
@@ -127,9 +130,9 @@ class ClaimEvents:
 
 
 class NoClaimEvents:
-    """Writes nothing.
+    """Writes nothing; used in simulations that serve no API clients.
 
-    A dump may lack volumes, so a claim without its volume is not Lost.
+    It does not write the phase Lost either, because a dump may lack the volumes of its claims.
     """
 
     def forget(self, claim: PersistentVolumeClaim) -> None:

@@ -95,10 +95,10 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
-    The first command releases the volume, because a finalizer protects a bound volume. With the
-    reclaim policy Delete, the next command deletes the volume, or sets it to Failed if nothing can
-    delete it. Provisioned volumes are deleted only if `deletes` is set; otherwise their provisioner
-    deletes them.
+    The first command sets the volume to Released, because a finalizer protects a Bound volume from
+    deletion. A second command is needed only for the reclaim policy Delete. It deletes the volume,
+    or sets it to Failed if no volume plugin can delete it. If `deletes` is not set, there is no
+    second command for a provisioned volume, because an external provisioner deletes it.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
     findDeletablePlugin
@@ -189,8 +189,8 @@ def driver_of(storage_class: StorageClass) -> str:
 def _source(driver: str, name: str) -> Json:
     """Return the source of the volume `name`: the CSI driver `driver`, or a host path.
 
-    The source is a host path if `driver` is not a valid name of a CSI driver, such as
-    rancher.io/local-path.
+    The source is a host path if `driver` is not a valid name of a CSI driver. For example,
+    rancher.io/local-path is not valid.
 
     upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
     """

@@ -6,8 +6,8 @@
       ├──── WaitForFirstConsumer: provisioned for the selected node ─▶ bound
       └──── no class: it gets the default class
 
-At most one step of a claim is in flight. The claim is synced again after the last outcome of the
-step. A step that changed nothing is not repeated.
+At most one step of a claim is in flight. When all commands of the step have succeeded, the claim is
+synced again. A step that changed nothing is not repeated.
 
 Differs from upstream: every provisioner exists and works, CSIStorageCapacity objects do not change,
 and no volume is attached. In a simulation a claim without its volume does not become Lost, because
@@ -86,9 +86,9 @@ class Volumes:
     ) -> None:
         """Start empty.
 
-        `output` builds the writes that only API clients read; by default there are none. If
-        `is_complete` is not set, the controller creates the claims that the pods of a snapshot need
-        but the snapshot lacks.
+        `output` builds the events, annotations and the phase Lost of claims; by default, these are
+        not written. If `is_complete` is not set, the controller creates the claims that the pods of
+        a snapshot need but the snapshot lacks.
         """
         self._output: ClaimOutput = output or NoClaimEvents()
         self._is_complete = is_complete
@@ -333,9 +333,10 @@ class Volumes:
             self._index.restore_volume(step.volume)
 
     def _handle_outcome(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
-        """Sync the claim again after the last outcome of its step.
+        """Handle the outcome of `command`; `failed` is set if it failed.
 
-        If a command has `failed`, the sync is delayed.
+        When all commands of a step have an outcome, sync the claim again. If any of them failed,
+        schedule this sync for later.
         """
         _, key = self._in_flight.pop(id(command), (None, None))
         if key is None:

@@ -86,8 +86,8 @@ class ExternalProvisioner:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return creations of the volumes that are due.
 
-        For a claim whose selected node does not exist, return the removal of selected-node instead,
-        so that the scheduler chooses another node.
+        If the selected node of a claim does not exist, return a patch that removes the claim's
+        annotation selected-node instead, so that the scheduler chooses another node.
         """
         commands: list[Command] = []
         for key in self._timers.pop_due(now):
