@@ -31,10 +31,10 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     configuration file in the run without the change, "" for kube-scheduler's defaults.
     `scheduler_plugins` are the names of the user's plugins in that run. `batch_config` is the name
     of the batch scheduler's configuration in that run, "" if no batch scheduler runs. The what-if
-    ran once with each of `seeds` seeds. `certainty` says with how many of them each outcome occurs;
-    it is () for one seed. `start_times` are the simulated start times of pods that wait at the end;
-    None if no pod waits or no start times were simulated. `next_steps` are suggestions for the
-    user, the most important first.
+    ran once with each of `seeds` seeds. `certainty` contains, for each outcome, the number of seeds
+    with which it occurs; it is () for one seed. `start_times` are the simulated start times of pods
+    that wait at the end; None if no pod waits or no start times were simulated. `next_steps` are
+    suggestions for the user, the most important first.
     """
 
     source: str
@@ -54,7 +54,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     def next_steps_if(self, conditions: Iterable[ConditionResult]) -> tuple[NextStep, ...]:
         """Return the next steps, given the results of the --fail-on conditions.
 
-        If a condition holds, no step makes the change in the real cluster.
+        If a condition holds, the steps that make the change in the real cluster are left out.
         """
         fails = any(one.holds for one in conditions)
         return tuple(one for one in self.next_steps if not (fails and one.makes_change))
@@ -97,7 +97,7 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def packing(self) -> tuple[PackingRow, ...]:
-        """The measures of placements that --reschedule compares; () without --reschedule."""
+        """How tightly the pods are placed in the dump and in both runs; () without --reschedule."""
         return self.effect.packing
 
     @property

@@ -6,8 +6,8 @@ decides which quotas to recount and at which time; the API server counts the obj
 (`UpdateQuotaStatus`).
 
 A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
-still exists. Upstream notices this when it recounts all quotas, every 5 minutes. Here, only
-recounts that find such a pod run.
+still exists. Upstream notices this when it recounts all quotas, every 5 minutes. This
+controller skips these periodic recounts, except in the namespaces of such pods.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);

@@ -40,8 +40,9 @@ class StatusWriter(Struct):
     ) -> list[Command]:
         """Return the write that turns the status `before` of `target` into `after`.
 
-        Returns [] if the status does not change, a write is in flight (call this again after its
-        outcome), or the same write has succeeded since the object changed.
+        Returns [] if the status does not change, or if the same write has already succeeded since
+        the last change of `target`. Also returns [] if a write to `target` is in flight; the caller
+        must call `write` again after the outcome of that write.
         """
         patch = status_patch(before, after)
         if not patch or target in self._pending or self._taken.get(target) == patch:

@@ -1,9 +1,9 @@
 """Finds the names of objects that were created with `generateName`, in a log of level Request.
 
-The request that creates such an object does not contain its name. The object gets its name from the
-first later write of an object that is not known yet and whose name begins with the prefix. A pod
-that a DaemonSet created for a node gets its name only from a binding to this node. An object
-without a later write gets an unused name: the prefix and a number.
+The request that creates such an object contains only a prefix of its name. The full name is taken
+from the first later write that names an unknown object whose name begins with the prefix. If a
+DaemonSet created a pod for a node, the name is taken only from a binding to this node. If no later
+write matches, the object gets an unused name: the prefix and a number.
 """
 
 from __future__ import annotations

@@ -197,8 +197,8 @@ class RecordedCluster(Struct):
     def _replace(self, write: AuditedWrite, new: Json) -> Iterator[Stimulus]:
         """Yield the update of an object to `new`.
 
-        If `new` is gone (`_is_gone`), yield the removal of the object. Yield nothing if a newer
-        version of the object was recorded before.
+        If `new` is gone (`_is_gone`), yield the removal of the object. Yield nothing if the
+        snapshot or an earlier write contains a newer version of the object.
         """
         meta = new["metadata"]
         key = (meta.get("namespace", ""), meta["name"], write.kind.kind)
@@ -274,7 +274,11 @@ class RecordedCluster(Struct):
         return ObjectDeleted(decode(self._store.storage.remove(kind, namespace, name)))
 
     def _note_version(self, key: _Identity, version: str) -> bool:
-        """Return False if a newer version was recorded before; otherwise, record `version`."""
+        """Return whether no version newer than `version` is recorded for the object `key`.
+
+        If so, record `version`. If `version` is not a number or is too long, return True and
+        record nothing.
+        """
         if not version.isdecimal() or len(version) > _VERSION_DIGITS_MAX:
             return True
         if int(version) < self._versions.get(key, 0):

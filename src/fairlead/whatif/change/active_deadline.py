@@ -1,8 +1,8 @@
 """Ignores activeDeadlineSeconds of Jobs and pods that a change starts, if no run time is known.
 
 Pods without a known run time are assumed to keep running. So each Job or pod that the change starts
-would exceed its deadline and fail. Jobs and pods that run in the dump keep their deadline, because
-it also passes in the run without the change.
+would exceed its deadline and fail. Jobs and pods that already run when the dump is taken keep their
+deadlines, because these deadlines apply in both runs, with and without the change.
 
 The deadline is removed from Jobs. It stays in pods, because quotas with the scope Terminating count
 pods by it, but the simulated kubelets ignore it.
@@ -55,10 +55,11 @@ def without_deadlines(
 ) -> tuple[ChangeScript, IgnoredDeadlines | None]:
     """Return `script` without the deadlines of the Jobs that it creates or resumes.
 
-    The second result is a function that tells whether the kubelets ignore the deadline of a pod:
-    they do for pods of these Jobs, and for pods that `script` creates. It is None if there are no
-    such pods. A note in the script names the Jobs and pods. A Job or pod keeps its deadline if it
-    has the annotation `fairlead.dev/run-duration`, or if `run_durations` returns its run time.
+    The second result is a function that tells whether the kubelets ignore the deadline of a pod.
+    They ignore the deadlines of pods of these Jobs, and of pods that `script` creates. The second
+    result is None if no such pod has a deadline. A note in the script names the Jobs and pods. A
+    Job or pod keeps its deadline if it has the annotation `fairlead.dev/run-duration`, or if
+    `run_durations` returns its run time.
     """
     written = {one.ref: one.value for one in script.written}
     notes: list[_Deadline] = []
@@ -110,7 +111,11 @@ class _Deadline(Struct, frozen=True):
 def _deadline(
     created: Mapping[str, Any], kind: str, run_durations: RunDurations | None
 ) -> _Deadline | None:
-    """Return the deadlines of a Job or pod that starts; None if it has none or a known run time."""
+    """Return the deadlines of the Job or pod `created`, whose kind is `kind`.
+
+    Return None if it has no deadline, if its run time is known, or if it is a suspended Job, a
+    malformed object or an object of another kind.
+    """
     spec = created.get("spec") or {}
     if kind not in (JOB.kind, POD.kind) or spec.get("suspend"):
         return None

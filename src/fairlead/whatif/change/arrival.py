@@ -25,9 +25,9 @@ _WITH_PODS: Final = frozenset(
 def arriving_together(steps: Sequence[ScriptedStep]) -> list[list[list[int]]]:
     """Return the indices in `steps` of steps that can add pods, grouped by instant and by object.
 
-    Such a step creates or changes a pod, a workload or a PodGroup. The result has a list for each
-    instant, which contains a list of ascending indices for each object. Instants with a single
-    object are left out.
+    A step can add pods if it creates or changes a pod, a workload or a PodGroup. The result has one
+    list for each instant at which such steps change two or more objects. This list contains one
+    list for each object: the indices of the steps that change the object, in ascending order.
     """
     by_instant: dict[int, dict[ObjectRef, list[int]]] = defaultdict(dict)
     for at, step in enumerate(steps):

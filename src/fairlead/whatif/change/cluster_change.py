@@ -1,10 +1,10 @@
 """ClusterChange: the change of a what-if, and the scripted steps that perform it.
 
 The nodes of --add-nodes are added first. When they are Ready, all other parts of the change happen
-at one instant (only `--at` delays failures, and a rolling drain takes time), in an order that does
-not depend on the command line: objects are deleted, applied and edited, workloads are scaled, nodes
-are cordoned, drained and failed, and the descheduler runs. So one change can delete an object and
-apply a new object of the same name, or apply a node and cordon it.
+at one instant, with two exceptions: `--at` can delay failures, and a rolling drain takes time. The
+order of the parts does not depend on the command line: objects are deleted, applied and edited,
+workloads are scaled, nodes are cordoned, drained and failed, and the descheduler runs. So one
+change can delete an object and apply a new object of the same name, or apply a node and cordon it.
 
 A label selector of nodes to cordon, drain or fail matches only the nodes that exist before the
 change. Nodes that the change creates can be named.
@@ -261,8 +261,8 @@ class _Steps(Struct):
     def write(self, before: Manifest | None, after: Manifest, source: str) -> None:
         """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
 
-        All writes of one object are one step, because a controller would act on the first write
-        before the second.
+        If an earlier step already writes the object, the new step replaces it and makes both
+        changes. With two steps, a controller would act on the first before the second runs.
         """
         number, first = self._writes.setdefault(after.ref, (len(self.steps), before))
         if number < len(self.steps):

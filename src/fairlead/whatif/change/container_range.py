@@ -130,9 +130,9 @@ def _amounts(limit_ranges: list[Manifest]) -> Iterator[tuple[str, str, Quantity]
 
 
 def _with_requests(container: Json) -> Json:
-    """Return `container` with the limit as the request of each resource that has only a limit.
+    """Return `container` with a request for each resource that has a limit but no request.
 
-    The API server sets the same defaults in pods.
+    The request is equal to the limit. The API server sets the same defaults in pods.
 
     upstream: pkg/apis/core/v1/defaults.go: SetDefaults_Pod
     """

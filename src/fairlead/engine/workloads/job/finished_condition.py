@@ -67,7 +67,7 @@ def deadline_of(job: Job, progress: JobProgress) -> Instant | None:
 def _reported(job: Job) -> FinishedCondition | None:
     """Return the condition SuccessCriteriaMet or FailureTarget in the Job's status, or None.
 
-    The status has one of these interim conditions if the controller was restarted after writing it.
+    The status may have one of these interim conditions after a restart of the controller.
     """
     for one in job.status.conditions:
         if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":

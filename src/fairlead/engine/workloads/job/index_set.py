@@ -29,7 +29,10 @@ class IndexSet(Struct, frozen=True):
 
 
 def parse_index_set(text: str, completions: int) -> IndexSet:
-    """Return the set of the indexes in `text` below `completions`; invalid parts are ignored."""
+    """Return the set of those indexes in `text` that are less than `completions`.
+
+    Invalid parts of `text` are ignored.
+    """
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
     found: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():

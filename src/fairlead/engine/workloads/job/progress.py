@@ -148,7 +148,8 @@ class JobProgress(Struct):
     def count_ended(self, ends: Iterable[EndedPod], job: Job, now: Instant) -> None:
         """Count the pods in `ends`, which have ended since the last call.
 
-        Pods that the Job deleted, and tracked pods without the finalizer, are not counted.
+        Pods that the Job deleted are not counted. If `is_tracked` is set, pods without the tracking
+        finalizer are not counted either.
         """
         for end in ends:
             uid = end.pod.metadata.uid
@@ -186,7 +187,7 @@ class JobProgress(Struct):
         return uid in self._counted or uid in self._dismissed
 
     def replaces(self, pod: Pod, job: Job) -> bool:
-        """Return whether `job` continues and replaces the active pod `pod` if this pod fails now.
+        """Return whether `job` would replace the active pod `pod` if this pod failed now.
 
         upstream: job_controller.go: syncJob, indexed_job_utils.go: isIndexFailed
         """
@@ -206,7 +207,10 @@ class JobProgress(Struct):
         return limit is not None and self.failed + further > limit
 
     def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
-        """Store the failures of the pod's index: those in the pod's annotations plus this one.
+        """Store the number of failures of the index of `pod`.
+
+        The annotations of `pod` contain the number of earlier failures. If `pod` has failed too,
+        its failure is added.
 
         upstream: indexed_job_utils.go: getNewIndexFailureCounts, isIndexFailed
         """
@@ -292,9 +296,9 @@ def backoff_limit(job: Job) -> int | None:
 
 
 def are_restarts_past_limit(job: Job, restarts: int) -> bool:
-    """Return whether the number of container `restarts` reaches backoffLimit.
+    """Return whether `restarts`, the number of container restarts, reaches backoffLimit.
 
-    With a backoffLimit of 0, the first restart exceeds it.
+    A backoffLimit of 0 acts like a backoffLimit of 1: the first restart reaches it.
     """
     # upstream: pkg/controller/job/job_controller.go:pastBackoffLimitOnFailure
     limit = backoff_limit(job)

@@ -150,7 +150,10 @@ class JobRule:
         return NOTHING
 
     def wanted(self, running: int) -> int:
-        """Return the number of pods that should be active; `running` pods are active now."""
+        """Return the number of pods that should be active.
+
+        `running` is the number of pods that are active now.
+        """
         is_ended = self.is_over or self.progress.finished is not None
         return 0 if is_ended or self.spec.suspend else self._wanted(running)
 
@@ -202,9 +205,10 @@ class JobRule:
         return self._creations(pods, missing - awaited, now)
 
     def _wanted(self, running: int) -> int:
-        """Return the number of pods to keep active; `running` pods are active or being created.
+        """Return the number of pods to keep active.
 
-        If completions is not set, no pods are added after a success.
+        `running` is the number of pods that are active or being created. If completions is not set,
+        no pods are added after a success.
         """
         spec, succeeded = self.spec, self.progress.succeeded
         if spec.completions is None:
@@ -213,10 +217,11 @@ class JobRule:
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
-        """Return the pods to delete, because `excess` active pods are not needed.
+        """Return the pods to delete; `excess` is the number of pods beyond the needed number.
 
-        Pods of finished or duplicate indexes are always deleted, even if they are more than
-        `excess`. If they are fewer, other pods are deleted too, unless a creation is in flight.
+        Pods whose index is finished or duplicate are always deleted, whatever `excess` is. If
+        fewer than `excess` pods have such an index, other pods are deleted as well, unless a
+        creation is in flight.
         """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):

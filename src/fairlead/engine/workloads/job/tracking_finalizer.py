@@ -7,8 +7,9 @@ second, and the remaining steps then follow without delay. If the Job does not e
 owns the pod, only the finalizer is removed.
 
 In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
-Pods of a dump may have the finalizer. New pods get it if their Job counts terminating pods only
-when they have finished. `EndedJobPods` removes the finalizer from both.
+Pods of a dump may have the finalizer. A new pod gets the finalizer only if its Job does not count
+terminating pods until they have finished. `EndedJobPods` removes the finalizer from the pods of a
+dump and from new pods.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
@@ -143,7 +144,10 @@ class JobOrphans(Struct):
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next refused write is repeated; None if there is none."""
+        """Return the time at which a refused write is repeated next.
+
+        Returns None if no write is to be repeated.
+        """
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -181,10 +185,10 @@ class JobOrphans(Struct):
 class EndedJobPods(Struct):
     """Removes the tracking finalizers of pods in a simulation, where no status counts the pods.
 
-    A finished or terminating pod loses its finalizer at once. But a terminating pod keeps it until
-    the pod has finished if the Job has podReplacementPolicy Failed: such a Job counts only finished
-    pods. Invariant: the Job's rule has counted the pod already, because it handles each stimulus
-    before this controller.
+    A pod loses its finalizer as soon as it is finished or terminating. Exception: if its Job has
+    podReplacementPolicy Failed, a terminating pod keeps the finalizer until the pod has finished,
+    because such a Job counts only finished pods. Invariant: the Job's rule handles each stimulus
+    before this controller does, so the rule has counted the pod already.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

@@ -41,11 +41,11 @@ WHY_HISTORY: Final = "older than the revision history"
 class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
-    `update` is the name of the revision with the owner's template. `current`, which only the rule
-    of StatefulSets uses, is the name of the revision that the owner had at first; the rule replaces
-    it with `update` when an update is complete. `first` is the revision of pods without a label.
-    `requested` contains the names of ControllerRevisions whose creation was requested. `failures`
-    is the number of consecutive refused creations.
+    `update` is the name of the revision with the owner's template. `current` is used only for
+    StatefulSets: it is the name of the revision before the update that is in progress. When the
+    update is complete, the StatefulSet's rule sets `current` to `update`. `first` is the revision
+    of pods without a label. `requested` contains the names of ControllerRevisions whose creation
+    was requested. `failures` is the number of consecutive refused creations.
     """
 
     owner: Revised
@@ -74,10 +74,11 @@ class History(Struct):
             self.templates.pop(name, None)
 
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
-        """Set `update` to the revision of the owner's current template; create it if needed.
+        """Set `update` to the name of the revision of the owner's current template.
 
-        `pods` are the owner's pods, or a sample in which all their labels occur. On the first
-        call, also set `current` and `first`.
+        The name is a new one if no known revision has this template. `pods` are the owner's pods,
+        or a sample in which all their labels occur. On the first call, also set `current` and
+        `first`.
         """
         self.owner = owner
         template = owner.spec.template
@@ -107,10 +108,12 @@ class History(Struct):
     def next_writes(self, live: Iterable[str]) -> list[Command]:
         """Return the next writes of ControllerRevisions.
 
-        They create the update revision, or give it the highest number if an earlier revision is
-        restored. They also delete old revisions that exceed the history limit, except those in
-        `live`, the names of the revisions that existing pods have. Returns [] if the update
-        revision does not exist, and its creation is in flight or the owner is being deleted.
+        A missing update revision is created. If the update revision exists but is not the newest
+        one, it gets the highest number. Old revisions beyond the history limit are deleted, except
+        those in `live`, which contains the names of the revisions that existing pods have.
+
+        Returns [] while the update revision is missing and cannot be created, because its creation
+        is in flight already or the owner is being deleted.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
@@ -145,9 +148,9 @@ class History(Struct):
         return self._prefix + template_hash(template, self.collisions)
 
     def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
-        """Return the revision of the owner's template according to its status or its `pods`.
+        """Return the name of the template's revision from the owner's status or labels of `pods`.
 
-        Returns "" if neither contains the revision, or if the status is older than the owner's
+        Returns "" if neither contains the name, or if the status is older than the owner's
         specification.
         """
         status, generation = owner.status, owner.metadata.generation

@@ -86,7 +86,10 @@ def ready_since(pod: Pod) -> Instant | None:
 
 
 def _ready_since(replicas: Replicas, index: int) -> Instant:
-    """Return the time at which pod number `index` of `replicas` became ready; all are ready."""
+    """Return the time at which pod number `index` of `replicas` became ready.
+
+    All pods in `replicas` must be ready.
+    """
     return ready_since(replicas[index]) or 0
 
 
@@ -215,8 +218,8 @@ class PodSet:
         """Store a new version of an active pod; return whether it was stored.
 
         This has the effect of `put`, but is faster. The version is not stored if more than the
-        status differs, if the pod is no longer active, if its deletion is in flight, or if the rule
-        uses restarts and they differ.
+        status differs, if the pod is no longer active, or if its deletion is in flight. It is not
+        stored either if the rule uses `restarts` and the pod's container restarts have changed.
         """
         name = pod.metadata.name
         known = self.active.get(name)
@@ -231,7 +234,10 @@ class PodSet:
         return True
 
     def load(self, replicas: Replicas, slots: Slots) -> None:
-        """Store pods of a snapshot, as `put` does, but faster; `slots` returns their slots."""
+        """Store `replicas`, some pods of a snapshot, as `put` does, but faster.
+
+        `slots` determines the slot of each pod.
+        """
         has_expectations = self.creations_expected or self.deletions_expected
         is_usual = self.ended is None and self.restarts is None and not has_expectations
         if (

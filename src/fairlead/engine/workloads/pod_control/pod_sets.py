@@ -1,9 +1,10 @@
 """PodSets: the pods of all owners, the rule of each owner, and the resulting commands.
 
-A change of a pod affects only the pod set of its owner. After a failed creation, the owner is in
-exponential backoff. Then it creates a single pod, and after a success the other missing pods
-(upstream's slow start). Other work, such as status writes and rollout steps, waits in `changed`
-until all changes of the same instant are handled.
+A change of a pod affects only the pod set of its owner. After a failed creation, the owner waits
+(exponential backoff). It then creates a single pod, and once this creation has succeeded, it
+creates the other missing pods (upstream's slow start). `changed` lists the owners that need other
+work, such as status writes and rollout steps. This work waits until all changes of the same instant
+are handled.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ class PodSets(Struct):
     def replace_terminating_pods(self, key: str) -> None:
         """Request replacements for pods that were terminating when the snapshot was taken.
 
-        The pods of unknown owners have already been replaced, unless the replacement keeps the name
-        of the pod.
+        Skips a pod of an unknown owner if its replacement gets a new name: the snapshot already
+        contains this replacement.
         """
         pods, rule = self.sets[key], self.rules[key]
         for pod in pods.pods.values() if pods.terminating else ():
@@ -134,8 +135,8 @@ class PodSets(Struct):
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; run its owner's rule if necessary.
 
-        The rule runs if the `PodState` has changed, or if the rule uses restarts and they have
-        changed.
+        The rule runs if the pod's `PodState` has changed. A rule that counts container restarts
+        also runs if their number has changed.
         """
         set_key = self._set_keys.get(pod.key)
         if set_key is not None and self.sets[set_key].refresh(pod):
@@ -330,9 +331,9 @@ class PodSets(Struct):
             self.run_at(key, due)
 
     def next_retry(self) -> Instant | None:
-        """Return the time of the next retry of an owner or scheduled run of a rule.
+        """Return the earliest time at which an owner retries or a scheduled run of a rule is due.
 
-        Returns None if neither is scheduled.
+        Returns None if no retry and no run is scheduled.
         """
         return earliest(self._retries.next_due(), self._runs.next_due())
 
@@ -358,7 +359,7 @@ class PodSets(Struct):
     def _retry_soon(self, pods: PodSet, now: Instant) -> None:
         """Shorten the backoff of a Job after one of its pods has ended or was deleted.
 
-        Quotas no longer count that pod.
+        Quotas no longer count this pod, so a creation that a quota refused may succeed now.
         """
         # upstream: job_controller.go:updatePod, enqueueSyncJobBatched
         due = now + JOB_BATCH_PERIOD

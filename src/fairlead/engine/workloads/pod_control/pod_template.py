@@ -3,9 +3,10 @@
 A manifest shares parts with its template, so a world that receives a manifest in a command must not
 modify it.
 
-Admission resolves the priority class of a replacement pod again. A dump of nodes and pods contains
-no PriorityClasses, so they are recreated from the priorities of its pods. If a pod has a priority
-but no class, its replacement gets a generated class, so that it keeps the priority.
+Admission sets the priority of every new pod, also of a replacement, from its PriorityClass. A dump
+of nodes and pods contains no PriorityClasses, so `missing_classes` recreates them from the
+priorities of the pods. If a pod has a priority but no class, its replacement gets a generated class
+with the same priority.
 
 upstream: pkg/controller/controller_utils.go:GetPodFromTemplate,
 plugin/pkg/admission/priority/admission.go, pkg/apis/scheduling/types.go
@@ -75,8 +76,8 @@ def pod_manifest(
 ) -> Json:
     """Return the manifest of the pod `name` from `template`, controlled by `owner`.
 
-    `replaces` is the name of the original pod that the new pod replaces, or "". `prefix` is its
-    generateName, or "".
+    `replaces` is the name of the original pod that the new pod replaces, or "". `prefix` is the
+    generateName of the new pod, or "".
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     described = template.get("metadata", {})
@@ -204,7 +205,7 @@ def _without_restart_default(template: Json) -> Json:
 
 @cache
 def _defaults() -> Mapping[str, Any]:
-    """Return the default values by field name; a name has the same default in all types."""
+    """Return the default values by field name; fields with the same name share one default."""
     found = {name: default_of(type_, name) for type_, name in _DEFAULTED}
     return {**found, "resources": {}}
 

@@ -135,7 +135,8 @@ def _by_time(
     """Return a negative number if `one` is deleted before `other`, otherwise a positive number.
 
     `times` are the times at which `one` and `other` became ready, or were created. A pod without a
-    time comes first, then the newer pod. If `now` is set, only the binary logarithms of the ages
+    time is deleted first. If both have a time, the pod with the later time is deleted first. If
+    `now` is set, only the binary logarithms of the ages
     are compared, and the uid decides between equal logarithms.
     """
     first, second = times

@@ -30,10 +30,10 @@ _BY_POD_GC: Final = "DeletionByPodGC"  # a reason of _DISRUPTION_TARGET
 
 
 def keeps_name(kind: str, pod: Pod) -> bool:
-    """Return whether an owner of `kind` gives the replacement of `pod` the name of `pod`.
+    """Return whether an owner of `kind` reuses the name of `pod` for its replacement.
 
-    It does if it is a StatefulSet, or if the name is the pod's hostname: operators such as Strimzi
-    and CloudNativePG create the replacement of a pod under the same name.
+    StatefulSets do. Other owners do if the pod's name is also its hostname: operators such as
+    Strimzi and CloudNativePG create the replacement of such a pod under the same name.
     """
     # upstream: strimzi operator/cluster/model/WorkloadUtils.java: createStatefulPod,
     # cloudnative-pg pkg/specs/pods.go: NewInstance
@@ -65,8 +65,8 @@ class UnknownOwnerRule(Struct, frozen=True):
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether the owner replaces `pod`, whose state is now `after` (None: removed).
 
-        Every owner replaces a deleted pod, and a pod that pod garbage collection marked as failed
-        and will delete. An owner of a kind in REPLICA_KINDS replaces every failed pod.
+        Every owner replaces terminating and removed pods, and failed pods that the pod garbage
+        collector is about to delete. An owner of a kind in REPLICA_KINDS replaces every failed pod.
         """
         # upstream: pkg/controller/podgc/gc_controller.go: markFailedAndDeletePodWithCondition
         if after is not PodState.FAILED:

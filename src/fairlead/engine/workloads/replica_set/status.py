@@ -38,8 +38,8 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
     """Return the status to write next, given the `status` with the current counts.
 
-    As in upstream, the first status for a new generation contains the counts from before pods were
-    created or deleted for it.
+    The first status for a new generation of `owner` repeats the counts of the previous status:
+    upstream counts the pods before it creates or deletes any for the new generation.
     """
     # upstream: replica_set.go:syncReplicaSet
     before = owner.status

@@ -219,9 +219,9 @@ class StatefulSetRule:
             return 1
 
     def _complete(self, pods: PodSet) -> None:
-        """Make the update revision current once all pods have it and are ready.
+        """Make the update revision the current one once all pods have it and are ready.
 
-        Exactly `replicas` pods must exist.
+        Does nothing if the number of pods differs from `replicas`, or for the strategy OnDelete.
         """
         # upstream: stateful_set_utils.go:completeRollingUpdate
         if self.owner.spec.update_strategy.type == ON_DELETE:

@@ -40,10 +40,10 @@ _SIZE: Final = "1Gi"  # for claims and volumes whose size is unknown
 
 
 class ClaimCreator:
-    """Creates each claim that a pod needs once; repeats the creation if it is refused."""
+    """Creates the claims that pods need; sends a creation again only if it was refused."""
 
     def __init__(self, index: VolumeIndex, output: ClaimOutput) -> None:
-        """Start without claims.
+        """Initialize with no StatefulSets and no pending creations.
 
         The caller must update `index` with each change before it passes the change to this object.
         `output` builds the events about created claims.
@@ -134,9 +134,9 @@ class ClaimCreator:
                 yield from self._output.created(_created(owner, pod, command.target.name))
 
     def _made(self, wanted: Iterable[CreateObject], pod: Pod) -> Iterator[CreateObject]:
-        """Yield each creation in `wanted` whose claim does not exist, unless it was sent before.
+        """Yield the creations in `wanted` that were not sent before and whose claims do not exist.
 
-        `pod` is recorded as the pod that needs the claim.
+        Records `pod` as the pod that needs the claims that do not exist.
         """
         for one in wanted:
             key = one.target.key
@@ -153,7 +153,8 @@ class ClaimCreator:
     def _not_retained(self, pod: Pod) -> Iterator[str]:
         """Yield the keys of the claims that a StatefulSet deletes together with `pod`.
 
-        These are its claims if a scale-down removed the pod and `whenScaled` is Delete.
+        Yields nothing unless a scale-down removed the pod and the StatefulSet's `whenScaled` is
+        Delete.
         """
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
@@ -200,7 +201,7 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
     """Yield creations of the StatefulSet's claims for `pod`; the pod does not own them.
 
-    The StatefulSet owns them if its retention policy deletes claims together with it.
+    The StatefulSet owns the claims if its `whenDeleted` is Delete.
     """
     # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
     policy = owner.spec.persistent_volume_claim_retention_policy
@@ -239,12 +240,12 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
 
 
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
-    """Return creations of the storage objects that a dump lacks, sorted by name.
+    """Return creations of the storage objects that a dump lacks, in a deterministic order.
 
-    If the dump has no claims, these are all claims that its pods use, with their volumes. If it
-    has claims but no volumes, these are the volumes of its bound claims. If it has neither
-    StorageClasses nor free volumes, the result also contains the classes of the claims that its
-    StatefulSets and pods with ephemeral volumes need.
+    If the dump has no claims, the result contains all claims that its pods name, and a volume for
+    each. If the dump has claims but no volumes, the result contains the volumes of the bound
+    claims. If the dump has neither StorageClasses nor free volumes, the result also contains the
+    classes for the claims of its StatefulSets and of the ephemeral volumes of its pods.
     """
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
