@@ -93,7 +93,8 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
 def _columns(rows: Sequence[Row]) -> Iterator[ResultColumn]:
     """Yield the columns of `rows`.
 
-    The cost is included only if it is known, the nodes only then or if they differ.
+    The cost is included only if at least one row has a cost. The number of nodes is included if the
+    cost is, or if the number differs between rows.
     """
     yield from _COLUMNS
     has_cost = any(row["cost_per_month"] is not None for row in rows)

@@ -43,7 +43,8 @@ def engine_config(
 ) -> EngineConfig:
     """Return the configuration of an engine that starts at `now`.
 
-    An unreliable plugin fails until `is_calm` returns true, and `tally` counts its failures.
+    If `options.plugin` is set, an unreliable plugin is added. It misbehaves until `is_calm` returns
+    true, and `tally` counts how often.
     """
     kubelet = replace(
         OBSERVED.kubelet,
@@ -79,8 +80,9 @@ def _scheduler(
 def _autoscaler() -> ClusterAutoscalerConfig:
     """Return the configuration of Cluster Autoscaler, with delays that fit into a short run.
 
-    Each zone has a node group. The scenario's own nodes belong to no group, because they differ:
-    the autoscaler would use one of them as the template and add nodes that do not help.
+    Each zone has a node group. The scenario's own nodes belong to no group, because they differ
+    from each other. In a group, the autoscaler would use one of them as the template for new nodes,
+    and the new nodes might be unsuitable for the pending pods.
     """
     options = parse_options({"scale-down-delay-after-add": "1m", "scale-down-unneeded-time": "2m"})
     groups = tuple(

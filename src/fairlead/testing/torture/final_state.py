@@ -78,9 +78,11 @@ class FinalState:
     def has_lost_nodes(self, store: Store) -> bool:
         """Return whether Cluster Autoscaler has removed Nodes of this state from `store`.
 
-        The caller has run a second process on `store`. This process may find room for the pods of a
-        Node that the first process kept, because a search starts after the node where the last
-        search ended, and first tries the places that were found before.
+        The caller has run a second process on `store`. The second process may remove a Node that
+        the first process kept, because it finds room for the Node's pods elsewhere. The results
+        differ because a search depends on earlier searches of the same process: it first tries the
+        places that they found, and then starts after the node where the last search ended.
+
         upstream: simulator/scheduling/hinting_simulator.go; clustersnapshot/predicate/
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
         """
@@ -248,9 +250,10 @@ class FinalState:
     def _check_node_claims(self) -> None:
         """Check that NodeClaims have Nodes, and that Nodes of NodePools have NodeClaims and pods.
 
-        A drain waits for pods that are protected by do-not-disrupt or a disruption budget. An empty
-        Node is kept while a pod may be placed on it: a pending pod, or a pod of a Node that is
-        being drained.
+        Two exceptions pass the check. A NodeClaim may stay in deletion while its Node still has
+        pods, because do-not-disrupt or a disruption budget may protect them. A Node may be empty
+        while a pod may still be placed on it: a pending pod, or a pod of a Node that is being
+        drained.
         """
         claims = {one["metadata"]["name"]: one for one in self._kinds["NodeClaim"]}
         for name, held in claims.items():
@@ -401,9 +404,9 @@ class FinalState:
 
 
 def is_volatile(obj: Json) -> bool:
-    """Return whether `obj` may change in a cluster at rest, such as a Lease or an Event.
+    """Return whether `obj` is of a sort that may change in a cluster at rest, as Leases do.
 
-    Nodes are among these objects, because kubelets send heartbeats.
+    Nodes may change too, because kubelets send heartbeats.
     """
     kind = obj["kind"]
     return kind in _VOLATILE or f"{kind} {obj['metadata']['name']}" in _VOLATILE
@@ -432,11 +435,11 @@ def _essence(obj: Json) -> Json:
     """Return `obj` without the fields that a new process may change.
 
     When Karpenter starts, it receives a create event for every pod, and sets lastPodEventTime of
-    all NodeClaims with pods. So the time of their condition Consolidatable and its position in the
-    list change.
+    all NodeClaims with pods. As a result, the condition Consolidatable of these NodeClaims gets a
+    new time and another position in the list of conditions.
 
-    The progress deadline of a Deployment may expire while the new process runs. So unfinished
-    rollouts are equal before and after their deadline.
+    The progress deadline of a Deployment may expire while the new process runs. So only the type of
+    the condition Progressing is kept for a rollout that is unfinished or has missed its deadline.
 
     upstream: pkg/controllers/nodeclaim/podevents/controller.go: Register, whose predicate has no
     CreateFunc; nodeclaim/disruption/consolidation.go: Reconcile

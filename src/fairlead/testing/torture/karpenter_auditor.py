@@ -1,8 +1,8 @@
-"""KarpenterAuditor: checks Karpenter's commands against its NodePools, as the engine received them.
+"""KarpenterAuditor: checks Karpenter's commands against the NodePools that the engine received.
 
-    a disruption begins       it must respect the budgets of its NodePool and protected pods
-    a pod is evicted          it must not be protected
-    a NodeClaim is created    it must respect the limits of its NodePool
+    a Node is disrupted       the budgets of its NodePool allow it, and no pod on it is protected
+    a pod is evicted          the pod is not protected
+    a NodeClaim is created    the limits of its NodePool allow it
 
 A Node has the name of its NodeClaim. A protected pod has the annotation do-not-disrupt.
 """

@@ -68,7 +68,7 @@ class Violation(Struct, frozen=True):
 
 
 class Result(Struct):
-    """The result of a run; `digest` differs if any command differs.
+    """The result of a run; `digest` is a checksum of all commands and their times.
 
     `tally` counts events by name, and `checked` counts the checks of each law. `faults` are the
     injected faults.
@@ -90,7 +90,7 @@ def _same(engine: Engine) -> Engine:
 def run(scenario: TortureScenario, replaced: Callable[[Engine], Engine] = _same) -> Result:
     """Run `scenario` and return the result.
 
-    `replaced` receives the engine and may return another engine to run.
+    Whenever a process starts, `replaced` is called with its engine, and returns the engine to run.
     """
     return _Run(scenario, replaced).run()
 
@@ -234,9 +234,10 @@ class _Run:
     def _come_to_rest(self) -> None:
         """Wait until no object has changed for the duration REST, or a limit is reached.
 
-        Jobs may wait for each other for hours. So a wait does not count against the limit RESTS_MAX
-        if pods completed during it. There are at most WORKING_RESTS_MAX waits in total, because a
-        scenario that was shrunk may have lost the changes that suspend its CronJobs.
+        Each wait lasts REST. The first limit is RESTS_MAX waits in a row in which no pod completes.
+        Completed pods reset this count, because Jobs may wait for each other for hours. The second
+        limit is WORKING_RESTS_MAX waits in total. It is needed because a shrunk scenario may have
+        lost the changes that suspend its CronJobs, which then create Jobs forever.
         """
         rests = 0
         for _ in range(WORKING_RESTS_MAX):

@@ -1,7 +1,8 @@
 """TortureScenario: all inputs of one torture run, as a value and as a YAML file.
 
-A scenario that is drawn from a seed has `faults` None: `FaultPlan` draws them during the run. The
-scenario that a failure prints lists the injected faults, so that it can be made smaller.
+In a scenario that is drawn from a seed, `faults` is None, and `FaultPlan` draws the faults during
+the run. If the run fails, the scenario that is printed lists the injected faults, so that it can be
+made smaller.
 """
 
 from __future__ import annotations

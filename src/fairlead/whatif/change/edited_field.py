@@ -1,6 +1,6 @@
-"""EditedFields: the fields that a change sets, to refuse a change that sets a field twice.
+"""EditedFields: the fields that a change sets.
 
-Of two values for one field, only the last would have an effect:
+A change that sets a field twice is refused, because only the last value would have an effect:
 
     --set deploy/web:spec.replicas=5 --scale deploy/web=3
 """

@@ -48,9 +48,10 @@ class SetFieldError(ValueError):
 
 
 class _Place(Struct, frozen=True):
-    """A value inside an object: the object or list `holder` that contains it, and its `key` there.
+    """The place of a value inside an object: `holder[key]`.
 
-    `schema` is the schema of the value. `merge_key` is the merge key of the value's items if the
+    `holder` is the object or list that contains the value. `schema` is the schema of the value.
+    `merge_key` is the merge key of the value's items if the
     value is a list of objects.
     """
 
@@ -99,8 +100,8 @@ def _steps(path: str) -> Iterator[tuple[str, bool]]:
 def _inner(place: _Place, step: str, done: str, *, creates: bool) -> _Place:
     """Return the place that `step` selects in the value at `place`.
 
-    If there is no value at `place`, `step` selects a place in an empty object, which is added at
-    `place` if `creates` is set. `done` is the path up to `step`. Raises SetFieldError.
+    If there is no value at `place`, an empty object is used instead. If `creates` is set, this
+    object is also stored at `place`. `done` is the path up to `step`. Raises SetFieldError.
     """
     schema = place.schema
     kind = None if schema is None or schema.type is Type.ANY else schema.type

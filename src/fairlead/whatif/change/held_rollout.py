@@ -37,10 +37,10 @@ _UPDATING: Final = (STATEFUL_SET, DAEMON_SET)
 
 
 def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
-    """Return why the workload `before` keeps its pods when it changes to `after`.
+    """Return why the workload `before` keeps pods when it changes to `after`.
 
-    For a StatefulSet whose rollout waits or replaces only some of its pods, return why. The result
-    is "" if the template does not change, or if the rollout replaces all pods.
+    The rollout of a StatefulSet may wait for a pod that is not ready, or may replace only some of
+    the pods. The result is "" if the template does not change, or if the rollout replaces all pods.
     """
     spec = after.get("spec") or {}
     if spec.get("template") == (before.value.get("spec") or {}).get("template"):
@@ -73,7 +73,7 @@ def held_rollout(before: Manifest, after: Json, inventory: Inventory) -> str:
 def _first_unready(owner: Manifest, ordinals: range, inventory: Inventory) -> str:
     """Return the name of the first pod of `owner` that is not ready and stays so; "" if none.
 
-    Only pods with one of `ordinals` count.
+    Pods whose ordinal is not in `ordinals` are ignored.
     """
     # upstream: stateful_set_control.go:processReplica, which is called in the order of ordinals
     unready: dict[int, str] = {}

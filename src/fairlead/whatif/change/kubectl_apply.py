@@ -87,8 +87,8 @@ def applied_by_server(
 ) -> Json:
     """Return `existing` after `kubectl apply --server-side` of `modified` at `now`.
 
-    Nothing conflicts if `existing` has no managedFields. A kind without field management is merged
-    as by `applied`. Raises InputError with the API server's message if fields conflict.
+    Nothing conflicts if `existing` has no managedFields. If its kind has no field management, the
+    result is that of `applied`. Raises InputError with the API server's message if fields conflict.
     """
     tracking = tracking_of(existing.kind, "")
     if tracking is None:
@@ -109,7 +109,7 @@ def applied_by_server(
 
 
 def _without_status(existing: Manifest, modified: Json) -> Json:
-    """Return `modified` without its status if the kind is built-in: an update cannot change it."""
+    """Return `modified`; for a built-in kind, without the status, which no update can change."""
     # upstream: pkg/registry/core/node/strategy.go: nodeStrategy.PrepareForUpdate, and others
     if existing.kind.is_custom:
         return modified
@@ -154,7 +154,7 @@ def _remove_dropped(schema: Schema | None, current: Any, original: Json, modifie
 
 
 def _retain_keys(schema: Schema | None, current: Json, patch: Json) -> None:
-    """Add $retainKeys to the objects in `patch` that must not keep other fields of `current`.
+    """Add $retainKeys to each object in `patch` that must keep only the fields listed there.
 
     For example, a volume has only one source, so a new source replaces the old one.
     """

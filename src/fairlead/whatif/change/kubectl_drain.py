@@ -43,7 +43,7 @@ _FATAL: Final = {
 class DrainFlag(Struct, frozen=True):
     """A flag that `kubectl drain` needs, and the pods that make it necessary.
 
-    `guards` are those of the pods that are guard pods of OpenShift (see `is_guard`).
+    `guards` are the guard pods of OpenShift among `pods` (see `is_guard`).
     """
 
     flag: str
@@ -170,7 +170,7 @@ def _pods_by_problem(pods: Iterable[Pod], inventory: Inventory) -> dict[str, lis
 def _absent_daemon_set(pod: Pod, inventory: Inventory) -> str:
     """Return kubectl's error if the DaemonSet of an unfinished pod does not exist; "" otherwise.
 
-    For a dump without DaemonSets, which may be incomplete, the result is "", too.
+    The result is also "" if the dump has no DaemonSets at all, because it may be incomplete.
     """
     name = "" if is_terminal(pod) else _daemon_set_of(pod)
     if not name or not inventory.of_kind(DAEMON_SET):

@@ -2,11 +2,11 @@
 
 The copied node is the model of the new nodes. A new node runs the static pods of its model.
 
-The node has the labels, size, volume limits (CSINode), room for local volumes (CSIStorageCapacity)
-and devices (ResourceSlices) of its model, and the taints that no controller manages. A label that
-identifies the model alone (`own_labels`) gets the name of the new node as its value. The node has
-neither the images nor the cordon of its model. With another instance type, it has no devices,
-because these are unknown.
+The new node has the labels, size, volume limits (CSINode), room for local volumes
+(CSIStorageCapacity) and devices (ResourceSlices) of its model, and the taints that no controller
+manages. A label that identifies the model alone (`own_labels`) gets the name of the new node as its
+value. The new node has neither the images nor the cordon of its model. If its instance type is not
+that of the model, it has no devices, because they are unknown.
 """
 
 from __future__ import annotations

@@ -58,8 +58,9 @@ _HUGE_PAGES: Final = "hugepages-"
 class ObjectEdit(Struct, frozen=True):
     """The edit that one value of an option describes.
 
-    `content` is the new content of `target`, and `notes` are texts for the answer. `places` maps
-    the path of each field that the edit sets to its name in messages.
+    `content` is the new content of `target`, and `notes` are texts for the answer. The
+    keys of `places` are the paths of the fields that the edit sets; the values are the names of
+    these fields in messages.
     """
 
     target: Manifest
@@ -139,7 +140,7 @@ def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdi
 def _raise_limits(
     resources: Json, wanted: Collection[tuple[str, str]], container: str
 ) -> Iterator[str]:
-    """Raise each limit below a new request, unless `wanted` sets it; yield a text for each."""
+    """Raise the limits that are below a new request and not in `wanted`; yield a text for each."""
     limits = resources.get("limits", {})
     for part, resource in wanted:
         request, limit = resources.get("requests", {}).get(resource), limits.get(resource)
@@ -208,9 +209,9 @@ def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, 
 
 
 def with_priority(text: str, inventory: Inventory) -> tuple[Manifest, Manifest]:
-    """Return the PriorityClass in `text` (`NAME=VALUE`) with its old value, and with its new value.
+    """Return (old, new): the PriorityClass that `text` names, before and after its value changes.
 
-    Raises InputError.
+    `text` is `NAME=VALUE`, with the new value. Raises InputError.
     """
     name, sign, number = text.rpartition("=")
     if not sign or not name or not _is_integer(number):

@@ -17,9 +17,10 @@ def rolling_drain(
 ) -> RollingDrainOptions:
     """Return the settings of a rolling drain of at most `unavailable` nodes at a time.
 
-    Each node is out of service for the duration `down`. Nodes with equal settings belong to one
-    drain; `selection` keeps drains with otherwise equal settings apart. Raises InputError; its
-    message names `source`, an option or file, and its field `field`.
+    Each node is out of service for the duration `down`. `selection` is the text that selects the
+    nodes. It is one of the settings, and nodes with equal settings belong to one drain, so nodes of
+    different selections belong to different drains. Raises InputError; its message names `source`
+    (an option or file) and `field` (a field of that file).
     """
     require_pace(source, unavailable, field)
     return RollingDrainOptions(unavailable, down, one_line(selection, _SELECTION_MAX))

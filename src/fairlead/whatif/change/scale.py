@@ -63,8 +63,8 @@ def owned_hint(owner: Manifest, inventory: Inventory, kinds: Iterable[Kind] = SC
 def other_scaler(workload: Manifest, replicas: int, inventory: Inventory) -> str:
     """Return a note about what else scales `workload` in the cluster; "" if nothing does.
 
-    This is a HorizontalPodAutoscaler, or the controller of a custom resource that owns the workload
-    or its autoscaler. At 0 `replicas`, a HorizontalPodAutoscaler does nothing, so it is mentioned
+    The note names a HorizontalPodAutoscaler, or a custom resource that owns the workload or its
+    autoscaler. At 0 `replicas`, a HorizontalPodAutoscaler does nothing, so it is mentioned
     only if a custom resource owns it.
     """
     autoscaler = autoscaler_of(workload, inventory)

@@ -24,10 +24,10 @@ class ScriptedStep(Struct, frozen=True):
 
     `after` counts from the moment at which a what-if makes its change, or from the start of a
     scenario's run. `source` and `what` name the option or scenario field in error messages. If an
-    autoscaler acts and `commands_for` is set, it returns the commands for the nodes that exist when
-    the step is performed. If it raises InputError because a named node is gone, `commands` are
-    performed. `capacity_outage` is an outage of the autoscaler's provider; its times count from the
-    step.
+    autoscaler acts, the commands come from `commands_for` (if it is set), which gets the nodes that
+    exist when the step is performed. If `commands_for` raises InputError, for example because a
+    node is gone, `commands` are performed instead. `capacity_outage` is an outage of the
+    autoscaler's provider; its times count from the step.
     """
 
     after: DurationNs

@@ -110,9 +110,10 @@ class _Form(msgspec.Struct):
         return policy is not None and policy.update_mode == "Off"
 
     def target(self, namespace: str) -> _Target:
-        """Return the workload that this VPA refers to; `namespace` is the namespace of the VPA.
+        """Return (namespace, kind, name) of the workload that this VPA refers to.
 
-        Kind and name are "" if the VPA refers to no workload.
+        `namespace` is the namespace of the VPA. Kind and name are "" if the VPA refers to no
+        workload.
         """
         reference = self.spec.target_ref
         return (namespace, reference.kind, reference.name) if reference else (namespace, "", "")
@@ -128,7 +129,7 @@ class _Form(msgspec.Struct):
 class RecommendedEdit(Struct, frozen=True):
     """A workload and its content with the recommended requests; `note` describes the changes.
 
-    `places` maps the paths of the amounts that change to the name of the option. `target` is None
+    `places` maps the path of each changed amount to the name of the option. `target` is None
     if the VPA has no effect; `note` then contains the reason.
     """
 

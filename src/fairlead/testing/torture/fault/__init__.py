@@ -1,1 +1,1 @@
-"""Faults: the world, extenders, webhooks and plugins that fail as a scenario says."""
+"""Injects faults: a world, an extender, webhooks and a plugin that fail as a scenario says."""

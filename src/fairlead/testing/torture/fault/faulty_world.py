@@ -2,12 +2,15 @@
 
     engine ──command──▶ fault? ──▶ LocalWorld ──changes, outcomes──▶ cut watch? ──▶ engine
 
-The changes of a scenario are also performed here, as changes of clients that write to the same
-store. A command that needs an admission webhook is performed when the webhook answers; if the
-command has a fault, the webhook answers without a delay.
+The changes of a scenario are also performed here. They stand for the requests of other clients, and
+write to the same store as the engine's commands.
 
-As in every world, the outcome of a command is reported after its effects. So outcomes wait behind
-the changes of a kind whose watch is cut, for at most HOLD_MAX.
+A command that needs an admission webhook is performed when the webhook answers; if the command has
+a fault, the webhook answers without a delay.
+
+As in every world, the outcome of a command is reported after its effects. So if the watch of a kind
+is cut, the outcomes of commands on objects of that kind are held back together with the changes. An
+outcome is held back for at most HOLD_MAX.
 """
 
 from __future__ import annotations
@@ -65,7 +68,7 @@ class FaultyWorld:
         calm_at: Instant,
         webhooks: InProcessWebhooks | None = None,
     ) -> None:
-        """Inject the faults of `plan` until `calm_at`, and perform the changes of `script`.
+        """Prepare to inject the faults of `plan` until `calm_at` and to perform `script`.
 
         `tally` counts commands and faults. `webhooks` answers the calls of admission webhooks.
         """
@@ -102,8 +105,8 @@ class FaultyWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli that the engine receives at `now`.
 
-        Late commands and changes of the script are performed if they are due and no other stimulus
-        waits.
+        If no stimulus is ready, and the process is not suspended, this method performs what is due:
+        first the late commands, then the changes of the client script.
         """
         while True:
             self._collect(now)
@@ -156,7 +159,7 @@ class FaultyWorld:
     def _do(self, issued: Issued, now: Instant) -> list[Stimulus]:
         """Perform a command; return the resulting changes, then the outcome of the command.
 
-        Earlier changes are reported before these.
+        Stimuli from before the command are not returned. They are reported first.
         """
         self._ready += self._world.poll(now)
         outcome = self._world.perform(issued, now)
@@ -199,7 +202,10 @@ class FaultyWorld:
     # --- webhooks ----------------------------------------------------------------------------
 
     def _call_webhooks(self, now: Instant) -> None:
-        """Call the webhooks of pending commands; each command waits for the delay of the answer."""
+        """Call the webhooks that pending commands wait for.
+
+        A command continues when the delay of its webhook's answer is over.
+        """
         pending = self._world.gateway.pending
         while self._webhooks is not None and pending:
             waiting = pending.popleft()
@@ -305,9 +311,9 @@ def _kind_of(stimulus: Stimulus) -> str:
 
 
 def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[Stimulus]:
-    """Yield the differences that a new list of objects shows, deletions first.
+    """Yield what a client learns from a new list after it missed `changes`, deletions first.
 
-    `known` contains the uids of the objects that existed before `changes`.
+    `known` contains the uids of the objects that the client knew before.
     """
     last: dict[str, ObjectChanged | ObjectDeleted] = {}
     for one in changes:
@@ -321,5 +327,5 @@ def _relisted(changes: Iterable[Stimulus], known: Collection[str]) -> Iterator[S
 
 
 def _keeps_cluster(kind: Kind) -> bool:
-    """Return whether faults must not delete objects of `kind`; only scenarios delete them."""
+    """Return whether faults must not delete objects of `kind`; the changes of a scenario may."""
     return kind.kind in ("Node", "Namespace", "Lease", "ResourceQuota")

@@ -34,8 +34,9 @@ FLAP_TIMES: Final = "60s/120s"
 class Outage(Struct, frozen=True, kw_only=True):
     """An outage: the kubelets of `nodes` have `behaviour` for the time `lasts`, starting at `at`.
 
-    `at` (ns) counts from the change in a what-if, and from the start of the run in a scenario.
-    `lasts` (ns) is None for a permanent outage. With the behaviour RUNNING, the nodes return.
+    In a what-if, `at` (ns) counts from the change; in a scenario, from the start of the run.
+    `lasts` (ns) is None for a permanent outage. The behaviour RUNNING makes failed nodes work
+    again.
     `source` and `what` name the option or scenario field in error messages. If a whole zone fails,
     `zone` contains the labels of the zone's nodes.
     """
@@ -84,11 +85,11 @@ class Outage(Struct, frozen=True, kw_only=True):
 
 
 def ends_of(outages: Sequence[Outage]) -> Iterator[ScriptedStep]:
-    """Yield the step that ends each of `outages` that is not permanent.
+    """Yield one step for each outage that is not permanent: the step that ends it.
 
-    `outages` are in the order in which they begin. If several of them are under way, a node behaves
-    as in the last of them. Example: a node stops from 1m to 21m and flaps from 2m to 6m. It is down
-    until 2m, flaps until 6m, and is down again until 21m.
+    `outages` are in the order in which they begin. If several outages of a node are under way, the
+    node behaves as in the last of these. Example: a node stops from 1m to 21m and flaps from 2m to
+    6m. It is down until 2m, flaps until 6m, and is down again until 21m.
     """
     of_node: dict[str, list[int]] = defaultdict(list)
     for number, outage in enumerate(outages):

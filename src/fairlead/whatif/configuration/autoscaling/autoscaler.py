@@ -31,7 +31,7 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    The last three are files; "" or None means that their contents come from the snapshot.
+    The last three are paths of files. If a path is "" or None, only the snapshot is used.
     """
 
     autoscale: str = OFF
@@ -172,9 +172,10 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
 def idle_in_plan(manifests: Iterable[Manifest], effect: str) -> tuple[str, ...]:
     """Return notes that plans do not simulate the autoscaler of the cluster; () if it has none.
 
-    `manifests` are the objects of the cluster. `effect` is what the plan leaves out: ADDS_NODES or
-    CHOOSES_NODES. Cluster Autoscaler does not choose nodes, so CHOOSES_NODES leads to no note about
-    it. Another note names nodes that Karpenter has requested but that do not exist yet.
+    `manifests` are the objects of the cluster. `effect` is what the autoscaler would do, but the
+    plan does not: ADDS_NODES or CHOOSES_NODES. For CHOOSES_NODES, no note mentions Cluster
+    Autoscaler, because it does not choose nodes. Another note names nodes that Karpenter has
+    requested but that do not exist yet.
     """
     manifests = list(manifests)
     expected = _expected_nodes(manifests, _ADD_EXPECTED_ELSEWHERE)

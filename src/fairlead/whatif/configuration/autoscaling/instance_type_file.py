@@ -5,8 +5,10 @@
     AWS                  aws ec2 describe-instance-types
     Google Cloud         gcloud compute machine-types list --format json
     Azure                az vm list-skus
-    OpenCost             its CSV of prices (module open_cost_price), as the second of two files
-                         (TYPES,PRICES); without TYPES, the types are those of the cluster's nodes
+    OpenCost             the CSV file of prices that module open_cost_price describes
+
+A file of OpenCost contains prices only. The paths `TYPES,PRICES` add its prices to the types in
+another file. The path `PRICES` alone adds them to the instance types of the cluster's nodes.
 
 A type without zones is offered in the zones of the cluster's nodes. The price of a type without a
 price is estimated from its cores and memory.
@@ -208,7 +210,8 @@ def instance_types(
 ) -> tuple[InstanceType, ...]:
     """Return `stated` as instance types of Karpenter; types without zones get `zones`.
 
-    If all `nodes` with a region have the same region, it is the region of the types.
+    If the labels of `nodes` contain exactly one region, the types get this region; otherwise, they
+    get none.
 
     source: karpenter-provider-aws pkg/providers/instancetype/types.go: computeRequirements
     """

@@ -60,8 +60,9 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    The feature gate NodeOverlay is on by default if there are NodeOverlays (`has_overlays`), and
-    always if some of them come from a file (`adds_overlays`).
+    If there are NodeOverlays (`has_overlays`), the feature gate NodeOverlay is on unless the
+    cluster's settings turn it off. If some NodeOverlays come from a file (`adds_overlays`), the
+    gate is on even then.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)

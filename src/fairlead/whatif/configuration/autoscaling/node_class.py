@@ -36,10 +36,11 @@ class _NodeClassForm(msgspec.Struct):
 def offered_zones(
     pools: Iterable[NodePool], manifests: Iterable[Manifest], nodes: Iterable[Node]
 ) -> tuple[list[str], list[str]]:
-    """Return (sorted zones in which types without zones are offered, notes about node classes).
+    """Return (sorted zones, notes about node classes).
 
-    The zones are those of the subnets of the node classes that `pools` refer to. If these zones are
-    not known for each node class, or differ between them, the result contains the zones of `nodes`.
+    Instance types for which no zones are stated are offered in these zones. If the node classes of
+    `pools` all have subnets in the same, known zones, the result contains these zones. Otherwise,
+    it contains the zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

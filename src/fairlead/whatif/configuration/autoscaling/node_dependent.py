@@ -43,8 +43,8 @@ def with_group_dependents(
 
     These objects are copied from the first node of the group that has a CSINode or ResourceSlices;
     nodes in service come first. If that node has another instance type than the group's template,
-    only the CSINode is copied, because the devices of the template's type are unknown. A note names
-    the node.
+    only the CSINode is copied, because the devices of the template's type are unknown. If objects
+    are copied, a note names the existing nodes.
     """
     known, nodes = _read(initial)
     if not known:
@@ -60,9 +60,10 @@ def with_type_dependents(
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
     """Return (`config` with the CSINode and ResourceSlices for new nodes, notes).
 
-    The objects are copied from the first node (nodes in service come first) that has the NodePool
-    and instance type of the new node, else from the first node of the instance type. If no node has
-    this type, only the CSINode is copied, from the first node of the NodePool.
+    Only nodes with a CSINode or ResourceSlices are considered; nodes in service come first. The
+    objects are copied from the first node with the NodePool and instance type of the new node. If
+    there is none, they are copied from the first node with the instance type. If there is none
+    either, only the CSINode is copied, from the first node of the NodePool.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

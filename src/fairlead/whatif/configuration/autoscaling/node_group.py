@@ -168,7 +168,7 @@ class _NodeForm(msgspec.Struct):
 
 
 def _read_as(value: Json, form: type[Form]) -> Form | None:
-    """Return `value` as `form`; None if it is malformed, which loading reports later."""
+    """Return `value` as `form`; None if `value` does not have this form."""
     try:
         return msgspec.convert(value, form)
     except msgspec.ValidationError:

@@ -149,9 +149,10 @@ def _check_flags(
 
 
 def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
-    """Return the node group that the file `path` describes as `group`, in its field `where`.
+    """Return the node group that `group` describes.
 
-    `nodes` are the nodes of the cluster. Raises InputError.
+    `group` was read from the field `where` of the file `path`. `nodes` are the nodes of the
+    cluster. Raises InputError.
     """
     if not 0 <= group.min <= group.max:
         problem = f"must satisfy 0 <= min <= max, but min is {group.min} and max is {group.max}"
@@ -204,9 +205,10 @@ def _outages(
 
 
 def _stated_template(path: str, where: str, group: NodeGroupForm, stated: NodeTemplateForm) -> Json:
-    """Return the template of new nodes of `group`, which is the field `where` of the file `path`.
+    """Return the template of new nodes of `group`, made from `stated`, the template in the file.
 
-    `stated` is the template in the file. Raises InputError if it is not valid.
+    `group` was read from the field `where` of the file `path`. Raises InputError if `stated` is not
+    valid.
     """
     template: Json = {
         "metadata": {"labels": {**stated.labels, **group.labels}},

@@ -5,8 +5,9 @@
     ,node-7,,node,metadata.name,,0.31,
 
 A row with an InstanceType contains the price of that type. In a row without an InstanceType, the
-column InstanceIDField names a field of nodes. The row then contains the price of the nodes whose
-field has the value InstanceID, and of their instance type. Rows for regions without nodes and rows
+column InstanceIDField names a field of nodes, and the column InstanceID contains a value of that
+field. The price of the row applies to the instance types of the nodes with that value, in the zones
+and for the capacity types of these nodes. Rows for regions without nodes and rows
 of other asset classes (gpu, pv) are skipped.
 """
 

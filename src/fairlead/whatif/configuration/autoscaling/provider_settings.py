@@ -43,8 +43,8 @@ class StatedOutage(Struct, frozen=True):
 class ProviderSettings(Struct, frozen=True, kw_only=True):
     """Provision times and capacity outages; the times are from the field `path` of `source`.
 
-    `provision_time` is the time of all groups, None for the autoscaler's default;
-    `provision_times` contains the times of single node groups or NodePools.
+    `provision_times` contains the times of single node groups or NodePools. `provision_time` is the
+    time of all others; None keeps the times in the autoscaler's configuration.
     """
 
     source: str = "--provision-time"
