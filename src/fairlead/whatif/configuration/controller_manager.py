@@ -22,11 +22,11 @@ DEFAULT: Final = NodeLifecycleConfig(is_taking_over=True)
 def controller_manager(
     release: Release, flags: Mapping[str, str], *, source: str = "", prefix: str = "--"
 ) -> NodeLifecycleConfig:
-    """Return the configuration for `flags` (names without dashes) in `release`.
+    """Return the configuration that `flags` select in the Kubernetes version `release`.
 
-    The flag `feature-gates` is skipped, because `release` already contains the gates. Raises
-    InputError; its message names `source` if the flags come from a file, and has `prefix` before
-    the name of a flag.
+    The names in `flags` have no leading dashes. The flag `feature-gates` is skipped, because
+    `release` already contains the gates. Raises InputError; its message names `source` if the flags
+    come from a file, and has `prefix` before the name of a flag.
     """
     others = {name: text for name, text in flags.items() if name != FEATURE_GATES}
     try:

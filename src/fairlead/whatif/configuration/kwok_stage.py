@@ -12,8 +12,11 @@ The role of a Stage follows from its effect on the objects that it selects:
 Stages with another effect are refused. If several stages of one role select a pod, one of them is
 chosen by weight.
 
-A selector's key is a path in jq's syntax to a field of the metadata, the spec, or the status before
-the stage. A delay is uniformly distributed between its duration and its jitter.
+The key of a selector's requirement is a path, in jq's syntax, to a field of the pod's metadata,
+spec or status. The status is the one that the pod has before the stage takes effect.
+
+If a stage has a jitter duration that is longer than its duration, its delay is a random time
+between the two, all equally likely. A shorter jitter duration is itself the delay.
 
 upstream: kwok pkg/apis/v1alpha1/stage_types.go, pkg/utils/lifecycle/lifecycle.go
 """
@@ -160,9 +163,11 @@ class PodStage(Struct, frozen=True):
     spec: _Spec
 
     def selects(self, pod: Pod) -> bool:
-        """Return whether the stage selects `pod` with a status that precedes the stage.
+        """Return whether the selector of the stage matches `pod`.
 
-        For example, the pod does not run yet when a stage with the role `ready` is tested.
+        The status in `pod` is ignored. The selector needs to match only one of the statuses that a
+        pod can have before the stage takes effect. For the role `ready`, for example, these are
+        statuses of a pod that does not run yet.
         """
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector

@@ -1,8 +1,9 @@
 """Schedulers that have bound pods of a snapshot, but whose configuration is not known.
 
-Pods with the schedulerName of such a scheduler are scheduled by the rules of kube-scheduler. A
-schedulerName that neither a configuration nor a bound pod has may be a mistake; pods with this name
-stay pending (`no_scheduler`).
+Pods with the schedulerName of such a scheduler are scheduled by the rules of kube-scheduler.
+
+If no configuration contains a schedulerName and no bound pod has it, the name may be a mistake.
+Pods with such a name stay pending; `no_scheduler` returns the reason.
 """
 
 from __future__ import annotations

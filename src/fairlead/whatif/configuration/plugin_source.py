@@ -1,6 +1,6 @@
 """Imports users' plugins from a module, a file, or an installed package.
 
-A plugin has one of three names:
+Users name a plugin in one of three ways:
 
     package.module:Class    imported from Python's path, including the current directory
     path/cost.py:Class      imported from the file, which need not be on Python's path

@@ -90,9 +90,9 @@ CURRENT_RELEASES: Final = Releases()
 def read_releases(general: ReleaseChoice, nodes: ReleaseChoice, option: ReleaseChoice) -> Releases:
     """Return the releases for all components and for the node controllers.
 
-    `nodes` overrides `general` for the node controllers, and `option` overrides both. A gate
-    applies only to those of the two versions that have it. Raises InputError, also for a gate that
-    neither version has.
+    `nodes` overrides `general` for the node controllers, and `option` overrides both. The two
+    releases can have different versions; a gate that only one of the versions has is ignored for
+    the other. Raises InputError, also for a gate that neither version has.
     """
     for_all = _last(general, option)
     if not (nodes.version or nodes.gates):

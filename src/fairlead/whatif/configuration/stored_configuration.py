@@ -26,7 +26,7 @@ PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 class ConfigurationKind(Struct, frozen=True):
     """A kind of configuration; `name` is its name in messages.
 
-    `marker` is a text in all configurations of this kind, to skip most other texts quickly.
+    Every configuration of this kind contains the text `marker`. Texts without it are not parsed.
     `includes` returns whether an object is a configuration of this kind.
     """
 

@@ -170,9 +170,10 @@ def _group_notes(pod: Pod, config: SchedulerConfig) -> Iterator[str]:
 def _with_profile(
     config: SchedulerConfig, snapshot: Snapshot, pod: Pod
 ) -> tuple[SchedulerConfig, str]:
-    """Return (`config`, ""), or a configuration with a profile for `pod`, and a note.
+    """Return (configuration to use for `pod`, note about the profile that was added).
 
-    A profile is added if `pod` belongs to another scheduler, whose rules are unknown.
+    A profile is added to `config` if `pod` belongs to another scheduler, whose rules are unknown.
+    Otherwise, the result is (`config`, "").
     """
     name = pod.spec.scheduler_name
     others = other_schedulers(config, snapshot.manifests)

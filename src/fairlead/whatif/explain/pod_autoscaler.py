@@ -76,11 +76,13 @@ _REFUSAL_COLUMNS: Final = (
 
 
 class _Metric(Struct, frozen=True):
-    """A metric of the spec with its value in the status; the texts are "" if a value is missing.
+    """A metric of the spec with its value in the status.
 
-    `proposal` is the number of replicas that the metric proposes, None if it is unknown. If the
-    target is a percentage of the requests for a resource, `resource` is its name, and `container`
-    is the container whose requests count, "" for all containers.
+    `current` is "" if the status has no value for the metric. `current` and `target` are both "" if
+    the spec has no target value. `proposal` is the number of replicas that the metric proposes,
+    None if it is unknown. If the target is a percentage of the requests for a resource, `resource`
+    is the name of the resource. `container` is the only container that the metric measures, "" for
+    all containers.
     """
 
     name: str
@@ -269,9 +271,10 @@ def _rules(view: HorizontalPodAutoscaler, change: int) -> ScalingRules | None:
 
 
 def _behavior_words(view: HorizontalPodAutoscaler, change: int) -> Iterator[str]:
-    """Yield texts about `spec.behavior`: disabled directions, and how fast it allows the `change`.
+    """Yield sentences about `spec.behavior`: the directions that it disables, and its rate limits.
 
-    `change` is the proposed change of the replicas.
+    `change` is the proposed change of the replicas. Only the rate limits for the direction of
+    `change` are included.
     """
     for direction, sign in (("up", 1), ("down", -1)):
         rules = _rules(view, sign)
@@ -424,7 +427,7 @@ def _selector_text(selector: object) -> tuple[str, ...]:
 
 
 def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
-    """Return those containers of `pods` that have no request for the resource of `metric`.
+    """Return the names of the containers in `pods` without a request for the metric's resource.
 
     upstream: pkg/controller/podautoscaler/replica_calculator.go:calculateRequests
     """

@@ -18,9 +18,10 @@ from fairlead.whatif.result.tabular_answer import counted
 
 
 class PodGroupTrial(Struct, frozen=True):
-    """Whether the PodGroup `group` can start, and a sentence about it.
+    """Whether the PodGroup `group` can start; `note` says so in sentences.
 
-    `fitting` of its `waiting` pods fit together.
+    `waiting` is the number of the group's unscheduled pods. `fitting` is the number of those pods
+    that fit together.
     """
 
     group: str

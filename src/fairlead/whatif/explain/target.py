@@ -121,9 +121,10 @@ def group_to_explain(
 ) -> tuple[Snapshot, str] | None:
     """Return (snapshot with the objects of `files`, name of the group or pod to explain).
 
-    `target` names a group, or a pod or workload of the batch scheduler; "" means the only pod or
-    workload of the files. The snapshot includes the pods that new workloads would create. Return
-    None if `target` is something else. Raises InputError.
+    `target` names a group, or a pod or workload that the batch scheduler schedules; "" means the
+    only pod or workload of the files. The snapshot includes the pods that new workloads would
+    create. Return None for any other target, and for "" if the files do not have exactly one pod or
+    workload. Raises InputError if `files` or `target` is invalid.
     """
     written = _written(files)
     inventory = snapshot.inventory()

@@ -57,7 +57,8 @@ def unpacked_file(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> tuple
 def _decompressed(source: str, data: Bytes, bytes_max: int) -> bytes:
     """Return the content of all gzip members in `data`. Raises InputError.
 
-    A decompressor copies all input after the end of its member, so it gets `data` in pieces.
+    Each member has its own decompressor, which copies the input that follows the member. `data` is
+    passed in pieces, so that a decompressor does not copy the whole rest of `data`.
     """
     content = io.BytesIO()  # `getvalue` does not copy the bytes, unlike a join of parts
     room, at, size = bytes_max, 0, _PIECE_BYTES
@@ -114,7 +115,7 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
 
 
 def _content(source: str, archive: TarFile, member: TarInfo) -> bytes:
-    """Return the content of `member`, or of the file to which this link points.
+    """Return the content of `member`; if `member` is a link, return that of the linked file.
 
     Raises InputError.
     """

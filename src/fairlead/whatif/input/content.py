@@ -1,8 +1,8 @@
-"""Reads the bytes of a file or of standard input, up to a limit.
+"""Reads the bytes of a file or of standard input; refuses input that is larger than a limit.
 
-A file is mapped into memory. A pipe is read up to the limit; a named pipe to which no program
-writes is refused, because reading it would block forever. A device other than a terminal is
-refused, because it may have no end (/dev/zero).
+A file is mapped into memory. A pipe is read to its end; a named pipe to which no program writes is
+refused, because reading it would block forever. A device other than a terminal is refused, because
+it may have no end (/dev/zero).
 """
 
 from __future__ import annotations
@@ -84,9 +84,10 @@ def _content(source: str, descriptor: int, bytes_max: int, on_read: OnRead) -> B
 
 
 def _read(source: str, descriptor: int, mode: int, bytes_max: int, on_read: OnRead) -> bytes:
-    """Return the content of `descriptor` up to its end; wait for a program that writes to a pipe.
+    """Return the content of `descriptor` up to its end.
 
-    Raises InputError.
+    If `descriptor` is a pipe, the function waits while a program may still write to it. Raises
+    InputError, also for more than `bytes_max` bytes.
     """
     chunks: list[bytes] = []
     size = 0
@@ -120,7 +121,7 @@ def _chunk(source: str, descriptor: int, mode: int, *, is_first: bool) -> bytes:
 
 
 def _has_writer(descriptor: int) -> bool:
-    """Wait until a program writes to a pipe or closes it; return False if none does so in time."""
+    """Return whether a program writes to the pipe, or closes it, within five seconds."""
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
     return bool(waiting.poll(_WRITER_AWAITED_MS))

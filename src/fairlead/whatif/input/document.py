@@ -245,7 +245,8 @@ def decode_text(source: str, data: bytes) -> str:
 def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
     """Return the JSON values of `text`; None if `text` must be parsed as YAML.
 
-    If `must` is set, `text` is JSON. Raises InputError for invalid JSON.
+    If `must` is set, None is never returned: text that is not JSON is an error. Raises InputError
+    for invalid JSON.
     """
     if not must and not text.lstrip().startswith(("{", "[")):
         return None

@@ -46,9 +46,10 @@ class InputError(ValueError):
 
 @contextmanager
 def named_by(source: str, field: str) -> Iterator[None]:
-    """Add `source` and `field` to errors about another file, which this field of `source` names.
+    """Add `source` and `field` to errors of the `with` block that are about another file.
 
-    The `with` block reads that file. Other errors stay as they are.
+    The block reads the file that the field `field` of `source` names. Errors about `source` itself
+    or about a command-line option stay as they are.
 
     Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
     """

@@ -50,9 +50,10 @@ class DecodedItem(Struct, frozen=True):
 
 
 class ItemTexts(Protocol):
-    """The texts of objects; each iteration yields all of them, perhaps as new copies.
+    """Items that contain the texts of objects.
 
-    Neighbouring pods of a snapshot file may be one item (`TemplateRows`).
+    Each iteration yields all items, perhaps as new copies. An item has the text of one object, or
+    is a `TemplateRows` with the texts of several neighbouring pods of a snapshot file.
     """
 
     def __len__(self) -> int: ...
@@ -95,7 +96,8 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 def split(data: Bytes) -> Listing | None:
     """Return the listing in `data`; None if `data` is not a listing.
 
-    Items may be malformed in a large listing with kubectl's indentation (`_split_indented`).
+    In a large listing with kubectl's indentation, the items are not parsed (`_split_indented`), so
+    they may be malformed.
 
     Raises ColumnError for a Snapshot with columns that do not fit together.
     """
@@ -165,8 +167,9 @@ def _split_indented(data: Bytes) -> _List | None:
 def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterator[int]:
     """Yield the position of the last byte of each `separator` in `data` after `first`, in order.
 
-    This byte is a brace, and there is a line break `line_bytes` before it. Raises
-    msgspec.DecodeError if a second JSON value follows: a brace directly after a line break.
+    The last byte of `separator` is `{`, and the byte that is `line_bytes` before it is a line
+    break. Raises msgspec.DecodeError for a `{` directly after a line break: it begins a second JSON
+    value.
     """
     whole = np.frombuffer(data, np.uint8)
     for start in range(first + 1, len(whole), _BLOCK_BYTES):
@@ -181,9 +184,9 @@ def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterato
 def value_ranges(data: Bytes) -> list[tuple[int, int]]:
     """Return (start, end) of each JSON value in `data`; each value begins on a new line.
 
-    Only blanks and line breaks separate two values. Within a value, a comma separates two objects,
-    and a string contains no line break, so no value is split. If `data` is not JSON, the ranges are
-    meaningless.
+    `data` is split wherever only white space with a line break stands between `}` and `{`. This
+    never splits a value: within a value, a comma stands between two objects, and a string contains
+    no line break. If `data` is not JSON, the ranges are meaningless.
     """
     starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
     return list(pairwise([*starts, len(data)]))

@@ -9,11 +9,11 @@ has one entry for each pod:
 
 `strings` contains the number of each string that has a column. The strings in the text of `like`
 are numbered from 0, including keys: `"metadata"` is 0. `positions` contains the indices of the
-pods among all objects of the snapshot. An entry is the text of a JSON string without its quotes
-but with its escapes, so that each text is restored byte by byte.
+pods among all objects of the snapshot. An entry of a column is the text of a JSON string without
+its quotes but with its escapes, so that the text of each pod is restored byte by byte.
 
-When the file is read, the pods of a group remain columns (`TemplateRows`). The typed view of a pod
-is made when it is needed, from the view of the first pod and the columns.
+When the file is read, similar pods are kept as columns (`TemplateRows`). The typed view of a pod is
+made when it is needed, from the view of the first pod and the columns.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ _kind_of: Final = msgspec.json.Decoder(_Kind).decode
 def with_pods(
     api_version: object, items: Iterable[msgspec.Raw], pods: msgspec.Raw
 ) -> list[ItemText | TemplateRows]:
-    """Return all objects of a snapshot in order: `items` and, at their positions, the pods.
+    """Return all objects of a snapshot in order: `items`, with the pods put at their positions.
 
     `pods` contains groups of similar pods. Consecutive pods of one group become one `TemplateRows`.
 
-    Raises ColumnError for wrong columns and for the `api_version` of another version of Fairlead.
+    Raises ColumnError if the columns do not fit together, or if `api_version` is not API_VERSION.
     Raises msgspec.DecodeError if `pods` is malformed.
     """
     if api_version != API_VERSION:

@@ -1,6 +1,7 @@
 """Random choices that depend only on a seed, so that every run makes the same choices.
 
-Each number is a hash of (seed, purpose, index), so purposes do not affect each other.
+Each number is a hash of (seed, purpose, index). The numbers for one purpose therefore do not depend
+on how many numbers are drawn for other purposes.
 """
 
 from __future__ import annotations

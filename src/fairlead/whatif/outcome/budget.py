@@ -1,7 +1,7 @@
 """BudgetOutcome: the effect of a change on one budget, such as delayed evictions or a breach.
 
-A budget is unmet if it had too few healthy pods for a time without a breach, for example because
-pods were down on failed nodes.
+A budget is unmet if it was not breached but had too few healthy pods for some time, for example
+because pods were down on failed nodes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     `displaced` pods were preempted, evicted or deleted with their nodes. `delayed` pods were
     evicted after a refusal, `blocked` pods could not be evicted at all, and `breaches` were
     displaced in violation of the budget. `allowed_at_end` is the number of disruptions allowed at
-    the end of the run with the change, and `allowed_without` that of the run without it; each is
-    None if the budget does not exist then. `shortage` is the highest number of healthy pods that
-    the budget lacked; it is 0 if it is not higher than without the change.
+    the end of the run with the change, and `allowed_without` is that number at the end of the run
+    without the change; each is None if the budget does not exist at the end of that run.
+    `shortage` is the highest number of healthy pods that the budget lacked in the run with the
+    change; it is 0 if the budget lacked as many or more without the change.
     """
 
     pdb: str
@@ -66,9 +67,9 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The state with its number of pods (`blocks 3 pods`), and `new_rule` for a new rule.
+        """The state as text, such as `blocks 3 pods`, followed by `new_rule` if the rule is new.
 
-        If the rule is new and no pod was displaced or blocked, only `new_rule`.
+        If the rule is new and no pod was displaced or blocked, the text is only `new_rule`.
         """
         if not self.has_new_rule:
             return self._state_words

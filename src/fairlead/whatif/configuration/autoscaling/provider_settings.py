@@ -68,7 +68,7 @@ def provision_times(
 ) -> ProviderSettings:
     """Return the settings with the provision times `texts`, each `DURATION` or `GROUP=DURATION`.
 
-    Raises InputError; its message names `source` and its field `name`.
+    Raises InputError; the message names `source` (a file or an option) and the field `name`.
     """
     usual: DurationNs | None = None
     times: dict[str, DurationNs] = {}
@@ -87,11 +87,11 @@ def provision_times(
 def capacity_outage(
     source: str, name: str, text: str, begin: DurationNs, lasts: DurationNs | None
 ) -> StatedOutage:
-    """Return the outage of the machines that `text` selects: a zone, or `key=value` pairs.
+    """Return the outage of the machines that `text` selects.
 
-    Keys are zone, type, capacity-type, group, or labels of nodes. The outage starts at `begin`; if
-    `lasts` is None, it never ends. Raises InputError; its message names `source` and its field
-    `name`.
+    `text` is a zone, or `key=value` pairs separated by commas. A key is `zone`, `type`,
+    `capacity-type`, `group`, or a label of nodes. The outage starts at `begin`; if `lasts` is None,
+    it never ends. Raises InputError; the message names the file `source` and the field `name`.
     """
     # Imported only if it is needed: most scenarios have no outage.
     from fairlead.engine.autoscaling.capacity_outage import CapacityOutage  # noqa: PLC0415

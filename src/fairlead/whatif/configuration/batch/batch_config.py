@@ -1,13 +1,15 @@
 """Chooses the configuration of the batch scheduler: built-in, from a file, or none.
 
 By default, a batch scheduler with the recommended configuration runs if the schedulerName of a pod
-is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `single-pods`, kube-scheduler
-places these pods one by one and ignores groups.
+is in SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`). With `--batch-config single-pods`,
+kube-scheduler places the pods with these names one by one and ignores groups.
 
-The name `fairlead` is also that of the profile that the manifests of `fairlead run` deploy in place
-of kube-scheduler. The batch scheduler schedules pods with this name only if its configuration
-(--batch-config) contains the name, the input contains a PodGroup or a Queue, or one of these pods
-names its group. Otherwise, the first profile of the scheduler schedules them.
+The manifests of `fairlead run` also deploy a profile with the name `fairlead`, for pods that need
+no batch scheduler. So the batch scheduler does not always schedule the pods with this
+schedulerName. With --batch-config, it does so only if the configuration contains the name. Without
+the option, it does so only if the input contains a PodGroup or a Queue, or if one of these pods
+names a group. In all other cases, a profile of kube-scheduler schedules them
+(`with_deployed_profile`).
 """
 
 from __future__ import annotations
@@ -102,7 +104,8 @@ def _single_pod_notes(
     """Yield a note about pods that name a PodGroup, but are scheduled one by one.
 
     In the real cluster, the plugin Coscheduling of scheduler-plugins may start them in gangs. There
-    is no note for a profile with a plugin that may do so here, because it has the method `permit`.
+    is no note about the pods of a profile that has a user's plugin with the method `permit`,
+    because this plugin may start them in gangs in the simulation too.
     """
     gang_plugins = {
         name for name, factory in scheduler.out_of_tree.items() if may_delay_binding(factory)
@@ -136,10 +139,10 @@ def _is_grouped(meta: ObjectMeta) -> bool:
 def _assumed_notes(
     options: BatchOptions, config: BatchConfig | None, initial: Collection[Manifest]
 ) -> Iterator[str]:
-    """Yield a note that the batch configuration of the cluster in `initial` is not used.
+    """Yield a note that Fairlead's own batch configuration replaces the cluster's.
 
-    There is no note if an option names a configuration, or if no pod of kube-batch or Volcano is
-    bound.
+    There is no note if --batch-config is given. There is also none unless a pod in `initial` with
+    the schedulerName `kube-batch` or `volcano` is bound.
     """
     if options.source is not None or config is None:
         return
@@ -197,8 +200,8 @@ def _has_groups(
 ) -> bool:
     """Return whether the pods with the schedulerName `fairlead` need the batch scheduler.
 
-    The module's docstring states the rule. PodGroups of scheduling.k8s.io do not count if
-    kube-scheduler schedules them (feature gate).
+    The module's docstring states the rule. PodGroups of the API group scheduling.k8s.io do not
+    count if the version and the feature gates of kube-scheduler let it schedule them itself.
     """
     concerned = (
         manifest.value

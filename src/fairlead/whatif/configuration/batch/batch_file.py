@@ -39,9 +39,10 @@ def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
 
 
 def read_batch_config(source: str | Document, plugins: Iterable[str] = ()) -> BatchConfig:
-    """Return the configuration `source`: a built-in one, that in a file, or that in a document.
+    """Return the batch scheduler's configuration that `source` selects.
 
-    `plugins` name the classes of users' plugins and actions. Raises InputError.
+    `source` is the name of a built-in configuration, the path of a file, or a document. `plugins`
+    name the classes of users' plugins and actions. Raises InputError.
     """
     extensions = read_extensions(plugins)
     name = source if isinstance(source, str) else source.source

@@ -1,8 +1,8 @@
 """Certainty: whether an outcome of a change occurs with every seed or depends on the seed.
 
 A seed decides ties between nodes with equal scores, failures chosen at random, and the order of
-objects that arrive at one instant. Each row counts the seeds with an outcome, and summarizes its
-amount over those seeds.
+objects that arrive at one instant. Each row is about one outcome. It counts the seeds with which
+the outcome occurs, and summarizes how many pods or seconds the outcome amounts to with those seeds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain
@@ -118,7 +118,10 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
-    """Return how the outcome with another order of arrival differs from `first`; "" if equal."""
+    """Return how the counts in `other` differ from those in `first`; "" if they are equal.
+
+    `other` is the outcome of a run in which objects arrive in another order.
+    """
     parts = []
     for what in _COUNTS:
         before, after = _total(first, what), _total(other, what)

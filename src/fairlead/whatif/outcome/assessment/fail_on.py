@@ -45,9 +45,10 @@ def _undrained(effect: Effect) -> list[str]:
 
 
 def _not_created(effect: Effect) -> list[str]:
-    """Return the pods that workloads want and have not created.
+    """Return a text for each pod that a workload wants and has not created.
 
-    The name of a pod that never existed consists of its workload and a number.
+    For a displaced pod, the text is its key. A pod that never existed has no key; its text consists
+    of the workload and a number.
     """
     displaced = [one.pod.key for one in effect.difference.not_created]
     missing = [
@@ -107,7 +108,7 @@ class FailCondition(Protocol):
 
 
 class ConditionResult(Struct, frozen=True):
-    """A condition, and the reasons why it is true (`evidence`); () if it is false."""
+    """A condition and its `evidence`: the reasons why it is true, or () if it is false."""
 
     text: str
     evidence: tuple[str, ...]
@@ -197,7 +198,8 @@ class FailOnWorkload(Struct, frozen=True):
     If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. Two
     kinds of workloads are ignored:
 
-    - workloads that had some ready pods before the change, but had or wanted fewer than `amount`
+    - workloads that had at least one ready pod before the change, if fewer pods than `amount` were
+      ready then or are wanted
     - workloads that never had fewer ready pods than before, and have all wanted pods at the end
     """
 

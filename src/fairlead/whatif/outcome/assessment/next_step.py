@@ -8,13 +8,13 @@ from fairlead.whatif.outcome.assessment.verdict import OutcomeKind
 
 
 class NextStep(Struct, frozen=True):
-    """A step: an imperative clause (`words`), and the options or the command for it.
+    """A step: an imperative clause (`words`), and either `options` or a `command`.
 
-    The clause has neither a capital letter at its start nor a full stop. `options` are added to the
-    options of the question, which is then asked again; they replace options that can be given only
-    once. `command` is another command to run. A step has only one of the two. `outcome` is the kind
-    of the finding that the step is about; None if it is about the whole answer. If `makes_change`
-    is set, the step makes the change in the real cluster.
+    `words` has neither a capital letter at its start nor a full stop. `options` are for asking the
+    question again: they are added to its options, and replace those that can be given only once.
+    `command` is another command to run. `outcome` is the kind of the finding that the step is
+    about; None if the step is about the whole answer. If `makes_change` is set, the step makes the
+    change in the real cluster.
     """
 
     words: str

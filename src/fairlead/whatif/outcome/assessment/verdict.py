@@ -427,7 +427,7 @@ def _gap(one: WorkloadEffect) -> tuple[bool, DurationNs]:
 def _repacked(effect: Effect) -> str | None:
     """Return a sentence that compares the placements of both runs; None without --reschedule.
 
-    If both runs place the pods on the same nodes, the sentence compares them with the dump.
+    If the runs differ in no pod and no number, the sentence also gives the numbers in the dump.
     """
     rows = {one.measure: one for one in effect.packing}
     if not rows:
@@ -451,7 +451,10 @@ def _repacked(effect: Effect) -> str | None:
 
 
 def _instead(row: PackingRow, unit: str) -> str:
-    """Return a comparison with `unit`: `57 nodes instead of 60`, or `60 nodes (as without it)`."""
+    """Return `row` as text, such as `57 nodes instead of 60` or `60 nodes (as without it)`.
+
+    `unit` follows the first number, here ` nodes`. The second number is that without the change.
+    """
     if row.without == row.changed:
         return f"{_amount(row.changed)}{unit} (as without it)"
     return f"{_amount(row.changed)}{unit} instead of {_amount(row.without)}"

@@ -1,4 +1,4 @@
-"""The effects of a node autoscaler in a run: nodes added and removed by group, and its limits."""
+"""The effects of a node autoscaler in a run: each group's limits, and nodes added and removed."""
 
 from __future__ import annotations
 

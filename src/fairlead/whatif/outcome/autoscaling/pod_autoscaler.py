@@ -23,8 +23,9 @@ class ReplicaChange(Struct, frozen=True):
 class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     """A HorizontalPodAutoscaler, its target (such as `Deployment web`), limits and replica changes.
 
-    `replicas` is the number at the end, None if the target has no scale. `inactive_reason` and
-    `inactive_message` are those of the condition ScalingActive or AbleToScale that is False, or "".
+    `replicas` is the number at the end, None if the target has no scale. If the condition
+    ScalingActive or AbleToScale is False, `inactive_reason` and `inactive_message` are the reason
+    and message of that condition; otherwise they are "".
     """
 
     autoscaler: str
@@ -85,9 +86,10 @@ def notes_about(
     autoscalers: Iterable[PodAutoscalerOutcome],
     workloads: Collection[WorkloadRef],
 ) -> tuple[str, ...]:
-    """Return the `notes` of a run, with the note about missing loads limited to `workloads`.
+    """Return the `notes` of a run, with the note about `autoscalers` without a load replaced.
 
-    The note names only the `autoscalers` without a load that scale one of these workloads.
+    The new note names only the autoscalers without a load that scale one of `workloads`. If there
+    are no such autoscalers, the note is left out.
     """
     autoscalers = list(autoscalers)
     everyone = unloaded_note(autoscalers)

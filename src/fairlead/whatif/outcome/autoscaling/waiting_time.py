@@ -71,7 +71,8 @@ def waiting_times_by_workload(
 ) -> list[tuple[WorkloadRef, WaitingTimes]]:
     """Return the distribution of the waits of each workload whose pods had to wait.
 
-    Workloads with pods that still wait come first, then the longest waits, then names.
+    The workloads with the most pods that still wait come first. Workloads with equally many are
+    sorted by their longest wait, the longest first, and then by name.
     """
     groups: dict[WorkloadRef, list[PodWait]] = defaultdict(list)
     for one in waits:
