@@ -1,7 +1,8 @@
-"""ExperimentPair: the experiments of a what-if, without and with its change.
+"""ExperimentPair: the two experiments of a what-if, one without its change and one with it.
 
-Both start from the same snapshot under the same conditions. They differ in the steps of the change,
-and in the scheduler if the change replaces its configuration or plugins.
+Both start from the same snapshot under the same conditions. Only the experiment with the change has
+the steps of the change, and the scheduler configuration, plugins and batch configuration that the
+change states.
 """
 
 from __future__ import annotations
@@ -134,7 +135,8 @@ def experiments_of(
 class _ScriptMaker(Struct, frozen=True):
     """Makes the script of `change` again after an autoscaler has changed the nodes.
 
-    The fields are the arguments of `script_of_change`; `kubelets` contains the known run times.
+    `kubelets` contains the known run times of pods. The other fields are the arguments of
+    `script_of_change`.
     """
 
     change: ClusterChange
@@ -178,7 +180,7 @@ def _without_change(
     initial: Sequence[Manifest],
     kubelets: SimulatedKubelets,
 ) -> Experiment:
-    """Return the experiment without the change, which begins with `initial`. Raises InputError."""
+    """Return the experiment without the change; it starts with `initial`. Raises InputError."""
     autoscaling = with_provider(
         read_autoscalers(snapshot.source, initial, conditions.autoscale),
         conditions.provider,
@@ -246,7 +248,7 @@ def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, t
 
 
 def _stages(conditions: Conditions) -> list[Manifest]:
-    """Return the KWOK Stages of the files of --kwok-stages. Raises InputError."""
+    """Return the KWOK Stages in the files that --kwok-stages names. Raises InputError."""
     return [one for path in conditions.kwok_stages for one in read_stages("--kwok-stages", path)]
 
 

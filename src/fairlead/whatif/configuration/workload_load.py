@@ -255,7 +255,8 @@ def _seconds_or_text(text: str) -> str | float:
 def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
     """Yield `points` with additional points, so that each amount holds until the next time.
 
-    Curves are linear between their points, so the previous amount is repeated at each time.
+    Curves are linear between their points. To make a step, each time after the first is yielded
+    twice: with the previous amount, then with its own.
     """
     before: int | None = None
     for time, amount in points:
@@ -277,9 +278,9 @@ class _Table(Struct):
     _first: Instant | None = None
 
     def curves(self) -> Curves:
-        """Return (first line in the file, points ordered by time), keyed by (workload, resource).
+        """Return (line, points ordered by time) for each curve, keyed by (workload, resource).
 
-        Raises InputError.
+        `line` is the first line of the file that contains a point of the curve. Raises InputError.
         """
         text = decode_text(self.path, read_bytes(Path(self.path)))
         header, rows = read_table(self.path, text)

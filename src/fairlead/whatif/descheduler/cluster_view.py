@@ -55,8 +55,8 @@ class ClusterView:
     def fits_any_node(self, pod: Pod) -> bool:
         """Return whether the node of `pod` admits it, or whether `pod` fits another node.
 
-        A node admits a pod if its labels and taints match the pod and it is not cordoned. A pod
-        fits another node if the node admits it, has enough resources for its requests, and has no
+        A node admits `pod` if the node is not cordoned and `may_run_on` returns True. `pod` fits
+        another node if that node admits `pod`, has room for the requests of `pod`, and has no
         `conflicting` pod.
         """
         own = self.by_name.get(pod.spec.node_name)

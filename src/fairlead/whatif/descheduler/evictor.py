@@ -32,7 +32,10 @@ EXTRA_PROTECTIONS: Final = ("PodsWithPVC", "PodsWithoutPDB", "PodsWithResourceCl
 
 
 class Eviction(Struct, frozen=True):
-    """A pod that a strategy evicts; `refused_by` is the budget that forbids it, "" if none does."""
+    """An attempt of the strategy `strategy` to evict `pod`.
+
+    `refused_by` is the disruption budget that refused the eviction, "" if none did.
+    """
 
     pod: Pod
     strategy: str
@@ -43,8 +46,8 @@ class EvictorRules(Struct, frozen=True):
     """The rules of DefaultEvictor, made from its arguments.
 
     `protections` are named as in upstream. Pods whose priority is at least `threshold` are
-    protected. `owned` is the number of pods of each owner, by the owner's UID. A pod may be evicted
-    if at least `min_age` has passed since its start.
+    protected, and so are pods that started less than `min_age` ago. `owned` is the number of pods
+    of each owner, by the owner's UID.
     """
 
     args: EvictorArgs
@@ -120,9 +123,10 @@ class Evictor:
     def may_evict(self, pod: Pod) -> bool:
         """Return whether the policy allows evicting `pod`.
 
-        Static pods, terminating pods and pods that were evicted before may never be evicted. For
-        other pods, the annotation `descheduler.alpha.kubernetes.io/evict` overrides protections,
-        label selector, minimum age and replicas.
+        Static pods, terminating pods and pods that this Evictor has already evicted may never be
+        evicted. Any other pod with the annotation `descheduler.alpha.kubernetes.io/evict` may be
+        evicted, whatever the protections, label selector, minimum age and minimum number of
+        replicas are.
 
         upstream: defaultevictor.go:Filter, constraints.go
         """

@@ -1,7 +1,7 @@
 """DeschedulerPolicy: the descheduler's own configuration file, descheduler/v1alpha2.
 
-Fields that have no effect in a simulation, such as metrics from a live cluster, are errors. Plugins
-run in the order of the file.
+A field that has no effect in a simulation, such as one for metrics of a live cluster, is refused.
+Plugins run in the order of the file.
 
 upstream: pkg/apis/descheduler/v1alpha2/types.go, pkg/api/v1alpha2/types.go
 """
@@ -43,9 +43,9 @@ class Namespaces(_Form, frozen=True, kw_only=True):
 
 
 class PriorityThreshold(_Form, frozen=True, kw_only=True):
-    """Pods with at least this priority are not evicted.
+    """The lowest priority at which pods are protected from eviction.
 
-    The priority is `value`, or that of the PriorityClass `name`.
+    The priority is `value`, or the value of the PriorityClass `name`.
     """
 
     value: int | None = None
@@ -91,7 +91,7 @@ class UtilizationArgs(_Form, frozen=True, kw_only=True):
 
 
 class SelectorArgs(_Form, frozen=True, kw_only=True):
-    """The pods that a strategy examines; subclasses add the arguments of single strategies."""
+    """The arguments that select the pods a strategy examines; each subclass may add others."""
 
     namespaces: Namespaces = Namespaces()
     label_selector: LabelSelector | None = None

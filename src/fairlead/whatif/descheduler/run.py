@@ -100,8 +100,8 @@ _NODES_MIN: Final = 2
 class DescheduleResult(Struct, frozen=True):
     """The evictions in order, including those that a budget refused.
 
-    `nodes` is the largest number of Ready nodes that a profile of the policy considers. `reasons`
-    explain why no pod is evicted.
+    `nodes` is the largest number of Ready nodes that any one profile of the policy selects. If no
+    pod is evicted, `reasons` contains sentences that explain why; otherwise it is empty.
     """
 
     evictions: Sequence[Eviction]
@@ -311,7 +311,7 @@ def _require_known(
 def _require_percentages(source: str, name: str, args: UtilizationArgs) -> None:
     """Raise InputError for thresholds that upstream refuses (nodeutilization/validation.go).
 
-    Thresholds that are deviations from the average may exceed their targets.
+    A threshold may exceed its target only if `args.use_deviation_thresholds` is set.
     """
     lower, upper = args.thresholds, args.target_thresholds
     for field, shares in (("thresholds", lower), ("targetThresholds", upper)):

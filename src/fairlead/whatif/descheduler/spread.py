@@ -26,8 +26,9 @@ _Owner = tuple[str, str, str, str]  # (namespace, kind, name, images)
 def remove_duplicates(evictor: Evictor, args: DuplicatesArgs) -> None:
     """Evict pods from nodes that have too many pods with the same owner and the same images.
 
-    If P such pods can run on N nodes, each node may keep P / N of them, rounded up. Example: five
-    replicas that can run on three nodes all run on one node. Two stay, and three are evicted.
+    If P such pods can run on N nodes, each node may keep P / N of them, rounded up. Example: all
+    five replicas of an owner run on one node, and three nodes can run them. Two replicas stay, and
+    three are evicted.
     """
     total, others = _duplicates(evictor, args)
     for owner, by_node in sorted(others.items()):
@@ -180,9 +181,9 @@ def _surplus(
     """Yield the pods to evict so that the scheduler can even out the domains.
 
     Pods move from the largest domain (index `high`) to the smallest domain (index `low`). The
-    number of moving pods is (difference of the two sizes - maxSkew) / 2, rounded up, but neither
-    domain moves past the average size. Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three
-    pods move from the domain of 8 to the domain of 2.
+    number of moving pods is (difference of the two sizes - maxSkew) / 2, rounded up. It is at most
+    the difference between either size and the average size, also rounded up. Example: with sizes
+    2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of 8 to the domain of 2.
 
     upstream: topologyspreadconstraint.go:balanceDomains
     """

@@ -1,12 +1,13 @@
 """LowNodeUtilization and HighNodeUtilization: evict pods depending on the requests on each node.
 
-The usage of a node is the requested share of its allocatable amount, for each resource. A node is
-overutilized if the usage of some resource exceeds its target, and underutilized if no usage exceeds
-its threshold.
+The usage of a resource on a node is the requested share of the node's allocatable amount. Resources
+have thresholds and targets; without a stated target, the target is the whole allocatable amount. A
+node is overutilized if the usage of at least one resource exceeds the target of that resource. A
+node is underutilized if every resource with a threshold has a usage of at most that threshold.
 
-LowNodeUtilization evicts pods from overutilized nodes while underutilized nodes have room up to
-their targets. HighNodeUtilization evicts pods from underutilized nodes while the other nodes have
-room, so that an autoscaler can remove the empty nodes.
+LowNodeUtilization evicts pods from overutilized nodes while the underutilized nodes together have
+room up to the targets. HighNodeUtilization evicts pods from underutilized nodes while the other
+nodes together have room, so that an autoscaler can remove the empty nodes.
 
 upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeutilization.go
 """
@@ -151,7 +152,7 @@ def _part(node: Node, name: str, share: float) -> int:
 
 
 def _average(evictor: Evictor, args: UtilizationArgs) -> dict[str, float]:
-    """Return the average requested share, in percent, of each resource with a threshold.
+    """Return the average usage of the nodes in percent, for each resource with a threshold.
 
     upstream: nodeutilization.go:averageNodeBasicresources
     """
@@ -173,9 +174,9 @@ def _room(targets: Sequence[_Usage], names: Sequence[str]) -> dict[str, int]:
 
 
 class _Targets(Struct, frozen=True):
-    """The nodes that should receive evicted pods, with the `room` that is left on them.
+    """The `nodes` that should receive evicted pods, and the `room` left on them, by resource.
 
-    Evictions from a node continue while `continue_eviction` returns True for the node.
+    Pods are evicted from a source node only while `continue_eviction` returns True for that node.
     """
 
     strategy: str

@@ -1,8 +1,9 @@
-"""Explains a PodDisruptionBudget: the disruptions that it allows now and at best, and why.
+"""Explains a PodDisruptionBudget: the disruptions that it allows now and with all pods ready.
 
-For each node with pods of the budget, the explanation says what a drain of the node does. The node
-is cordoned, its pods of the budget are removed, and the scheduler places their replacements. If a
-replacement fits no node, the budget sooner or later refuses an eviction, even if it allows one now.
+For each node with pods of the budget, the explanation says what a drain of the node would do. To
+find out, the node is cordoned in the model, the pods of the budget are removed from it, and the
+scheduler places their replacements. A replacement that fits no node does not become ready, so the
+budget may stop the drain later, even if it allows an eviction now.
 """
 
 from __future__ import annotations

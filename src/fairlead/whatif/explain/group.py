@@ -1,7 +1,8 @@
 """Explains a PodGroup of a snapshot: the reasons that block it, and changes that would start it.
 
-The group is evaluated in the state of the next session (see `engine.batch.explanation`). For a pod
-of the batch scheduler, its group is explained; a pod without a group is its own group.
+The group is evaluated in the state of the next session (see `engine.batch.explanation`). If
+the question names a pod of the batch scheduler, the group of that pod is explained. A pod without a
+group is treated as a group of one.
 """
 
 from __future__ import annotations

@@ -79,16 +79,17 @@ class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
     `remedies` maps infeasible nodes to small changes that would make them feasible. Nodes that are
-    not Ready and nodes that an extender rejected have no remedy. If more than REMEDIES_MAX other
-    nodes are infeasible, `exceeds_remedies_max` is set, and remedies were tried for only the first
-    REMEDIES_MAX of them. `too_small` explains, by node, why nodes are too small for the pod even
-    without other pods.
+    not Ready and nodes that an extender rejected have no remedy. If more than REMEDIES_MAX
+    infeasible nodes remain, `exceeds_remedies_max` is set, and remedies were tried for only the
+    first REMEDIES_MAX of them. `too_small` explains, by node, why nodes are too small for the pod
+    even without other pods.
 
     `notes` are the assumptions of the explanation. For a pending pod that fits no node, `new_node`
-    says whether a copy of an existing node would take the pod (`find_new_node`). It is None for
-    other pods, and if the scheduler has extenders.
+    says whether a copy of an existing node would take the pod (`find_new_node`). `new_node` is
+    None for other pods, and for every pod if the scheduler has extenders.
 
-    `held_group` is the pod's PodGroup if it cannot start, so that the pod is not bound.
+    `held_group` is the pod's PodGroup if the group cannot start; the scheduler then does not bind
+    the pod. Otherwise `held_group` is "".
     """
 
     pod: str
@@ -106,8 +107,8 @@ class Explanation(Struct, frozen=True):
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
     """Return the scheduler's evaluation of the first pod that the template `new` would create.
 
-    The pod and its claims pass admission as in the API server; nothing else changes. Raises
-    InputError if admission refuses them.
+    Admission first processes the pod and its claims as in the API server. Raises InputError if
+    admission refuses the pod or a claim.
     """
     model = ClusterModel(snapshot, config)
     # The pod of a StatefulSet keeps its own name, because the names of its claims depend on it.

@@ -34,11 +34,11 @@ class GangWaits(Struct, frozen=True):
 class GangTally(Struct, frozen=True):
     """Counts over the gangs of a run.
 
-    A gang only does useful work while at least `minMember` of its members run together:
+    A gang does useful work only while at least `minMember` of its members run together.
 
         finished      every member succeeded, and all members ran at the same time
         broken        members were preempted, and too few of the other members kept running
-        lost          resources that preempted members had used before
+        lost          resources that preempted members had used until their preemption
         incomplete    resources that members held while too few members ran
 
     `waits` is sorted by queue. `lost` and `incomplete` are keyed by resource, in amount x

@@ -68,9 +68,9 @@ class _Evidence(Struct, frozen=True):
     start: Instant
 
     def five_minutes(self) -> Misconception | None:
-        """Return a note if the first pods did not leave their failed node after five minutes.
+        """Return a note if the first pods left their failed node earlier or later than after 5 min.
 
-        Return None if they did, or if no pods left a tainted node.
+        Return None if they left after five minutes, or if no pods left a tainted node.
         """
         evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
         first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
@@ -226,8 +226,9 @@ class _Evidence(Struct, frozen=True):
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
         """Return the changes to `state` after which a zone kept this state for LASTING or longer.
 
-        For example, the single pass with the state PartialDisruption before a zone has failed
-        completely does not count. The state of a zone at the end of the run always counts.
+        For example, a zone may be in PartialDisruption for a moment before it has failed
+        completely; that change does not count. The state of a zone at the end of the run always
+        counts.
         """
         by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
         for change in self.outage.zones:

@@ -66,7 +66,10 @@ class LossCause(StrEnum):
 
     @property
     def is_loss(self) -> bool:
-        """Whether the pod should run: its workload needs it, or nothing replaces it."""
+        """Whether the pod should run.
+
+        A pod should not run if it was removed with its node, or is no longer needed.
+        """
         return self not in (LossCause.NODE_REMOVED, LossCause.NOT_NEEDED)
 
     @property
@@ -145,7 +148,8 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
     True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
     `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
-    None if it is out of service at the end. `evicted` of its `pods` were deleted.
+    None if it is out of service at the end. `pods` counts the pods of the node, `evicted` those of
+    them that were deleted.
     """
 
     node: str

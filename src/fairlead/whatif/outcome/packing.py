@@ -9,8 +9,8 @@ Placements are compared by these measures:
     fragmentation            the share of the room that is lost because the free amounts are split
                              among nodes: 20 % if 150 of the largest pods would fit on one node
                              with all free amounts, but only 120 fit on the existing nodes
-    spread: fullest node     the share of a workload's pods on the node with most of these pods,
-                             averaged over the workloads with several pods
+    spread: fullest node     the share of a workload's pods that are on one node, for the node that
+                             has the most of them; averaged over the workloads with several pods
     spread: fullest zone     the same for zones
     price per hour           of the nodes in use, if all their types have a price
 """
@@ -54,10 +54,10 @@ def packing(
     changed: Sequence[NodeEnd],
     price: Price,
 ) -> tuple[PackingRow, ...]:
-    """Return the measures of three placements, without measures that are unknown for all three.
+    """Return the measures of three placements, except measures that are unknown for all three.
 
-    `price` returns the hourly price of a node, None if it is unknown. The largest request is that
-    of the pods in `without`.
+    `price` returns the hourly price of a node, None if it is unknown. The room in all three is
+    counted in pods with the largest request of the pods in `without`.
     """
     largest = _largest(without)
     placements = (today, without, changed)
@@ -100,10 +100,10 @@ def _share(nodes: Iterable[NodeEnd], resource: str) -> float | None:
 
 
 def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float | None:
-    """Return the share (percent) of a workload's pods at its fullest place, a mean over workloads.
+    """Return which share (percent) of a workload's pods is at its fullest place, on average.
 
-    `place` returns the place of a node, such as its zone. Workloads with one pod are ignored;
-    return None if there are no others.
+    `place` returns the place of a node, such as its zone. The fullest place of a workload has the
+    most of its pods. The average is over the workloads with several pods, None if there are none.
     """
     found: dict[WorkloadRef, Counter[str]] = defaultdict(Counter)
     for node in nodes:
@@ -115,7 +115,10 @@ def _fullest(nodes: Iterable[NodeEnd], place: Callable[[NodeEnd], str]) -> float
 
 
 def _largest(nodes: Iterable[NodeEnd]) -> dict[str, int]:
-    """Return the requests of the pod with the largest share of a resource; {} without pods."""
+    """Return the requests of the largest pod; {} if there are no pods.
+
+    The largest pod requests the largest share of the total allocatable amount of any resource.
+    """
     nodes = list(nodes)
     whole = _sum(node.allocatable for node in nodes)
 

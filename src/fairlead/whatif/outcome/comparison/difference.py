@@ -80,18 +80,19 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced, but end on the same node as without the change
-    - `removed`: pods that were deleted for another reason, such as fewer replicas; these include
-      DaemonSet pods and static pods of deleted nodes, guard pods of OpenShift, displaced pods that
-      their workload no longer needs, and pods that only a finalizer keeps
-    - `fewer`: pods in `removed` that a workload created after the change, but only in the run
-      without the change
+    - `removed`: deleted pods that are not in `gone` or `not_created`, for example because of fewer
+      replicas; these include DaemonSet pods and static pods of deleted nodes, guard pods of
+      OpenShift, displaced pods that their workload no longer needs, and pods that only a finalizer
+      keeps
+    - `fewer`: pods in `removed` that did not exist before the change; their workload creates them
+      only in the run without the change
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
     - `pods_on_failed_nodes`: how many more pods are on failed nodes than without the change
-    - `recovered_after`: the time from the change until the last affected pod ran; affected are
-      displaced, moved, updated, new and completed pods. None if an affected pod neither runs nor
-      has completed at the end
+    - `recovered_after`: the time from the change until the last affected pod started and the last
+      failed node returned. The affected pods are the displaced, moved, updated, new and completed
+      pods. None if an affected pod neither runs nor has completed at the end
     """
 
     placed: tuple[PodEnd, ...]
@@ -222,10 +223,10 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
 
 
 def _completed(without: RunOutcome, changed: RunOutcome) -> Iterator[PodEnd]:
-    """Yield the pods that completed after the change only in `changed`, sorted by key.
+    """Yield the pods that started and completed after the change, but did so only in `changed`.
 
-    Names can be random, so pods are counted by workload: if n more pods of a workload completed in
-    `changed`, n of them are yielded.
+    The pods are sorted by key. Names can be random, so pods are counted by workload: if n more pods
+    of a workload completed in `changed` than in `without`, at most n of them are yielded.
     """
     before, after = list(_ended_since_start(without)), list(_ended_since_start(changed))
     known = {pod.key for pod in before}
@@ -423,9 +424,9 @@ def _recovered_after(
 ) -> DurationNs | None:
     """Return the time from the change until the last `concerned` or `completed` pod started.
 
-    The result is at least the time until the last failed node returned. Return None if a pod
-    neither runs nor has completed at the end. `concerned` contains pod keys; `current` maps them to
-    replacement pods.
+    The result is at least the time until the last failed node returned. Return None if one of these
+    pods neither runs nor has completed at the end. `concerned` contains pod keys. If a pod has
+    another name in `changed`, `current` maps its key to the pod in `changed`.
     """
     starts = [pod.started_at for pod in completed]
     for key in concerned:

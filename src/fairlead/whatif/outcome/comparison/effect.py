@@ -60,7 +60,10 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def lasting_errors(self) -> list[ObjectError]:
-        """The `errors` that still exist at the end; delayed creations are left out."""
+        """The `errors` that still exist at the end.
+
+        An error that only delayed the creation of pods is left out.
+        """
         return [one for one in self.errors if not one.is_over]
 
     @property
@@ -113,7 +116,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
 
 
 def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
-    """Yield the errors that only `changed` has, or that cost more pods there.
+    """Yield the errors that only `changed` has, or whose `missing` is higher in `changed`.
 
     The messages are not compared, because they contain the names of the pods of each attempt.
     """

@@ -50,7 +50,7 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
 
 
 def node_pools(without: RunOutcome, changed: RunOutcome, label: str) -> list[NodePoolOutcome]:
-    """Return the pools, sorted by name: nodes with equal values of `label`.
+    """Return one pool for each value of the node label `label`, sorted by name.
 
     If `label` is "", all nodes are one pool.
     """

@@ -2,9 +2,9 @@
 
 The counterpart of a pod is the pod with the same key in the other run. A replacement pod has the
 key of the first pod in its chain of replacements. Pods whose key exists in one run only are paired
-within their workload: first pods of the same revision and node, then pods of the same revision,
-then the remaining pods. Pods that belong to their node (of a DaemonSet, or static) are paired on
-the same node only, even if the new pod still waits for it.
+within their workload in this order: pods of the same revision and node, pods of the same revision,
+the remaining pods. Pods that belong to their node (DaemonSet pods and static pods) are paired only
+with pods of the same node, even if the new pod still waits for that node.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -188,7 +188,7 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
 
 
 def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
-    """Return the keys of the pods whose nodes the change deleted, and which can run elsewhere.
+    """Return the keys of the pods that the change displaced when it deleted their nodes.
 
     The keys are those of the run `without`. Pods of DaemonSets, static pods, pods that were created
     after the change, and pods that were deleted before their node are left out.

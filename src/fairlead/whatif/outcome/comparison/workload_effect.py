@@ -1,4 +1,4 @@
-"""WorkloadEffect: the effect of a change on one workload; the first table of an answer.
+"""WorkloadEffect: the effect of a change on one workload, as a row of an answer's first table.
 
 The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
 without pods in these lists has no row, unless the number of its ready pods changes.
@@ -33,12 +33,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `elsewhere` counts the `moved` pods that were not displaced; `recreated` of
-    these were deleted and created again. `moved_alike` counts the `returned` pods that both runs
-    moved to the same node. `completed` and `failed` pods started after the change and have ended;
-    they are not in `placed`. `fewer` counts the `removed` pods that never existed in the run with
-    the change. `missing` are pods that the workload wants and could not create, except those in
-    `not_created` and `down`, which existed before.
+    frequent first. `elsewhere` counts the `moved` pods that were not displaced, and `recreated`
+    counts those of them that were deleted and created again. `moved_alike` counts the `returned`
+    pods that both runs moved to the same node. `completed` and `failed` pods started after the
+    change and have ended; they are not in `placed`. `fewer` counts the `removed` pods that never
+    existed in the run with the change. `missing` counts the pods that the workload wants and could
+    not create; a pod that is counted in `not_created` or `down` is not counted here.
 
     `belongs_to_node` is set for a DaemonSet and for a static pod.
 
@@ -211,7 +211,8 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    A workload whose readiness is the same in both runs is not affected by its unready pods.
+    If the readiness of a workload is the same in both runs, its unready pods alone do not count as
+    an effect of the change.
 
     `lost` are the pods of failed nodes that are lost because of the change, and `waited` the pods
     that waited long for a node.
