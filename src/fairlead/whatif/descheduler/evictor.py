@@ -6,7 +6,7 @@ upstream: pkg/framework/plugins/defaultevictor, pkg/descheduler/evictions/evicti
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct, field
@@ -58,11 +58,17 @@ class EvictorRules(Struct, frozen=True):
 
 
 class RunLimits(Struct):
-    """The policy's limits for one run, and the number of evictions by node and by namespace."""
+    """The policy's limits for one run, and the evictions so far, which all profiles share.
+
+    The evictions are counted by node, by namespace and by the budget that allowed them. `evicted`
+    contains the UIDs of the evicted pods.
+    """
 
     policy: DeschedulerPolicy
     nodes: Counter[str] = field(default_factory=Counter)
     namespaces: Counter[str] = field(default_factory=Counter)
+    budgets: Counter[str] = field(default_factory=Counter)
+    evicted: set[str] = field(default_factory=set)
 
     def is_reached(self, pod: Pod) -> bool:
         """Return whether a limit (total, per node or per namespace) forbids evicting `pod`."""
@@ -85,10 +91,12 @@ class RunLimits(Struct):
         """Return whether the limit per node forbids further evictions from `node`."""
         return _is_reached(self.policy.max_no_of_pods_to_evict_per_node, self.nodes[node])
 
-    def count(self, pod: Pod) -> None:
-        """Count the eviction of `pod` for the limits in total, per node and per namespace."""
+    def count(self, pod: Pod, budgets: Iterable[str]) -> None:
+        """Count the eviction of `pod`, which `budgets` (`namespace/name`) allowed."""
         self.nodes[pod.spec.node_name] += 1
         self.namespaces[pod.metadata.namespace] += 1
+        self.budgets.update(budgets)
+        self.evicted.add(pod.metadata.uid)
 
 
 def _is_reached(limit: int | None, used: int) -> bool:
@@ -117,13 +125,11 @@ class Evictor:
         self.remarks: list[str] = []  # the reasons why a strategy had nothing to do
         self._rules = rules
         self._budgets = budgets
-        self._charged: Counter[str] = Counter()
-        self._evicted: set[str] = set()
 
     def may_evict(self, pod: Pod) -> bool:
         """Return whether the policy allows evicting `pod`.
 
-        Static pods, terminating pods and pods that this Evictor has already evicted may never be
+        Static pods, terminating pods and pods that the run has already evicted may never be
         evicted. Any other pod with the annotation `descheduler.alpha.kubernetes.io/evict` may be
         evicted, whatever the protections, label selector, minimum age and minimum number of
         replicas are.
@@ -132,7 +138,7 @@ class Evictor:
         """
         meta = pod.metadata
         # No strategy lists terminating pods (podutil.BuildFilterFunc).
-        if is_terminating(pod) or meta.uid in self._evicted:
+        if is_terminating(pod) or meta.uid in self.limits.evicted:
             return False
         if is_static(pod):
             return False
@@ -184,13 +190,10 @@ class Evictor:
             return False
         guarding = self._budgets.guarding(pod)
         for limit in guarding:
-            if len(guarding) > 1 or self._charged[limit.key] >= limit.now:
+            if len(guarding) > 1 or self.limits.budgets[limit.key] >= limit.now:
                 self.evictions.append(Eviction(pod, strategy, limit.key))
                 return False
-        for limit in guarding:
-            self._charged[limit.key] += 1
-        self.limits.count(pod)
-        self._evicted.add(pod.metadata.uid)
+        self.limits.count(pod, [limit.key for limit in guarding])
         self.evictions.append(Eviction(pod, strategy))
         return True
 

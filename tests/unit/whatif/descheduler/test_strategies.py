@@ -326,6 +326,16 @@ def test_the_note_counts_evictions_although_another_profile_has_a_single_node(ru
     assert result.notes == ["The descheduler evicts 1 pod in one run: 1 by PodLifeTime."]
 
 
+def test_a_pod_that_two_profiles_select_is_evicted_once(run) -> None:
+    name, args = OLD
+    profile = {
+        "pluginConfig": [{"name": name, "args": args}],
+        "plugins": {"deschedule": {"enabled": [name]}},
+    }
+    objects = [node("one"), node("two"), pod("a", "one"), pod("b", "two")]
+    assert names(run(objects, *OLD, profiles=[profile, profile])) == ["a", "b"]
+
+
 def test_a_note_says_why_no_pod_is_evicted(run) -> None:
     """Local storage protects one pod and no controller owns another; no node is too full."""
     scratch = pod("b", "two", volumes=[{"name": "tmp", "emptyDir": {}}])
