@@ -1,8 +1,8 @@
 """Rest: whether the dumped cluster was at rest, and the activity in progress if it was not.
 
 A cluster is at rest once no pod of its workloads has started, moved or ended for some time; pods of
-Jobs are ignored. The change is made only then; otherwise a rollout in progress would appear as its
-effect.
+Jobs are ignored. A run makes the change only once the cluster is at rest. Otherwise, a rollout that
+was already in progress would look like an effect of the change.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class WorkloadActivity(Struct, frozen=True, kw_only=True):
-    """The numbers of pods of one workload that were created, deleted and started before rest.
+    """How many pods of one workload were created, deleted and started until the cluster rested.
 
     `is_rollout` means that pods of a new template revision replaced pods of an old revision.
     """
@@ -44,9 +44,10 @@ def _counted(count: int, what: str) -> str:
 
 
 class Rest(Struct, frozen=True, kw_only=True):
-    """The time until the cluster came to rest before the change, and the activity until then.
+    """How long the cluster took to come to rest, and the activity until then.
 
-    `after` is 0 if it was already at rest, None if it did not come to rest within the horizon.
+    `after` is the time from the start of the run until the cluster was at rest. It is 0 if the
+    cluster was at rest from the start, None if it did not come to rest within the horizon.
     """
 
     after: DurationNs | None = 0

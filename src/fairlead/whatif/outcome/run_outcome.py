@@ -43,13 +43,14 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
     which it became pending. `started_at` is the time at which it started to run, None if it has not
     started, and `ended_at` the time at which it completed. `first_started_at` is the first start of
-    the pod or of a pod that it replaces, None if no start was observed. `requests` are in
-    millicores for CPU, in units for other resources. `is_initial` means that the pod has existed
-    since the start of the run. `is_terminating` means that its deletion was requested but is not
-    complete. `revision` is the template revision of its `owner`, "" if unknown. `belongs_to_node`
-    means that the pod is static or of a DaemonSet; without a node, it waits for the node
-    `pinned_to`. `is_held_up` means that the pod has a node, but waits for a volume that is attached
-    to another node; such a pod counts as pending.
+    the pod or of a pod that it replaces, None if no start was observed. In `requests`,
+    CPU is in millicores, and other resources are in bytes or whole numbers. `is_initial` means that
+    the pod has existed since the start of the run. `is_terminating` means that its deletion was
+    requested but is not complete. `revision` is the template revision of its `owner`, "" if
+    unknown. `belongs_to_node` means that the pod is static or of a DaemonSet. If such a pod has no
+    node yet, `pinned_to` is the name of the node that it waits for. `is_held_up` means that the pod
+    has a node, but waits for a volume that is attached to another node; such a pod counts as
+    pending.
     """
 
     namespace: str
@@ -161,7 +162,8 @@ NODE_DELETED: Final = "node deleted"
 class PdbBreach(Struct, frozen=True, kw_only=True):
     """A displacement of a pod whose PodDisruptionBudget allowed no disruption.
 
-    `by` is the preemptor, the reason of an eviction that asked no budget, or NODE_DELETED.
+    `by` states the cause: the preemptor, NODE_DELETED, or the reason of an eviction that was made
+    without checking the budget.
     """
 
     pdb: str
@@ -177,8 +179,9 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once. `shortage` is the highest number of healthy pods that the budget lacked after their
-    number had fallen. `selector` selects the pods of the budget, None if the budget was deleted.
+    least once. `shortage` is the largest number of healthy pods that the budget lacked at any one
+    instant; only instants at which fewer pods were healthy than at an earlier instant count.
+    `selector` selects the pods of the budget, None if the budget was deleted.
     """
 
     pdb: str
@@ -197,7 +200,8 @@ class NodeEnd(Struct, frozen=True, kw_only=True):
     """A node at the end, with the pods on it; pods on a node that is not ready do not run.
 
     `is_tainted` means that it has a lasting taint, which keeps pods away unless they tolerate it.
-    `allocatable` and `requested` amounts are keyed by resource: CPU in millicores, others in units.
+    `allocatable` and `requested` are amounts by resource: CPU in millicores, others in bytes or
+    whole numbers.
     """
 
     name: str
@@ -235,10 +239,10 @@ class NodeStatusChange(Struct, frozen=True):
 
 
 class ClusterHistory(Struct, frozen=True, kw_only=True):
-    """The changes of the nodes of a run and of the pods on them, ordered by time.
+    """The changes during a run of the nodes and of the pods on them, ordered by time.
 
-    To get the state at an instant, start with the nodes at the end, and revert all later changes,
-    latest first.
+    The state at an instant results from the nodes at the end of the run if all changes after that
+    instant are reverted, latest first.
 
     For each node that changed, `statuses` contains its status at the start of the run, then the
     changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
@@ -284,9 +288,10 @@ UNSTOPPED: Final = "the kubelet of the node does not answer"
 
 
 class Undrained(Struct, frozen=True, kw_only=True):
-    """A pod that a drain did not remove, the cause, and a text about it.
+    """A pod that a drain did not remove, and the cause.
 
-    The text is the API server's refusal, UNSTOPPED, or the name of the finalizer.
+    `why` explains the cause: the API server's refusal, UNSTOPPED, or a text that names the
+    finalizer that keeps the pod.
     """
 
     pod: PodEnd
@@ -295,9 +300,10 @@ class Undrained(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True, kw_only=True):
-    """A command that had no effect when its step was performed.
+    """A command of a step of the experiment that had no effect.
 
-    Its object did not exist, or the eviction that it requested was refused.
+    Either the object that the command concerns did not exist, or the command requested an eviction
+    that was refused.
     """
 
     what: str
@@ -361,7 +367,7 @@ class Recurrence(Struct, frozen=True):
 class PodCountSample(Struct, frozen=True):
     """Numbers of pods of one priority from the instant `at` until the next sample.
 
-    `preempted` and `evicted` are totals up to this instant.
+    `preempted` and `evicted` are totals up to `at`.
     """
 
     at: Instant
@@ -380,13 +386,13 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
     the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
     changed since the cluster was loaded. `on_deleted_nodes` contains the pods that were on a node
-    when the node was deleted, keyed by `PodEnd.key`. Both are None if unknown. `autoscaling` is
-    None if no node autoscaler acted. `waits` are the pods' waits for a node, oldest first.
-    `cluster_history` is None if it was too large to keep. `deleted_claims` omits claims that belong
-    to a pod. `completed_and_deleted` are pods that completed and were then deleted. `notes` are
-    sentences about rules that did not apply and defaults that were filled in. If the run settled,
-    `ended_at` is the instant of the last change. At `next_end`, if it is known, a pod or a Job
-    would have ended by itself.
+    when the node was deleted, keyed by `PodEnd.key`. `touched` and `on_deleted_nodes` are None if
+    unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits for a
+    node, oldest first. `cluster_history` is None if it was too large to keep. `deleted_claims`
+    omits claims whose controller is a pod. `completed_and_deleted` are pods that completed and were
+    then deleted. `notes` are sentences about rules that did not apply and defaults that were filled
+    in. If the run settled, `ended_at` is the instant of the last change. `next_end` is the next
+    instant at which a pod or a Job would have ended by itself, None if there is none.
     """
 
     started_at: Instant
@@ -472,8 +478,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     def displaced(self) -> list[PodEnd]:
         """Return the pods that were preempted or evicted, or whose node was deleted.
 
-        A pod occurs as often as it was displaced. Deleted nodes do not displace pods of DaemonSets,
-        static, completed and terminating pods.
+        A pod occurs as often as it was displaced. If a node was deleted, its DaemonSet pods, static
+        pods, completed pods and terminating pods do not count as displaced.
         """
         left = [one.pod for one in (*self.preempted, *self.evicted)]
         of_deleted_nodes = (self.on_deleted_nodes or {}).values()

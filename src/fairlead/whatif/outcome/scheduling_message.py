@@ -37,8 +37,8 @@ def glossed(reasons: str) -> str:
 def reasons_of(message: str) -> list[str]:
     """Return the different reasons in a FailedScheduling message, sorted.
 
-    A message of another form is itself the only reason; for an empty message, it is "not tried
-    yet".
+    For a message of another form, the only reason is the message itself. For an empty message, the
+    only reason is "not tried yet".
     """
     if not message:
         return [NOT_TRIED]

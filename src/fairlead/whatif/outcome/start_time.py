@@ -11,10 +11,11 @@ from fairlead.engine.core.instant import DurationNs
 
 
 class StartTimeRow(Struct, frozen=True, kw_only=True):
-    """The start time of a `subject`: a pod, workload or gang (`kind`) with `pods` waiting pods.
+    """The start time of one pod, workload or gang, as percentiles over all simulations.
 
-    `started` is the number of simulations in which the subject starts. A percentile is None if the
-    subject does not start in enough of them.
+    `subject` is its name, `kind` is "pod", "workload" or "gang", and `pods` is the number of its
+    waiting pods. `started` is the number of simulations in which the subject starts. A percentile
+    is None if the subject starts in too few simulations.
     """
 
     subject: str
@@ -29,9 +30,10 @@ class StartTimeRow(Struct, frozen=True, kw_only=True):
 class StartTimes(Struct, frozen=True, kw_only=True):
     """The start times, and the data that they are based on.
 
-    `draws` is the number of simulations, each with randomly drawn remaining runtimes. Of the
-    `running` pods, `known` have a known runtime, which for `stated` pods came from a file. Each
-    simulation covers at most the time `look_ahead`.
+    `draws` is the number of simulations, each with randomly drawn remaining runtimes. `running` is
+    the number of running pods, `known` the number of these pods whose runtime is known, and
+    `stated` the number of pods whose runtime comes from a file. Each simulation covers at most the
+    time `look_ahead`.
     """
 
     draws: int

@@ -58,7 +58,7 @@ _FINITE: Final = (POD, "Job", "PodGroup", "Workflow", "TaskRun")
 class WorkloadRef(Struct, frozen=True, order=True):
     """A workload by kind and name; a pod without a controller is its own workload.
 
-    The kind of a custom resource that is named like a built-in kind includes the group
+    If a custom resource has a kind with the name of a built-in kind, `kind` includes its API group
     (`full_kind`).
     """
 
@@ -95,9 +95,10 @@ class WorkloadRef(Struct, frozen=True, order=True):
 class WorkloadReadiness(Struct, frozen=True, kw_only=True):
     """The numbers of ready pods of a workload during a run.
 
-    `wanted` pods should be ready at the end. `before` were ready at the start, `lowest` at the
-    worst moment and `at_end` at the end. `lowest_for` is the total time for which only `lowest`
-    pods were ready, None if this lasts until the end.
+    `wanted` is the number of pods that should be ready at the end. `before`, `lowest` and `at_end`
+    are the numbers of pods that were ready at the start, at the worst moment and at the end.
+    `lowest_for` is the total time for which only `lowest` pods were ready. It is None if `lowest`
+    is less than `wanted` and the number of ready pods remains at `lowest` until the end.
     """
 
     wanted: int

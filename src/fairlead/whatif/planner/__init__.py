@@ -8,6 +8,6 @@
     cluster_size       the nodes to buy (`fairlead size`)
     node               copies of nodes and lower bounds on their number, for several planners
 
-Every placement in a plan is a decision of the scheduler's own cycle; sums of amounts only exclude
-impossible plans. Searches are limited by an amount of work, not by time.
+Every placement in a plan is a decision of the scheduler's own cycle; sums of resource amounts
+serve only to rule out impossible plans. Searches are limited by an amount of work, not by time.
 """

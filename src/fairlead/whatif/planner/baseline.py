@@ -1,4 +1,4 @@
-"""The baseline of a plan: the snapshot without a change, with the pods that its workloads lack.
+"""The baseline of a plan: the snapshot before any change, plus the pods that its workloads lack.
 
 A file of manifests usually contains no pods, and a dump may have been taken during a rollout. A
 plan must not treat the resources that the missing pods need as free. So the planners first let the
@@ -116,9 +116,9 @@ def baseline_experiment(
 
 
 def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ...]:
-    """Return the objects in `storage`, into which `snapshot` was loaded.
+    """Return the manifests of the objects in `storage`, into which `snapshot` was loaded.
 
-    Unread and unchanged objects keep their manifests, so that they need not be decoded.
+    An object that was not changed keeps its manifest from `snapshot`, which saves parsing it again.
     """
     assert isinstance(storage, DeferredStorage)
     known = {id(manifest.content): manifest for manifest in snapshot.manifests}
@@ -156,9 +156,9 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
     """Return the workloads that have fewer `existing` pods than `spec.replicas`.
 
-    A DaemonSet is included if it has no pod, because only its controller knows how many pods it
-    needs. A Job is included only if it has not started yet, because later it may be waiting before
-    a retry. Workloads in namespaces that are being deleted are left out.
+    A DaemonSet is included only if it has no pods, because only its controller knows how many pods
+    it needs. A Job that has already started is left out, because it may lack pods only while it
+    waits before a retry. Workloads in namespaces that are being deleted are left out.
     """
     lacking = []
     ending = ending_namespaces(model.objects)

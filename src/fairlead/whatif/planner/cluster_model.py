@@ -247,9 +247,10 @@ class ClusterModel:
         return group if group is not None and gang_minimum(group) else None
 
     def missing_scheduler(self, pod: PodInfo) -> str:
-        """Return the reason why no scheduler places `pod`; "" if a scheduler has its schedulerName.
+        """Return the reason why no scheduler places `pod`; "" if its schedulerName is known.
 
-        A profile, a batch scheduler or a bound pod of the snapshot (`other_scheduler`) can have it.
+        The name is known if it is that of a profile or a batch scheduler, or if a pod of the
+        snapshot with this schedulerName has a node (`other_scheduler`).
         """
         name = pod.pod.spec.scheduler_name
         if self.has_profile(pod) or name in SCHEDULER_NAMES:
@@ -325,7 +326,8 @@ class ClusterModel:
         """Return a new pod without a node, as the controller of `pod` would create it.
 
         If the owner's template differs from `pod`, the new pod follows the template
-        (`OwnerTemplates`). If `pod` was removed and owned claims, the new pod gets new claims.
+        (`OwnerTemplates`). If `pod` was removed and was the owner of claims, the new pod gets new
+        claims.
         """
         self._copies += 1
         new = self.pod_info(_unbound(self._templates.anew(pod.pod), f"{pod.id}+{self._copies}"))
@@ -334,9 +336,10 @@ class ClusterModel:
         return new
 
     def countable(self, amounts: Amounts) -> Amounts:
-        """Return `amounts` without the resources that devices (DRA) can provide, instead of nodes.
+        """Return `amounts` without the resources that DRA devices can provide.
 
-        A node can run pods that request such a resource although its `allocatable` lacks it.
+        A pod that requests such a resource can run on a node whose `allocatable` lacks the
+        resource.
 
         upstream: plugins/noderesources/fit.go: fitsRequest (shouldDelegateResourceToDRA)
         """
@@ -346,15 +349,16 @@ class ClusterModel:
         return tuple(one for one in amounts if devices.class_of(names[one[0]]) is None)
 
     def anew(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the labels and spec of its replacement, or `pod` if nothing differs.
+        """Return `pod` with the labels and spec that its replacement would have.
 
-        A planner must find room for the result. Unlike `replacement`, this method creates no pod.
+        Return `pod` itself if they do not differ. A planner must find room for the returned pod,
+        not for `pod`. Unlike `replacement`, this method creates no pod.
         """
         new = self._templates.anew(pod.pod)
         return pod if new is pod.pod else self.pod_info(new)
 
     def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
-        """Return the running pods, by uid of the DaemonSet, that DaemonSets create on a new `node`.
+        """Return the running pods that DaemonSets create on a new `node`, by the DaemonSet's uid.
 
         The value is None for a DaemonSet whose template does not allow a pod there.
         """
@@ -369,7 +373,7 @@ class ClusterModel:
         return self._world.store
 
     def stop_exit_code(self, pod: Pod) -> int:
-        """Return the exit code of the containers of the terminating `pod`, as in a simulation.
+        """Return the exit code that the containers of the terminating `pod` have in a simulation.
 
         Raises InputError for a KWOK Stage that is not simulated.
         """
@@ -386,9 +390,10 @@ class ClusterModel:
         return ((found or {}).get("scheduling") or {}).get("nodeSelector") or {}
 
     def create(self, manifest: Json) -> ApiObject:
-        """Create an object as a user of the API server does; return its view.
+        """Create an object as a user of the API server does; return the decoded object.
 
-        The scheduler does not receive the object, and hypotheses do not revert it. Raises ApiError.
+        The scheduler does not learn of the object, and hypotheses do not revert its creation.
+        Raises ApiError.
         """
         world = self._world
         return decode(world.store.create(manifest, self.now, write=world.user_write()))
@@ -431,7 +436,7 @@ class ClusterModel:
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
 
-        Return the decision; a refusal by Reserve is a Failure.
+        Return the decision, which is a Failure if a plugin's Reserve refuses the pod.
         """
         built = self.profile_of(pod)
         cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
@@ -574,9 +579,10 @@ def ending_namespaces(objects: Iterable[ApiObject]) -> Mapping[str, str]:
 
 
 def _as_namespaces_end(objects: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
-    """Return `objects` with all pods of ending namespaces marked as being deleted.
+    """Return `objects`; pods in namespaces that are being deleted are marked as being deleted too.
 
-    These pods need no other node, because admission refuses their replacements.
+    Planners need no room for replacements of these pods, because admission refuses the
+    replacements.
     """
     ending = ending_namespaces(objects)
     if not ending:

@@ -106,9 +106,10 @@ class RunControllers(Struct, frozen=True):
         return pod_autoscaler_outcomes(self.pod_autoscalers, since)
 
     def notes(self, now: Instant) -> Iterator[str]:
-        """Yield notes about missing PodGroups and queues, and about nodes that budgets protect.
+        """Yield notes about missing PodGroups and queues, and about nodes that Karpenter protects.
 
-        The run ends at `now`.
+        A node is protected if, at `now` (the end of the run), Karpenter's disruption budgets do not
+        allow its disruption.
         """
         if self.batch is not None:
             yield from missing_group_notes(self.batch)

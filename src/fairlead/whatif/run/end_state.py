@@ -1,6 +1,7 @@
-"""EndState: the nodes and pods at the end of a run; unchanged ones are computed only once.
+"""EndState: the nodes and pods at the end of a run.
 
-`keep` computes them before the process is forked, so that both runs of a what-if share them.
+`keep` computes the results for all nodes and pods before the process is forked. Both runs of a
+what-if share these results, and compute new ones only for nodes and pods that change later.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ class EndState:
     def keep(self) -> Sequence[object]:
         """Compute the results for the present nodes and pods, and keep them.
 
-        Return the kept objects. Later results of `nodes` and `pods` contain them for nodes and pods
-        that do not change.
+        Return the kept objects. For nodes and pods that do not change, later calls of `nodes` and
+        `pods` return the kept objects.
         """
         listed, pods = self._recorder.keep_ends()
         self._kept_names = frozenset(pod.node for pod in pods)

@@ -65,13 +65,14 @@ class Experiment(Struct, frozen=True, kw_only=True):
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
     `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
     the time at which the cluster is at rest. `notes` are added to the outcome. If
-    `compares_packings` is set, running pods are pending at the start, so ready pods are counted
-    only at the end. The outage of the outcome leaves out the failures of the nodes
-    `known_failures`. If nodes have come or gone when the steps begin, `steps_for` returns the steps
-    for the present nodes and pods; if it raises InputError because a named object is gone, `steps`
-    are performed. `other_schedulers` are names of schedulers whose rules are unknown
-    (`configuration.other_scheduler`). `seed` determines the random choices, and `ids_seed` the uids
-    and the generated names of new objects (None: `seed` does).
+    `compares_packings` is set, pods that run in the cluster are made pending at the start. They
+    are not ready until they are placed again, so ready pods are counted only at the end.
+    `known_failures` are names of nodes whose failures are not part of the outcome. If nodes have
+    come or gone when the steps begin, `steps_for` returns the steps for the present nodes and pods;
+    if it raises InputError because a named object is gone, `steps` are performed.
+    `other_schedulers` are names of schedulers whose rules are unknown
+    (`configuration.other_scheduler`). `seed` determines the random choices. `ids_seed` determines
+    the uids and the generated names of new objects; if it is None, `seed` determines them.
     """
 
     title: str
@@ -143,9 +144,9 @@ def _with_batch(
 def with_topology_labels(experiment: Experiment) -> Experiment:
     """Return `experiment` with the zone and region labels that its Kubernetes version reads.
 
-    The node controllers of Kubernetes 1.16, which are also simulated for 1.19 and 1.21, read the
-    zone only from `failure-domain.beta.kubernetes.io/zone`, which the nodes of current clusters
-    lack.
+    For Kubernetes 1.16, 1.19 and 1.21, the simulated node controllers are those of 1.16. They read
+    the zone only from the label `failure-domain.beta.kubernetes.io/zone`. The nodes of current
+    clusters lack this label.
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
@@ -165,10 +166,11 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 
 
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
-    """Return `manifest`; if it is a node, add the labels that are read instead of current labels.
+    """Return `manifest`; if it is a node, add the older labels that the node controllers read.
 
-    `read` maps each current label to the labels that the node controllers read instead. The first
-    of these is added with the same value, unless the node already has one of them.
+    `read` maps each current label to the labels that the node controllers read for it. If a node
+    has the current label but none of those labels, the first of them is added with the value of
+    the current label.
     """
     if manifest.kind is not NODE:
         return manifest

@@ -364,7 +364,7 @@ class ExperimentRun:
         known_failures: frozenset[str] = frozenset(),
         steps_for: StepsFor | None = None,
     ) -> None:
-        """Replace these fields of the experiment; `begin` is `steps_begin`.
+        """Replace the fields of the experiment that the parameters name; `begin` is `steps_begin`.
 
         Call this before `finish`.
         """
@@ -399,8 +399,8 @@ class ExperimentRun:
     def _act(self, step: ScriptedStep, store: Store, now: Instant) -> None:
         """Perform `step`.
 
-        Refused evictions and commands without an object are recorded as skipped. Raises InputError
-        if the store refuses another command.
+        A refused eviction is recorded as skipped, and so is a command whose object does not exist.
+        Raises InputError if the store refuses a command for any other reason.
         """
         self._done += 1
         if step.capacity_outage is not None:
@@ -424,7 +424,11 @@ class ExperimentRun:
                 _count_quota(command.target, store, now)
 
     def _commands_of(self, step: ScriptedStep, store: Store) -> tuple[Command, ...]:
-        """Return the commands of `step`; if an autoscaler acts, they are for the present nodes."""
+        """Return the commands of `step`.
+
+        If the experiment has a node autoscaler, `step.commands_for` (if it is set) makes the
+        commands for the present nodes. If it raises InputError, `step.commands` are used.
+        """
         experiment = self._experiment
         if step.commands_for is not None and (experiment.autoscaler or experiment.karpenter):
             with suppress(InputError):
@@ -473,8 +477,8 @@ class ExperimentRun:
         """Return whether the run can end.
 
         All steps must be done. In addition, either the awaited pods must have a node, or the
-        cluster must have settled: nothing has changed for a while, and no timer will change
-        anything, such as the end of a toleration.
+        cluster must have settled: nothing has changed for a while, and no timer that will change
+        something is running. For example, the end of a toleration is such a timer.
         """
         now = self._world.now
         if self._done != self._scheduled:
@@ -491,8 +495,9 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster is at rest.
 
-        It is at least the longest pause between two events of the cluster. This pause is ignored if
-        it is as long as the horizon, because otherwise no run would settle.
+        It is at least the longest time for which an active cluster can remain unchanged
+        (`PauseRecorder`). A pause as long as the horizon or longer is ignored, because otherwise no
+        run would settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)
@@ -583,8 +588,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload is left out if it was displaced at most as often as it has wanted pods, because a
-        rolling update of another workload can displace each of its pods once.
+        A workload is left out if the number of displacements is at most its wanted number of pods:
+        a rolling update of another workload can displace each pod of this workload once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))
@@ -624,8 +629,8 @@ class ExperimentRun:
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes about what the simulation lacked or ignored.
 
-        Kinds that the dump lacks are noted only if the objects have uids, which shows that they
-        come from an API server: hand-written inputs need not be complete.
+        Kinds that the dump lacks are noted only if some object has a uid. A uid shows that the
+        objects come from an API server; hand-written inputs need not be complete.
         """
         yield from self._controllers.notes(self._world.now)
         if unloaded := unloaded_note(autoscalers):
@@ -663,8 +668,8 @@ def _has_max_unavailable(stateful_set: Json) -> bool:
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
     """Update the status of the quota that a step has `written`; do nothing for other objects.
 
-    A quota limits nothing before its controller has written its status; a step leaves no time for
-    this.
+    A quota limits nothing before its status is written. A real quota controller writes the status
+    soon after a change, but the commands of a step follow each other without a pause.
     """
     if written.kind == RESOURCE_QUOTA.kind:
         perform(store, UpdateQuotaStatus(written), now)

@@ -4,7 +4,7 @@
     node_offer         the kinds of nodes that can be bought, with prices
     cost_bound         a price below which no set of nodes can hold the pods
     survival           the failures that the set of nodes must survive
-    node_set           the sets of nodes whose loss is tried if several nodes fail at a time
+    node_set           the sets of nodes whose simultaneous loss is tried
     size_option        reads the options of the command
     size_result        the result of the search
     size_answer        the answer as data

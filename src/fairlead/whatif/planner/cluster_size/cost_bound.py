@@ -76,8 +76,8 @@ def cost_bound(
 def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     """Return candidates for the best vertex; the caller checks whether they are feasible.
 
-    With d resources, the first array has the point where d constraints hold with equality, for each
-    set of d constraints. The second array has the farthest feasible point of each axis.
+    The first array has the points at which d constraints hold with equality; d is the number of
+    resources. The second array has the farthest feasible point on each axis.
     """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.

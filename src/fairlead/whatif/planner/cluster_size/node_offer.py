@@ -1,10 +1,12 @@
 """NodeOffer: a kind of node that can be added to a cluster: a pool, an instance type and a zone.
 
 Nodes form a pool if they are equal except for place, type and size. A pool can have nodes in all
-zones of the cluster. It can have each type of its architecture in the file of instance types, or,
-without a file, the types of its present nodes. A new node has the labels, taints, static pods,
-volume limits and allocatable share of capacity of an existing node of its pool, and the pods of the
-DaemonSets that run there. It has the devices (ResourceSlices) of that node if it has the same type.
+zones of the cluster. A new node of a pool can have any type of the pool's architecture that is
+in the file of instance types. Without a file, it can have the types of the pool's present nodes.
+
+A new node is modelled on an existing node of its pool. It has the same labels, taints, static pods
+and volume limits, the same ratio of allocatable to capacity, and pods of the same DaemonSets. If it
+has the same type as the existing node, it also has the same devices (ResourceSlices).
 """
 
 from __future__ import annotations

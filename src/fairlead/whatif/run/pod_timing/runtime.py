@@ -75,7 +75,8 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
 class Runtimes(Struct, frozen=True):
     """The known runtimes: `stated` in a file, and those of pods with the same owner or template.
 
-    For a pod, the first match applies: in `stated`, by its owner, or by its template.
+    They are searched for a pod in this order: `stated`, `by_owner`, `by_template`. The first match
+    applies.
     """
 
     stated: tuple[StatedRuntime, ...] = ()
@@ -126,8 +127,8 @@ class RuntimeDraw(Struct, frozen=True):
 class RuntimeCoverage(Struct, frozen=True):
     """The number of `running` pods of a dump, and how many of them have a `known` runtime.
 
-    `stated` of the known runtimes come from a file. Pods of DaemonSets and static pods are not
-    counted. `longest` is the longest known runtime, 0 if there is none.
+    `stated` is the number of pods whose known runtime comes from a file. Pods of DaemonSets and
+    static pods are not counted. `longest` is the longest known runtime, 0 if there is none.
     """
 
     running: int = 0

@@ -36,8 +36,8 @@ SHORTEST: Final = seconds(1)
 class StartupTimes(Struct, frozen=True):
     """The startup times of workloads; kubelets call this object as `KubeletConfig.start_delays`.
 
-    The whole time until a pod is ready is its start delay; the ready delay is 0 unless an
-    annotation sets it.
+    The kubelets use the startup time of a pod as its start delay (the time until it is Running).
+    The time from Running to Ready is 0, unless an annotation of the pod sets it.
     """
 
     by_workload: Mapping[WorkloadRef, DurationNs] = field(default_factory=dict)
