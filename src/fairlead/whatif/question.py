@@ -83,7 +83,8 @@ def what_if(
 ) -> WhatIfAnswer:
     """Run `snapshot` with and without `change` and compare the runs. Raises InputError.
 
-    The change is made at the time at which the cluster comes to rest in the run without it.
+    The run without `change` comes first. The time at which the cluster comes to rest in that run
+    is the time at which `change` is made in the other run (exceptions: `run_pair`).
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions.
     """
@@ -387,7 +388,7 @@ def _runtime_notes(
 ) -> Iterator[str]:
     """Yield notes about the basis of the start times and about stated runtimes that match no pod.
 
-    If `starts` is None although start times could be estimated, a note names the option.
+    If `starts` is None although start times could be estimated, a note says that --seeds does this.
     """
     if starts is not None:
         yield starts.words
@@ -431,7 +432,8 @@ def _rearranged(experiment: Experiment, number: int) -> Experiment:
 def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Iterator[str]:
     """Yield a note if the order of objects that arrive at one instant changes the outcome.
 
-    The reverse order is run only if pods compete: some pods are preempted or stay pending.
+    To find out, it simulates the change with these objects in reverse order. It does so only if
+    pods are preempted or stay pending in `effect`, because only then do pods compete.
     """
     groups = arriving_together(pair.changed.steps)
     if not groups or not (effect.difference.preempted or effect.difference.pending):

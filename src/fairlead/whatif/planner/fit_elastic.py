@@ -163,7 +163,7 @@ def _with_workload(
 ) -> Experiment:
     """Return `experiment` with a step that creates `workload`.
 
-    If `settles` is set, the run ends when nothing changes any more. Otherwise it also ends when
+    The run ends when nothing changes any more. Unless `settles` is set, it also ends as soon as
     all pods of the workload have a node.
     """
     [manifest] = manifests([Document(source.source, workload)])
@@ -223,7 +223,10 @@ def _ref(workload: Json) -> WorkloadRef:
 
 
 def _workload(source: NewPods, count: int, scheduler: str) -> Json:
-    """Return a workload of `count` pods: a StatefulSet if each pod has its own claims."""
+    """Return a workload of `count` pods of `source`, which name `scheduler` as their scheduler.
+
+    It is a StatefulSet if each pod has its own claims, and a ReplicaSet otherwise.
+    """
     pod = source.pod(0)
     meta = {key: pod["metadata"].get(key) or {} for key in ("labels", "annotations")}
     meta["labels"] = {**meta["labels"], _LABEL: source.name}
@@ -254,7 +257,8 @@ def _workload(source: NewPods, count: int, scheduler: str) -> Json:
 def _always(spec: Json, scheduler: str) -> Json:
     """Return a pod's spec in the form that a ReplicaSet accepts, without `nodeName`.
 
-    restartPolicy becomes Always, schedulerName `scheduler`, and activeDeadlineSeconds is removed.
+    restartPolicy becomes "Always", schedulerName becomes the value of `scheduler`, and
+    activeDeadlineSeconds is removed.
     """
     kept = {key: value for key, value in spec.items() if key != "nodeName"}
     kept.pop("activeDeadlineSeconds", None)
@@ -262,11 +266,11 @@ def _always(spec: Json, scheduler: str) -> Json:
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
-    """Return (reason, refused_by) for the new pods without a node, as in ElasticFit.
+    """Return the `stop` and the `refused_by` of ElasticFit for the new pods without a node.
 
-    Return ("", "") if no created pod is pending and no pod was refused. The reason of a created pod
-    takes precedence, especially of one that never had a node. `own` are the created pods; `subject`
-    names the workload in `outcome.errors`.
+    `own` are the created pods. If some of them are pending, the reason is that of one of them,
+    preferably one that never had a node. Otherwise it is the first of `outcome.errors` about
+    `subject`, the name of the workload. Return ("", "") if there is no such error.
     """
     bound = {one.pod for one in outcome.waits if one.until is not None}
     pending = (pod for pod in own if pod.is_pending)
@@ -387,7 +391,7 @@ def _groups(result: ElasticFit) -> ResultTable:
 def _reasons(result: ElasticFit) -> ResultTable:
     """Return a table of the reasons why pods have no node, with the number of pods.
 
-    The pods of other workloads are included, because new pods may have taken their room.
+    Pods of other workloads are counted too: the new pods may have taken the room of these pods.
     """
     waiting = result.autoscaling.waiting
     counts = Counter(

@@ -69,7 +69,7 @@ class JobRoom:
     def first_not_replaced(self, pods: Sequence[Pod]) -> Pod | None:
         """Return the first of `pods` that is not replaced if they are evicted one after another.
 
-        Returns None if all are replaced. No failures are counted.
+        Returns None if all are replaced. The counts of failures are the same afterwards.
         """
         uids = {uid: None for pod in pods if (uid := self._job_of(pod))}
         before = {uid: deepcopy(self._progress[uid]) for uid in uids}

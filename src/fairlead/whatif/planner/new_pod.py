@@ -54,9 +54,9 @@ class NewPods(Struct, frozen=True):
     `source` is the template's file, or the option that names the template. `owner` is the owner
     reference of the pods. Each pod has its own claims of `claim_templates`, which have the form of
     volumeClaimTemplates. `stateful_set` determines the names of the pods; `first` is the first new
-    ordinal. `replicas` is the present number of replicas of the workload of --like,
-    None for a Job, a CronJob and templates of --pod. `autoscaler` is the workload's
-    HorizontalPodAutoscaler.
+    ordinal. `replicas` is the present number of replicas of the workload that --like names. It is
+    None for a Job or CronJob, and for a template from --pod. `autoscaler` is the
+    HorizontalPodAutoscaler of the workload.
     """
 
     source: str
@@ -85,8 +85,8 @@ class NewPods(Struct, frozen=True):
     def in_all(self, more: int) -> str:
         """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
 
-        Example: `: 12 replicas in all, 10 today`. Return "" if `more` is 0, or if the number is 0
-        or unknown.
+        Example: `: 12 replicas in all, 10 today`. Return "" if `more` is 0, or if `replicas` is 0
+        or None.
         """
         if not self.replicas or not more:
             return ""
@@ -179,8 +179,9 @@ def pod_source(
 def new_pods_of_file(written: Manifest, inventory: Inventory, revisions: Inventory) -> NewPods:
     """Return a template for pods of `written`, a pod or workload in a file.
 
-    The pods of a StatefulSet that `inventory` lacks begin with the first ordinal. `revisions` has
-    the ReplicaSets of Deployments. Raises InputError.
+    If `inventory` does not contain a StatefulSet, its new pods begin with its first ordinal. The
+    newest ReplicaSet of a Deployment is looked up in `revisions`. Raises InputError if `written`
+    has a value of a wrong type, and as `new_pods_of` does.
     """
     written.require_right_types()
     new, ref = new_pods_of(written.source, written, revisions), written.ref
@@ -197,9 +198,9 @@ def custom_hint(found: Iterable[Manifest]) -> str:
 
 
 def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPods:
-    """Return a template for pods of the workload, or for copies of the pod, in `manifest`.
+    """Return a template for more pods of `manifest` if it is a workload, or copies if it is a pod.
 
-    The pods of a custom resource, such as a CloneSet, are like one of its pods in `inventory`.
+    For a custom resource, such as a CloneSet, the template is its newest pod in `inventory`.
     `source` names the file or option. Raises InputError for a DaemonSet, for an object without pods
     and for an invalid workload.
     """
@@ -283,7 +284,7 @@ def _creation(pod: Pod) -> tuple[str, str]:
 
 
 def _replicas(found: Manifest) -> int | None:
-    """Return the replicas of a scalable workload (default 1); None for other workloads."""
+    """Return the number of replicas of a scalable workload; None for other workloads."""
     if found.kind not in SCALABLE:
         return None
     wanted = (found.value.get("spec") or {}).get("replicas", 1)

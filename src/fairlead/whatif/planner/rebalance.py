@@ -312,10 +312,10 @@ class Rebalancer:
         return PodMove(pod.key, workload, info.name, decision.node.name)
 
     def _commit(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> GainingMove | None:
-        """Make the move of `pod`, which `_moved` has tried, and keep it in the model.
+        """Repeat the move of `pod` that `_moved` has tried, keep it in the model, and return it.
 
-        If a tie-break chooses another node this time, the move can fail or no longer even out the
-        nodes; then return None without a change.
+        This time, a tie-break can choose another node. If the move then fails, or if it serves no
+        `waiting` pod and no longer makes the nodes more even, return None without a change.
         """
         before, load = self._balance(), self._load_of(info.name)
         with self._model.hypothesis() as supposed:

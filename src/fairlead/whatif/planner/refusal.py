@@ -31,9 +31,9 @@ _COPIES_MAX: Final = 200  # maximum number of kinds of nodes of which a copy is 
 class Refusal(Struct, frozen=True):
     """A reason why `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse it.
 
-    `change` is a text: the smallest change with which the pod would fit one of these nodes, one
-    more node like one of them, or that no node is large enough. It is "" if no change was searched
-    or found.
+    `change` describes the smallest change with which the pod would fit one of these nodes. Instead,
+    it can advise to add a node like one of them, or say that no node is large enough. It is "" if
+    no change was searched or found.
     """
 
     plugin: str
@@ -56,8 +56,9 @@ class NewNode(Struct, frozen=True):
 def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     """Return a function that returns True for pods whose deletion would not help `pod`.
 
-    These pods are created again and need the same place: pods of the same workload, of DaemonSets,
-    or of any controller with a higher priority than `pod`, and static pods.
+    These are static pods, pods of DaemonSets, pods of the same workload as `pod`, and pods that
+    have a controller and a higher priority than `pod`. Each of them would be created again and
+    take the same room.
     """
     workload = workload_of(pod.pod)
 
@@ -70,9 +71,10 @@ def kept_pods_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
 
 
 def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
-    """Return the smallest node whose copy would accept `pod`; the pod fits no node of `model`.
+    """Return which node to copy so that `pod` fits: the smallest node whose copy accepts the pod.
 
-    If no copy would take the pod, the result is the largest node, with the refusal of its copy.
+    The pod fits no existing node of `model`. If no copy accepts the pod either, the result is the
+    largest node, with the reason why its copy refuses the pod.
     Copies are in the zone of the original and run the pods of DaemonSets. If all nodes are too
     small even without pods, no copy is tried. Returns None for a cluster without nodes.
     """
@@ -113,7 +115,7 @@ def _kind_of(info: NodeInfo) -> Hashable:
 
 
 def _size(info: NodeInfo) -> tuple[int, int, int, str]:
-    """Return the sort key of nodes: few kinds of devices, then little cpu, then little memory."""
+    """Return the sort key of nodes: the number of kinds of devices, then cpu, then memory."""
     cpu, memory, _, *devices = info.allocatable
     return sum(amount > 0 for amount in devices), cpu, memory, info.name
 
@@ -132,12 +134,13 @@ def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
 
 
 def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> list[Refusal]:
-    """Return the reasons why nodes refuse `pod` now, most nodes first.
+    """Return the reasons why nodes refuse `pod` now, the reason of the most nodes first.
 
-    If no node takes the pod and `changes` is set, each `change` is the smallest change that lets a
-    node with this reason take the pod. Only the first `REMEDIES_MAX` nodes on which pods start
-    (`takes_pods`) are tried. If there is no such change for any reason, one more node is tried
-    (`find_new_node`). If all nodes are too small for the pod, each `change` says so.
+    If no node takes the pod and `changes` is set, the `change` of a reason is the smallest change
+    that lets a node with this reason take the pod. Changes are searched only for the first
+    `REMEDIES_MAX` nodes that can start pods (`takes_pods`). If no change is found for any reason,
+    adding a node is tried (`find_new_node`). If all nodes are too small for the pod, each `change`
+    says so.
     """
     built = model.profile_of(pod)
     diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()

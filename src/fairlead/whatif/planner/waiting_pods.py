@@ -34,8 +34,8 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and the replacements of the pods that they preempt.
 
     Pods are placed in descending order of priority, by preemption if necessary; afterwards, `model`
-    allows no preemption. The pods of a gang are placed together, when its first pod comes, and only
-    if enough of them fit.
+    allows no preemption. When the first pod of a gang has its turn, all waiting pods of the gang
+    are placed, but only if enough of them fit.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()
@@ -79,7 +79,8 @@ def _place_together(
 ) -> int:
     """Place `pods`, all waiting pods of `gang`; return the number of pods that got a node.
 
-    If too few of them fit, the model does not change. Preempted pods are added to `victims`.
+    If too few pods of the gang fit, the model does not change. If `gang` is None, each pod is
+    placed on its own. Preempted pods are added to `victims`.
     """
     if gang is None:
         return sum(isinstance(place(model, pod, victims), Placement) for pod in pods)

@@ -1,10 +1,12 @@
 """Replays recorded workloads that contain the start times of pods, but not their nodes.
 
 The recorded objects are created and deleted at their times in a simulated cluster, where the
-scheduler's rules place the pods. Each pod's time is compared with the recorded time:
+scheduler's rules place the pods. The time at which a pod is placed is compared with a recorded
+time:
 
-    openb     each pod's time from its creation to its scheduled_time
-    SimKube   the n-th start of a pod of each workload, because the simulated pods have other names
+    openb     the scheduled_time of the pod
+    SimKube   for the n-th placed pod of a workload, the n-th recorded start of a pod of the
+              workload, because the simulated pods have other names
 
 Two times agree if their difference is at most a tolerance, because recorded times include other
 delays, such as queues of the API server and image pulls.
@@ -92,7 +94,7 @@ class ReplayedStart(Struct, frozen=True):
     """The times at which a pod was placed: as recorded, and by the scheduler's rules.
 
     Times count from the start of the record. `recorded` is None if the record does not place the
-    pod, `placed` if the rules do not; `reason` then explains why.
+    pod. `placed` is None if the rules do not place it; `reason` then explains why.
     """
 
     pod: str

@@ -33,10 +33,11 @@ class NodeLine(TypedDict):
 class AutoscalingSection(TypedDict, total=False):
     """The effects of a node autoscaler; each number over time is valid until the next `t_s`.
 
-    `by_group` and `by_type` are the numbers of nodes by group and by instance type, the largest
-    first. `nodes_without`, `cost_without` and `spent_without` describe the run without the change,
-    None in a simulation. `cost` is per hour, `spent` is the sum since the start; both are None if
-    a price is unknown. The other fields are as in the JSON of the result (docs/results.md).
+    `by_group` and `by_type` are lines of node counts, by group and by instance type; the line with
+    the largest peak comes first. `nodes_without`, `cost_without` and `spent_without` describe the
+    run without the change; they are None in a simulation. `cost` is per hour, `spent` is
+    the sum since the start; both are None if a price is unknown. The other fields are as in the
+    JSON of the result (docs/results.md).
     """
 
     autoscaler: Required[str]
@@ -137,7 +138,7 @@ def _lines(
     """Return a line for each distinct value of `names`, largest peak first.
 
     `names` maps each group to the name of its line. If there are more than LINES_MAX lines, the
-    smallest are added up to one line. Return [] if a name is empty (an unknown instance type).
+    smallest are summed into one line. Return [] if a name is empty (an unknown instance type).
     """
     if not all(names.values()):
         return []

@@ -183,10 +183,11 @@ class ReportData(TypedDict, total=False):
     their workloads. `history` and `history_before` are None if they were too large to keep.
     `started_at` is the instant of virtual second 0, as text. `all_running_after_s` is
     `Difference.recovered_after`, absent or None if it is unknown. `outage` is absent or None if no
-    node failed, `autoscaling` if no autoscaler acted; `drains` are the rolling drains. `verdict`
-    and the fields after it are as in the JSON of the result (docs/results.md); `next_steps` also
-    has links to parts of the report. `rest_after_s` is the time at which the cluster was at rest.
-    `without_pods` are workloads of a running cluster that have pods, but none on a node in service.
+    node failed; `autoscaling` is absent or None if no autoscaler acted. `drains` are the rolling
+    drains. `verdict` and the fields after it are as in the JSON of the result (docs/results.md);
+    `next_steps` also has links to parts of the report. `rest_after_s` is the time at which the
+    cluster was at rest. `without_pods` names the workloads of a running cluster whose pods all
+    lack a node or are on nodes out of service.
     """
 
     kind: Required[Literal["simulate", "whatif", "live"]]

@@ -22,8 +22,9 @@ ROWS_MAX: Final = 5
 class NextStepRow(TypedDict, total=False):
     """A sentence with options, a command or a place.
 
-    `options` extend the question; `command` is run instead. `place` is a part of the report: the id
-    of an element, or a link target in the report, such as `tab=evictions&row=store/web-1`.
+    `options` are options to add when the question is asked again. `command` is another command to
+    run. `place` is a part of the report: the id of an element, or a link target in the report, such
+    as `tab=evictions&row=store/web-1`.
     """
 
     words: str

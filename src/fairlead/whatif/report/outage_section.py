@@ -47,9 +47,9 @@ class OutageTimeline(TypedDict):
 
 
 class ZoneRate(TypedDict):
-    """The numbers of nodes of `zone` that were `tainted` until each `t_s`.
+    """The rate-limited taints of the nodes in `zone`, as running totals at each `t_s`.
 
-    `allowed` are the numbers that the eviction rate allowed until then.
+    `tainted` counts the taints that were added, `allowed` those that the eviction rate allowed.
     """
 
     zone: str

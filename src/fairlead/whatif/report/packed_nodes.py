@@ -5,8 +5,8 @@
     a side     the run with the change (`after`), or without it (`before`)
 
 `static/node_state.js` computes the state of a side at an instant: it starts with the state at the
-end and reverts the changes after the instant. Of the side `before`, only the pods that differ from
-those of the side `after` at the end are stored.
+end and reverts the changes after the instant. The pods of the side `before` at the end are stored
+only as differences from the pods of the side `after` at the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """is_control_plane: whether a node runs the control plane of the cluster.
 
-The API server, etcd and the controllers are often static pods, which a drain leaves on their node.
-So a plan that finds room for the other pods does not show that the node can be removed.
+The API server, etcd and the controllers are often static pods. A drain leaves static pods on their
+node, so no plan looks for room for them. Even if a plan finds room for all other pods of a control
+plane node, the node may still be needed.
 
 upstream: cmd/kubeadm/app/constants/constants.go: LabelNodeRoleControlPlane
 """

@@ -23,16 +23,16 @@ PODS_PER_NODE: Final = "pods per node"
 
 
 class NodeBound(Struct, frozen=True, order=True):
-    """The minimum number `count` of nodes; `binds` is the resource or workload that needs them."""
+    """At least `count` nodes are needed; `binds` is the resource or workload that needs them."""
 
     count: int
     binds: str = ""
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return the minimum number of `nodes` that must stay; all other nodes stay anyway.
+    """Return how many of `nodes` must stay at least, if all nodes outside `nodes` stay.
 
-    Only pods with a replacement after a drain count.
+    The bound considers only the pods that a controller would replace after a drain.
     """
     table = model.table
     table.widen()

@@ -2,8 +2,9 @@
 
 Labels that identify the existing node alone (`own_labels`) get the name of the new node as their
 value, so the new node cannot reach local volumes of the existing node. The own pods of a node are
-those of DaemonSets and static pods. Each DaemonSet of the snapshot runs a pod on the new node if
-its template allows that. Static pods, and pods of DaemonSets that the snapshot lacks, are copied.
+its static pods and its pods of DaemonSets. Each DaemonSet of the snapshot runs a pod on the new
+node if its template allows that. If the snapshot lacks a DaemonSet, its pod is copied from the
+existing node. Static pods are copied too.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ _KINDS: Final[Mapping[type[ApiObject], Kind]] = {
 class NodeCopy(Struct, frozen=True):
     """A node that does not exist yet, with its own pods.
 
-    The node gets copies of the CSINode and (if `has_devices`) ResourceSlices of the node `like`,
-    and of the CSIStorageCapacities that belong only to it.
+    The new node gets copies of objects of the node `like`: the CSINode, the CSIStorageCapacities
+    that belong to the node `like` alone, and the ResourceSlices if `has_devices` is set.
     """
 
     node: Node
@@ -101,9 +102,9 @@ class NodeCopy(Struct, frozen=True):
                 yield replace(one, metadata=replace(meta, name=named, uid=named), spec=spec)
 
     def _own_topology(self, one: CSIStorageCapacity) -> LabelSelector | None:
-        """Return the topology of `one` for the new node.
+        """Return the `node_topology` of the copy of the capacity `one` for the new node.
 
-        Returns None if `one` does not belong to the node `like` alone.
+        Returns None if the capacity does not belong to the node `like` alone.
         """
         name, labels = self.node.metadata.name, self.node.metadata.labels
         selector = one.node_topology or LabelSelector()
@@ -160,7 +161,7 @@ def own_labels_of(model: ClusterModel, info: NodeInfo) -> tuple[str, ...]:
 def node_like(info: NodeInfo, name: str, own: Iterable[str]) -> Node:
     """Return a node in service with the name `name` that is otherwise like `info`.
 
-    The labels `own` have the value `name`.
+    Labels whose keys are in `own` get the value of `name`.
     """
     labels = {**info.labels, **dict.fromkeys(own, name)}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)
@@ -185,7 +186,7 @@ def _healthy(posted: NodeCondition) -> NodeCondition:
 def own_pods(model: ClusterModel, node: Node, like: NodeInfo) -> list[Pod]:
     """Return the pods of DaemonSets and the static pods of the new `node`, a copy of `like`.
 
-    `pod_on` sets the names and the node of these pods.
+    The pods do not have their final names and node yet; `pod_on` sets these.
     """
     made = model.daemon_pods(node)
     copied = [
@@ -205,7 +206,7 @@ def _owner(pod: Pod) -> str:
 def pod_on(pod: Pod, node: str) -> Pod:
     """Return a copy of `pod` on `node`, named after both: `web` on `n1` becomes `web-n1`.
 
-    The copy of a static pod has the name of the mirror pod.
+    The copy of a static pod gets the name that its mirror pod would have on `node`.
     """
     name = static_pod_name(pod, node) if is_static(pod) else f"{pod.metadata.name}-{node}"
     meta = replace(pod.metadata, name=name, uid=name)

@@ -146,9 +146,10 @@ class AutoscalerRules:
 
 
 def _not_replicated(node: str, pod: Pod, owner: str, *, is_of_karpenter: bool) -> Blocker:
-    """Return the blocker for `pod`: it has no controller, or one of a kind that is not replicated.
+    """Return the blocker for a `pod` without a controller, or with one that is not accepted.
 
-    This is a custom resource, or a Pod or Deployment whose program creates pods, as Spark does.
+    Such a controller is a custom resource, or a Pod or Deployment whose program creates pods, as
+    Spark does.
     """
     controller = controller_of(pod.metadata)
     if controller is None:

@@ -151,9 +151,10 @@ def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
 
 
 def _form(blocker: Blocker) -> str:
-    """Return the edit of `blocker` without the object to change; "" if it has no edit.
+    """Return the edit of `blocker`, with a placeholder for its owner; "" if it has no edit.
 
-    The edit that evicts pods in a certain order is also without the name of the node.
+    A kubectl command keeps the owner. An edit that evicts pods in a certain order gets a
+    placeholder for the name of the node.
     """
     edit, owner = blocker.edit, blocker.owner
     if blocker.cause is BlockCause.ORDER:

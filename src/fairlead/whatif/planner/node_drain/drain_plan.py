@@ -2,11 +2,11 @@
 
     1  rules      a node is blocked if a budget refuses an eviction from it, or if its kubelet does
                   not answer
-    2  placement  all other nodes are cordoned together and emptied one after another; a node whose
-                  pods find no place is blocked and stays in service. If drained nodes return, each
-                  node is emptied alone, with all other nodes in service, and pods that fit no other
-                  node wait until their node returns. Nodes that a budget blocks are emptied alone
-                  afterwards, to find out whether their pods fit elsewhere
+    2  placement  the selected nodes that no rule blocks are cordoned together and emptied one after
+                  another; a node whose pods find no place is blocked and stays in service. If
+                  drained nodes return, each node is emptied alone, with all other nodes in service,
+                  and pods that fit no other node wait until their node returns. Nodes that a rule
+                  blocks are emptied alone afterwards, to find out whether their pods fit elsewhere
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
                   that is not safe; the fastest safe run is the best pace
 
@@ -73,7 +73,7 @@ class DrainPlan(Struct):
     """The `drains` in order, the `blockers` of all other nodes, and the simulated `runs`.
 
     `flags` are the flags that kubectl needs for the `drains` (`flags_of`). `left_out` are selected
-    nodes that are not drained, each with the reason. `alone` are the blocked nodes that could be
+    nodes that are exempt from drains, with the reasons. `alone` are the blocked nodes that could be
     drained alone, with all other nodes in service. `returnable` are the nodes that no single
     change unblocks, but that could be drained if they returned, because their pods would wait.
     """
@@ -213,8 +213,8 @@ def _best_order(
 ) -> list[str]:
     """Try `order` and a few other orders; return the one in which the most nodes can be emptied.
 
-    In `order`, the nodes `emptied` can be emptied. Each further order begins with the remaining
-    nodes of the previous one.
+    `emptied` are the nodes that can be emptied in `order`. Each further order begins with the
+    nodes that could not be emptied in the previous order.
     """
     best, most = order, len(emptied)
     tried = [order]
@@ -264,9 +264,9 @@ def run_plan(
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
-    There is one simulation for each of `paces_for`. Each node returns to service after `away`; None
-    means never. `rounds` contain the nodes of the drains; by default, all nodes are in one round.
-    Raises InputError if `experiment` cannot be run.
+    Each pace of `paces_for` is simulated, up to the first that is not safe. Each node returns to
+    service after `away`; None means never. `rounds` contain the nodes to drain; by default, all
+    nodes are in one round. Raises InputError if `experiment` cannot be run.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:

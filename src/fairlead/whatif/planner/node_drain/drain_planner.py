@@ -117,11 +117,11 @@ class PodMove(Struct, frozen=True):
 class PlannedDrain(Struct, frozen=True):
     """A node that can be emptied, with the moves of its pods.
 
-    `lost` are pods without a controller, which nothing replaces. `charged` is the number of
-    evictions that count against each budget. `first` are the workloads whose pods must be placed
-    before the other pods. `waits` are the pods that fit no other node. Their replacements wait
-    until the node returns, and `moves` contains the nodes that they then get. `preempts` are the
-    pods in `waits` that could preempt other pods instead of waiting.
+    `lost` are pods without a controller, which nothing replaces. `charged` maps each budget to
+    the number of evictions that count against it. `first` are the workloads whose pods must be
+    placed before the other pods. `waits` are the pods that fit no other node. Their replacements
+    are placed only when the node has returned; `moves` contains these placements too. `preempts`
+    are the pods in `waits` that could preempt other pods instead of waiting.
     """
 
     node: str
@@ -153,7 +153,7 @@ class DrainPlanner:
     """
 
     def __init__(self, model: ClusterModel, budgets: BudgetRoom) -> None:
-        """Plan in `model`; emptied nodes stay empty until the model is reverted."""
+        """Make a planner that changes `model`: emptied nodes stay empty until it is reverted."""
         self.model = model
         self.budgets = budgets
         self.reorders = True
