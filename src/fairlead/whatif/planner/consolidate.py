@@ -9,13 +9,13 @@
     3  plan       from the original state, the chosen nodes are cordoned together and emptied one
                   after another, so that each pod moves once (`plan_drains`); a node that cannot
                   be emptied in this step stays
-    4  proof      after the plan, the nodes that a rule blocks are emptied, too. If this fails, the
-                  node must stay even without the rule, because a pod fits nowhere else, or because
-                  its pods do not fit in addition to those of the plan's nodes
+    4  proof      after the plan, the nodes that a rule blocks are emptied, too. A node that cannot
+                  be emptied must stay even without the rule, because a pod fits nowhere else, or
+                  because its pods do not fit in addition to those of the plan's nodes
 
 Chosen nodes are cordoned first, because the scheduler prefers empty nodes and would place pods on
-the nodes that are removed next. The result is the best choice of the orders that were tried; `most`
-is a proven upper bound.
+the nodes that are removed next. The result is the best of the choices that were tried.
+`ConsolidationPlan.most` is a proven upper bound on the number of nodes that can be removed.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def consolidate(
 ) -> ConsolidationPlan:
     """Choose the removable nodes among `nodes`; the model is unchanged afterwards.
 
-    The `rules` and the budgets of `planner` block nodes. `prices` are per hour by node; a choice of
-    nodes with a higher total price is better.
+    Nodes are blocked by `rules` and by the budgets of `planner`. `prices` maps nodes to hourly
+    prices. Of several choices, the one that removes nodes with the highest total price is the best.
     """
     model = planner.model
     blockers: list[Blocker] = []
@@ -164,8 +164,8 @@ def _tried_alone(
 ) -> tuple[list[str], list[Blocker]]:
     """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
-    `failed` maps each of `names` to the reason why it could not be emptied after other nodes. The
-    pods of the workload in this reason are placed first, to find a failure soon.
+    `failed` maps each of `names` to the blocker that was found when it was emptied after other
+    nodes. The pods of the blocker's workload are placed first, to find a failure soon.
     """
     needed: list[str] = []
     blockers: list[Blocker] = []
@@ -198,8 +198,8 @@ def _stuck_without_rules(
     """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
     The result maps each of these nodes to the blocker that `_choose` returns. Nodes whose
-    `blockers` have the same causes are tried together, because `--ignore` removes a cause from all
-    nodes.
+    `blockers` have the same causes are emptied together, because `--ignore` would unblock all of
+    them at once.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:
@@ -221,8 +221,9 @@ def _with_remedies(
 ) -> Iterator[Blocker]:
     """Yield `blockers`, each with the change that lets its pod fit a node that the plan keeps.
 
-    The search takes place after the drains of `plan`. If it finds no change, the edit of the
-    blocker becomes "". A node that can be emptied after the drains keeps its blocker.
+    The change is searched in the state after the drains of `plan`, and becomes the `edit` of the
+    blocker; `edit` is "" if no change is found. If the node of a blocker can be emptied in this
+    state, the blocker is yielded as it is.
     """
     if not blockers:
         return
@@ -244,7 +245,7 @@ def _jobs(planner: DrainPlanner) -> JobRoom:
 
 
 def _job_blocker(planner: DrainPlanner, jobs: JobRoom, name: str) -> Blocker | None:
-    """Return a blocker if a Job would not replace its evicted pods of the node; None otherwise."""
+    """Return a blocker if a drain of node `name` evicts a pod that its Job would not replace."""
     pod = jobs.first_not_replaced([one.pod for one in planner.evicted(name) if not is_leaving(one)])
     if pod is None:
         return None
@@ -320,7 +321,7 @@ def _choose(
     """Return (nodes that can be emptied together, blockers of the nodes that cannot be emptied).
 
     `jobs` counts the evictions of Jobs' pods. A blocker names a pod that cannot move, and its
-    workload. If all remaining nodes together have too few free resources, it names no pod.
+    workload. It names neither if the nodes that stay have too few free resources in total.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}

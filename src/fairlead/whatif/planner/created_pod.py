@@ -41,7 +41,8 @@ class CreatedPod(Struct, frozen=True):
 def create_pod(model: ClusterModel, source: NewPods, number: int, name: str = "") -> CreatedPod:
     """Create the pod `number` of `source` and its claims, and put the claims into `model`.
 
-    The pod itself is not put into the model. `name` is its name, "" for `source.name_of(number)`.
+    The pod itself is not put into the model. Its name is `name`, or `source.name_of(number)` if
+    `name` is "".
     Raises ApiError if admission refuses the pod or a claim.
     """
     claims: list[ApiObject] = []

@@ -156,10 +156,10 @@ def _fits_by_preemption(model: ClusterModel, pod: PodInfo) -> bool:
 
 
 def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetLimit, int]]:
-    """Return (budget, number of its `victims`) for each budget with too many victims.
+    """Return (budget, number of its victims) for each budget with too many victims.
 
-    A budget has too many victims if it allows fewer evictions. Victims that it does not protect do
-    not count.
+    The victims of a budget are those of `victims` that it protects. There are too many
+    if the budget allows fewer evictions.
     """
     limits: dict[str, BudgetLimit] = {}
     evicted: Counter[str] = Counter()
@@ -173,9 +173,9 @@ def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetL
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     """Yield new pods without end, as the API server stores them.
 
-    In a namespace without quotas, the first pod is copied unless the pods have claims. Raises
-    ApiError if a pod or claim is refused, InputError if no scheduler places a pod or a PreEnqueue
-    plugin rejects it.
+    In a namespace without quotas, all later pods are copies of the first pod, unless the pods have
+    claims. Raises ApiError if a pod or claim is refused. Raises InputError if no scheduler places a
+    pod or a PreEnqueue plugin rejects it.
     """
     has_quota = model.count_quotas(source.namespace)
     number = 0
@@ -301,7 +301,7 @@ def _verdict(result: FitResult, source: NewPods) -> str:
 
 
 def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
-    """Return a text about the budgets: names, and the numbers of evicted and allowed pods."""
+    """Return a text about the budgets: names, numbers of evicted pods and allowed evictions."""
     named = [f"{limit.key} ({n:,} evicted, {limit.now:,} allowed)" for limit, n in breached]
     return listed(named, _BUDGETS_NAMED_MAX)
 

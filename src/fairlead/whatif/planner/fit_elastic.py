@@ -6,8 +6,8 @@ simulation, which the answer describes, runs until nothing changes any more; the
 pods have a node. If the new pods must not preempt other pods, they use a copy of the given pod's
 scheduler profile without PostFilter plugins.
 
-An autoscaler can remove and add nodes without end. If it does, some pods are without a node at any
-time, so the count is then the largest number of pods that had a node at the same time.
+An autoscaler can remove and add nodes without end. Then there is always some pod without a node, so
+the count is the largest number of pods that had a node at the same time.
 """
 
 from __future__ import annotations
@@ -60,11 +60,12 @@ _NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    If `outcome` has not settled, they had one at the same time at least once. `filled_at` is the
-    first time at which `count` new pods had a node, the start of `outcome` if `count` is 0. `owner`
-    is the simulated workload of the new pods. `stop` is the reason why other new pods have no node,
-    "" if all have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit". The new
-    pods preempted `preempted` pods, of which `lost` have no node at the end.
+    If `outcome` has not settled, `count` is the largest number of new pods that had a node at the
+    same time. `filled_at` is the first time at which `count` new pods had a node, the start of
+    `outcome` if `count` is 0. `owner` is the simulated workload of the new pods. `stop` is the
+    reason why other new pods have no node, "" if all have one; `refused_by` is "admission",
+    "autoscaler", "scheduling" or "limit". `preempted` is the number of pods that the new pods
+    preempted; `lost` is the number of those that have no node at the end.
     """
 
     owner: WorkloadRef

@@ -66,7 +66,11 @@ def packed_nodes(after: NodeSide, before: NodeSide | None = None) -> Json:
 
 
 def _all_nodes(after: NodeSide, before: NodeSide | None) -> list[NodeRow]:
-    """Return the nodes of both runs; for each name, the first node with that name."""
+    """Return the nodes of both runs, including deleted nodes; each name occurs once.
+
+    If several nodes have the same name, a node that exists at the end of its run comes before a
+    deleted one, then a node of `after` before one of `before`.
+    """
     sides = [after] if before is None else [after, before]
     listed = [node for side in sides for node in side.nodes]
     gone = [node for side in sides for node in (side.history or {}).get("deleted", ())]
@@ -137,7 +141,7 @@ class _PodColumns:
         return name, priority, known
 
     def index_of(self, key: _PodKey) -> int:
-        """Return the position of the pod with `key`; a new pod is added."""
+        """Return the position of the pod with `key`; the pod is added if it is missing."""
         index = self._index
         if index is None:
             index = self._index = {pod: at for at, pod in enumerate(self._pods)}

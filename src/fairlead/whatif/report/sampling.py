@@ -45,7 +45,8 @@ def sampled_series(series: Mapping[str, Any], samples: Sequence[int]) -> dict[st
 def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> list[int]:
     """Return the indices of the samples to keep, ascending; all if there are few samples.
 
-    `t_s` are the times of the samples in seconds, and `series` the counts of each priority.
+    `t_s` are the times of the samples in seconds. `series` has an element for each priority, with
+    the pod counts at these times.
     """
     if len(t_s) <= UNTHINNED_MAX:
         return list(range(len(t_s)))

@@ -23,7 +23,10 @@ def queues(jobs: JobsOutcome) -> list[Json]:
 
 
 def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
-    """Return each queue with the change; its field `without` is the queue without the change."""
+    """Return a row for each queue: its values in the run with the change.
+
+    The field `without` contains its values in the run without the change.
+    """
     names = sorted({queue.queue for queue in (*without.queues, *changed.queues)})
     rows: list[Json] = []
     for name in names:
@@ -83,7 +86,7 @@ def gangs(jobs: JobsOutcome) -> Json | None:
 def _waits(one: GangWaits) -> Json:
     """Return how long the gangs of a queue waited.
 
-    A percentile is null if so few gangs started that it is unknown.
+    A percentile is null if the gang at this percentile still waits.
     """
     median, longest = one.percentile(50), one.percentile(90)
     return {

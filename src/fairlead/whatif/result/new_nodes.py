@@ -1,9 +1,9 @@
-"""NewNodes: the number of new nodes that would hold the waiting pods, and the node that they copy.
+"""NewNodes: how many copies of which existing node would hold the waiting pods.
 
-New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
+A node is suitable if each of the waiting pods would fit
 on a copy that runs only static pods and pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because their labels and taints admit these pods. Other nodes are suitable
-only if they have no taints, and if no affinity or similar rule keeps a waiting pod from some nodes.
+only if they have no taints, and if no rule, such as affinity, keeps a waiting pod off any node.
 Of the preferred nodes, or else of the other nodes, the smallest suitable node is copied.
 
 The pods are placed on the copies, largest pods first, each on the first copy that has room for it.
@@ -12,7 +12,7 @@ This is an estimate that uses only requests; a what-if with the new nodes is exa
 Pods that wait for devices (DRA) need a node that runs pods of their workloads, and a copy takes as
 many of them as this node runs, because the copy has equal devices.
 
-    3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
+    3 pods of 2 CPU wait, and a node of 4 CPU is full          ->   2 nodes like that node
     3 pods wait for GPUs, and a node runs 2 of their workload  ->   2 nodes like that node
 """
 
@@ -64,8 +64,8 @@ def new_nodes_for(
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is suitable.
 
-    The new nodes are copies of one of `nodes`. `known` are the nodes of another run: a node is also
-    preferred if it runs pods of the same workloads only there.
+    The new nodes are copies of one of `nodes`. `known` are the nodes of another run. A node that
+    runs pods of the same workloads in that run is preferred, too.
     """
     nodes, pending = list(nodes), list(pending)
     needs = sorted(map(_needs, pending), key=_size, reverse=True)
@@ -108,7 +108,8 @@ def _waits_for_devices(pod: PodEnd) -> bool:
 def _accepts_new_node(pod: PodEnd) -> bool:
     """Return whether a new node may be a place for the pending `pod`.
 
-    No new node helps a pod that belongs to a node, or waits for a ReadWriteOncePod claim in use.
+    No new node helps a static pod, a pod of a DaemonSet, or a pod that waits for a ReadWriteOncePod
+    claim in use.
     """
     return not pod.belongs_to_node and CLAIM_IN_USE.message not in pod.reason
 
@@ -118,10 +119,12 @@ def node_to_copy(
 ) -> NodeEnd | None:
     """Return the node to copy for `pending` pods that fit only the node that they left.
 
-    `left` maps a pod (`namespace/name`) to the node that it left. A copy helps a pod if other nodes
-    reject the pod because of its affinity, its volumes or its topology spread, unless a working
-    node with the same labels rejects it, too. Return the one of `nodes` whose copy helps the most
-    pods that left it; None if no copy helps.
+    `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node may help the
+    pod if a rule, such as affinity or topology spread, keeps the pod off other nodes, or if no node
+    rejects the pod for lack of room. The copy does not help if nodes reject the pod only because of
+    their labels or because they are cordoned, and another working node has the same labels.
+
+    Return the one of `nodes` whose copy may help the most pods that left it; None if no copy helps.
     """
     by_name = {node.name: node for node in nodes}
     alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))

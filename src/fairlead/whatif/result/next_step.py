@@ -120,9 +120,10 @@ def _refused(case: _Case) -> Iterator[NextStep]:
 
 
 def _blocked(case: _Case) -> Iterator[NextStep]:
-    """Yield what-ifs with room in the budgets that refuse evictions.
+    """Yield what-ifs in which budgets that refuse evictions have more room.
 
-    The eviction API refuses pods of several budgets, so the what-if keeps only one of these.
+    The eviction API never evicts a pod that several budgets select. For such pods, the last what-if
+    deletes the surplus budgets.
     """
     undrained = case.answer.changed.undrained
     violating = {one.pod.key for one in undrained if one.why != SEVERAL}
@@ -238,10 +239,13 @@ def _unbreached(
 def _room_in(budget: BudgetOutcome, case: _Case) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with a budget that allows one more disruption.
 
-    If `minAvailable` is a number, as many replicas as the budget lacked healthy pods are added, at
-    least 1. Otherwise, unless the question may already change the budget, it is changed:
-    `minAvailable` becomes a number if none of the pods has a controller, and a `maxUnavailable` is
-    raised unless pods are pending, because more of them would then wait.
+    If `minAvailable` is a number, the what-if adds replicas: as many as the budget lacked healthy
+    pods at its lowest point, at least 1.
+
+    Otherwise, the what-if changes the budget, unless the question may already change it. If none of
+    the budget's pods has a controller, the budget gets a number as `minAvailable`. Otherwise, its
+    `maxUnavailable` is raised, but not if some of its pods are pending, because then more pods
+    would wait.
     """
     effect, change = case.answer.effect, case.answer.change
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
@@ -323,10 +327,12 @@ def _replicas(count: int) -> str:
 def _pending(case: _Case) -> Iterator[NextStep]:
     """Yield what-ifs with new nodes.
 
-    If pods fit only copies of the node that they left, such copies are suggested, also for pods of
-    the same workloads that are evicted or created later. If possible, these nodes also have room
-    for other pods that lack room. No copy is suggested for a pod whose volumes it would not reach;
-    if its node is drained, a rolling drain is suggested.
+    If pods fit only copies of the node that they left, copies of this node are suggested. They have
+    room for these pods, and for pods of the same workloads that are evicted or created later. If
+    possible, they also have room for other pods that lack room.
+
+    No copy is suggested for a pod whose volumes the copy would not reach. If the question drains
+    nodes, a rolling drain is suggested for such pods.
 
     If the question adds nodes already, more copies of the same node are suggested. Nothing is
     suggested if an autoscaler acts, because new nodes of its groups would count against its limits.
@@ -471,9 +477,9 @@ def _data_deleted(case: _Case) -> Iterator[NextStep]:
 def _unavailable(case: _Case) -> Iterator[NextStep]:
     """Yield a remedy for the first workload without a ready pod.
 
-    For a StatefulSet, and for pods whose volumes pods on failed nodes keep, the remedy is the taint
-    out-of-service on the failed nodes. For other workloads whose pods find a node, it is one more
-    replica.
+    The remedy is the taint out-of-service on the failed nodes if the workload is a StatefulSet, or
+    if one of its pods waits for a volume that a pod on a failed node keeps. For other workloads
+    whose pods find a node, the remedy is one more replica.
     """
     effect = case.answer.effect
     down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
@@ -487,9 +493,10 @@ def _unavailable(case: _Case) -> Iterator[NextStep]:
 def _standby(one: WorkloadEffect, case: _Case) -> Iterator[NextStep]:
     """Yield a way to run one more replica of the workload `one`.
 
-    When nodes fail, their pods are down for minutes, so a replica that is started then is ready
-    sooner. Before another change, the replica must be ready. A rollout replaces all replicas, so
-    one more does not help.
+    If nodes fail, the step is a what-if that also adds the replica, if this shortens the time
+    without a ready pod. For other changes, the step is a command that adds the replica before the
+    change. If the change updates the workload, there is no such command, because the rollout
+    replaces all replicas.
     """
     if case.answer.changed.outage is not None:
         if _can_grow(one, case) and _can_scale(one, case):
@@ -518,7 +525,8 @@ def _without_pod(workload: WorkloadRef, effect: Effect) -> float:
 def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
     """Return whether a pod of `one` waits for a volume that a pod on a failed node keeps.
 
-    The volume is attached to the node, or the pod still uses the ReadWriteOncePod claim.
+    Either the volume is still attached to the failed node, or the pod on that node still uses the
+    volume's ReadWriteOncePod claim.
     """
     found = effect.difference
     waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
@@ -584,7 +592,7 @@ _STEPS: Final[Mapping[OutcomeKind, Callable[[_Case], Iterator[NextStep]]]] = {
 def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the command that performs the drain, if the verdict is good with every seed.
 
-    For a rolling drain, it names only the nodes that are drained first.
+    For a rolling drain, the command names only the nodes that are drained first.
     """
     change, nodes = answer.change, answer.effect.drain.nodes
     is_hypothetical = bool(change.failures.words or change.reschedule)

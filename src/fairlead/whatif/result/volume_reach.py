@@ -22,9 +22,9 @@ _Place = frozenset[tuple[str, str]]
 
 
 class VolumeReach:
-    """The volumes of `pods`, which are in the snapshot's objects `manifests`.
+    """The volumes of `pods`; `manifests` are the objects of the snapshot.
 
-    Every node reaches a volume that is not in the snapshot.
+    A volume that is not in the snapshot counts as reached by every node.
     """
 
     def __init__(self, manifests: Sequence[Manifest], pods: Iterable[PodEnd]) -> None:
@@ -60,9 +60,10 @@ class VolumeReach:
     def most_reached(
         self, pods: Collection[PodEnd], nodes: Sequence[NodeEnd]
     ) -> tuple[list[PodEnd], list[NodeEnd]]:
-        """Return the largest part of `pods` whose volumes one copy reaches, and the nodes to copy.
+        """Return the largest set of `pods` whose volumes one copy reaches, and the nodes to copy.
 
-        If several parts are equally large, the first of `nodes` decides.
+        A copy of any returned node reaches the volumes of all returned pods. If different nodes
+        reach the volumes of equally many pods, the first of these in `nodes` is chosen.
         """
         bound = [pod for pod in pods if pod.key in self._selectors]
         if not bound:

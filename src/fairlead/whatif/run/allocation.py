@@ -50,7 +50,10 @@ class RequestsByShape:
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 
     def of(self, pod: Pod) -> Mapping[str, int]:
-        """Return the requests of `pod`; if it has a node, an in-place resize is included."""
+        """Return the requests of `pod`.
+
+        If the pod is on a node, the status of an in-place resize is taken into account.
+        """
         is_existing = pod.spec.node_name != ""
         info = self._cluster.pods.get(pod.key)
         if info is None or info.pod is not pod:

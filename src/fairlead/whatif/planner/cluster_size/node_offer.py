@@ -58,8 +58,9 @@ class NodeOffer(Struct, frozen=True):
     """A kind of node of which any number can be added.
 
     `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
-    are the pods of DaemonSets and the static pods of a new node, `own_labels` the keys of the
-    labels whose value is its name. `today` are the names of the existing nodes of this kind.
+    are the pods of DaemonSets and the static pods of a new node. `own_labels` are the keys of the
+    labels whose value is the name of the node. `today` are the names of the existing nodes of this
+    kind.
     """
 
     pool: str
@@ -126,8 +127,8 @@ def node_offers(
 ) -> list[NodeOffer]:
     """Return the kinds of nodes that could replace `infos`, which are nodes of `model`.
 
-    `headroom` is the fraction of CPU and memory to keep free. `stated` are the types in a file, if
-    there is one.
+    `headroom` is the fraction of CPU and memory to keep free. `stated` are the instance types from
+    a file. Without them, the types of `infos` are offered.
     """
     found: list[NodeOffer] = []
     zones = sorted({info.labels.get(ZONE, "") for info in infos})
@@ -194,7 +195,7 @@ class _Type(Struct, frozen=True):
 
     @property
     def kind(self) -> Hashable:
-        """A key of the type: its name if it is from a file, otherwise `_kind` of its nodes."""
+        """A key of the type: the name of a type from a file, otherwise `_kind` of `sample`."""
         return _kind(self.sample) if self.stated is None else self.name
 
     def zones(self, zones: Sequence[str]) -> list[str]:
@@ -226,7 +227,7 @@ def _kind(info: NodeInfo) -> Hashable:
 
 
 def _size(info: NodeInfo) -> str:
-    """Return the size of a node: `8/32Gi`, or `8/32Gi/2 example.com/gpu` with such resources."""
+    """Return the size of a node, such as `8/32Gi`, or `8/32Gi/2 example.com/gpu` with GPUs."""
     allocatable = info.node.status.allocatable
     others = (f"/{amount} {name}" for name, amount in _extended(info))
     return f"{allocatable.get('cpu')}/{allocatable.get('memory')}{''.join(others)}"
@@ -259,8 +260,8 @@ def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]
 def _allocatable(sample: NodeInfo, capacity: ResourceList) -> ResourceList:
     """Return the allocatable amounts of a node with `capacity` that is otherwise like `sample`.
 
-    Of CPU and memory, the same share as in `sample` is allocatable. Pods, ephemeral storage and
-    huge pages that `capacity` lacks are those of `sample`.
+    Of CPU and memory, the same share as in `sample` is allocatable. If `capacity` does not state
+    pods, ephemeral storage or huge pages, their amounts are those of `sample`.
     """
     status = sample.node.status
     have: ResourceList = dict(status.allocatable)

@@ -1,4 +1,4 @@
-"""NodeSets: the sets of N nodes whose loss a search tries, and how many sets this covers.
+"""NodeSets: the sets of N nodes whose loss a search tries, and the number of sets they represent.
 
 If there are few sets of N nodes, the loss of each set is tried. Otherwise, two new nodes are in one
 class if they are copies of the same kind and run equal pods. Sets with the same number of nodes of
@@ -52,8 +52,8 @@ class NodeSets(Struct, frozen=True):
 def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int) -> NodeSets:
     """Return the sets of `count` nodes whose loss the search must try; `infos` are all nodes.
 
-    `offers` contains the offers of the new nodes by name. Each other node is a class of one node.
-    If there are at most `count` nodes, the only set contains all nodes.
+    `offers` contains the offers of the new nodes by name. A node without an offer is alone in its
+    class. If there are at most `count` nodes, the only set contains all nodes.
     """
     if len(infos) <= count:
         return NodeSets((tuple(info.name for info in infos),), 1, 1, 1)
@@ -107,13 +107,14 @@ def _hardest(
 ) -> Iterator[tuple[str, ...]]:
     """Yield sets of `count` nodes whose loss is hard to survive; a set can occur several times.
 
-    Five lists sort the nodes by requested cpu, requested memory, number of pods, allocatable cpu
-    and allocatable memory, highest first. The first five sets are the first `count` nodes of each
-    list.
+    There are five lists of all nodes. They are sorted by requested cpu, requested memory, number of
+    pods, allocatable cpu and allocatable memory, highest first. The first five sets are the first
+    `count` nodes of each list.
 
-    For each pool, each zone, and each pool within a zone, five more sets contain the first `count`
-    nodes of a list that belong to it. If it has fewer nodes, the first other nodes of the list are
-    added. Small pools and zones come first. The existing nodes that stay count as one pool.
+    Each pool, each zone, and each pool within a zone is a group. For each group, every list yields
+    one more set: the first `count` nodes in the list that belong to the group. If the group has
+    fewer nodes, the first nodes in the list from outside the group are added. Small groups come
+    first. The existing nodes that stay count as one pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

@@ -3,20 +3,21 @@
 All nodes to replace are removed with their pods. Then
 
     1  build     the pods are scheduled one by one, the largest first; if a pod finds no node, a
-                 node that takes it is added: the one with the most value for its price. Another
-                 candidate consists of the present nodes whose kinds are on offer, with each pod
-                 nominated to its present node. The cheapest candidate is taken
+                 node that takes it is added: the one with the most value for its price. This is
+                 done in several ways, and each result is a candidate. One more candidate consists
+                 of copies of the present nodes whose kinds are on offer; there, each pod is
+                 nominated to the copy of its node. The cheapest candidate is taken
     2  survive   for each failure that must be survived, the failed nodes are removed and their
                  pods are scheduled again; missing nodes are added
     3  unify     the nodes are replaced by nodes of one type, if that is cheaper. Steps 1 and 2 can
-                 miss this: two large nodes can cost less than four small nodes, but the
-                 additional node for a failure is cheaper if it is small
+                 miss this: 2 large nodes can cost less than 4 small nodes, but with one more node
+                 for a failure, 3 large nodes can cost more than 5 small nodes
     4  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
                  cheaper one; some are removed at random and rebuilt. A change is kept if all pods
                  still run, also after each failure, at a lower cost
 
 Every placement is a decision of the scheduler; `Survival.failures` yields the failures to try.
-`effort` limits the scheduling cycles of step 4, as a multiple of the number of pods. The step also
+`effort` limits the scheduling cycles of step 4, as a multiple of the number of pods. Step 4 also
 ends when the cost reaches the proven lower bound. The search is repeatable with the same seed.
 """
 
@@ -62,8 +63,9 @@ _PODS_MIN: Final = 100  # the effort for fewer pods is the same as for this numb
 class _Manner(Struct, frozen=True):
     """A way to choose nodes.
 
-    Large nodes come first if `prefers_large`, otherwise small nodes. A node is valued by the
-    resources that are still missing if `follows_rest`, otherwise by the whole demand.
+    If `prefers_large` is set, large nodes come first, otherwise small nodes. If `follows_rest` is
+    set, the value of a node depends on the resources that are still missing, otherwise on the whole
+    demand.
     """
 
     prefers_large: bool
@@ -84,7 +86,7 @@ class SizeSearch:
         progress: Progress,
         seed: int = 0,
     ) -> None:
-        """Prepare a search; `run` changes `model`, and `seed` determines its random choices."""
+        """Prepare a search; `run` changes `model`. `seed` determines the random choices."""
         self._model = model
         self._offers = offers
         self._survival = survival
@@ -102,10 +104,10 @@ class SizeSearch:
         self.result = SizeResult()
 
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
-        """Search for nodes that run the pods of the nodes `replaced` and the waiting pods.
+        """Search for nodes that run the waiting pods and the pods of the nodes in `replaced`.
 
-        The step "improve" may use `effort` scheduling cycles for each pod; the limit is at least
-        that for 100 pods.
+        The step "improve" may use `effort` scheduling cycles for each pod. Fewer than 100 pods
+        count as 100.
         """
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
@@ -152,7 +154,8 @@ class SizeSearch:
     def _build_as_today(self, pods: Sequence[PodInfo]) -> None:
         """Add copies of the replaced nodes, and place each pod on the copy of its node.
 
-        Refused pods are tried again while this helps. `_build` then places the other pods.
+        Refused pods are tried again until a round places none of them. `_build` then places the
+        pods that are still refused and the pods without a copied node.
         """
         copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
         left = [pod for pod in pods if self._origins.get(pod.id) in copies]
@@ -210,8 +213,8 @@ class SizeSearch:
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if all pods are created at one instant.
 
-        All pods that a drain would evict are removed, and their replacements are scheduled in queue
-        order. The model does not change.
+        In a trial, the pods of the new nodes that a drain would evict are removed, and their
+        replacements are scheduled in queue order. The model is unchanged afterwards.
         """
         model = self._model
         pods = [
@@ -287,7 +290,8 @@ class SizeSearch:
 
         The waste of an offer is the share of its price that exceeds the value of its capacity at
         `_unit_prices`. Offers with about the same waste are ordered by price, in the direction that
-        `_Manner.prefers_large` states, then by the number of new nodes of the pool in the zone.
+        `_Manner.prefers_large` states. At equal prices, the offer whose pool has the fewest new
+        nodes in the offer's zone comes first.
         """
         used: dict[tuple[str, str], int] = {}
         for one in self.result.nodes.values():
@@ -368,7 +372,7 @@ class SizeSearch:
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
         """Add the nodes that are missing after each failure, until a round adds none.
 
-        `only_hardest` is that of `Survival.failures`.
+        `only_hardest` is passed to `Survival.failures`.
         """
         if not self._survival.is_any:
             return
@@ -400,9 +404,10 @@ class SizeSearch:
         )
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
-        """Return the offers of the nodes that are missing after `failure` of the nodes `gone`.
+        """Return the offers of the nodes that are missing after the loss of the nodes in `gone`.
 
-        Pods that fit no node, not even a new one, are added to `pinned`.
+        `failure` is the name of this loss. Pods that then fit no node, not even a new one, are
+        added to `pinned`.
         """
         before = dict(self.result.nodes)
         zone = failure.removeprefix("zone ") if failure.startswith("zone ") else None
@@ -416,7 +421,7 @@ class SizeSearch:
         return added
 
     def _fail(self, gone: Sequence[str]) -> list[PodInfo]:
-        """Remove the nodes `gone`; return replacements of their pods, the largest first."""
+        """Remove the nodes in `gone`; return replacements of their pods, the largest first."""
         model = self._model
         pods = [
             pod
@@ -473,8 +478,9 @@ class SizeSearch:
     def _unify_pool(self, pool: str | None, kinds: Iterable[Sequence[int]]) -> None:
         """Replace the nodes of `pool` by nodes of one of `kinds`, if that is cheaper.
 
-        A kind consists of the indexes of its offers. For each kind, at most `_COUNTS_MAX` numbers
-        of nodes are tried, from a lower bound up to the cost of the present nodes.
+        If `pool` is None, the nodes of all pools are replaced. Each of `kinds` is the list of the
+        indexes of its offers. For each kind, at most `_COUNTS_MAX` numbers of nodes are tried. They
+        start at a lower bound and end where the nodes would cost as much as the present nodes.
         """
         inside = [name for name, one in self.result.nodes.items() if pool in (None, one.pool)]
         with self._model.hypothesis():
@@ -501,8 +507,8 @@ class SizeSearch:
     def _fewest(self, wanted: Sequence[float], kind: Sequence[int], *, is_all: bool) -> int | None:
         """Return a lower bound on the number of nodes of `kind` that hold the amounts `wanted`.
 
-        Return None if no number of nodes is enough. If `is_all` is set, the cluster has no other
-        nodes, so these nodes must also survive the failures.
+        Return None if no number of nodes is enough. `is_all` is set if the cluster has no other
+        nodes. The bound then includes the nodes that the failures require.
         """
         rooms = [max(column) for column in zip(*(self._rooms[at] for at in kind), strict=True)]
         pairs = [(amount, room) for amount, room in zip(wanted, rooms, strict=True) if amount]
@@ -521,8 +527,9 @@ class SizeSearch:
     def _unified(self, pool: str | None, kind: Sequence[int], count: int) -> bool:
         """Replace the nodes of `pool` by at least `count` nodes of `kind`.
 
-        More nodes of `kind` are added if necessary. Return False if this is not cheaper, or if more
-        pods than before fit no node or cannot survive.
+        More nodes of `kind` are added if necessary. Return False if a pod fits no node, if the
+        placement of the pods costs as much as the old nodes, or if a pod is added to `pinned` that
+        was not there before.
         """
         result, before, limit = self.result, dict(self.result.pinned), self.result.cost
         inside = [name for name, one in result.nodes.items() if pool in (None, one.pool)]
@@ -628,9 +635,9 @@ class SizeSearch:
         return all(isinstance(self._schedule(pod), Placement) for pod in pods)
 
     def _without(self, names: Sequence[str]) -> bool:
-        """Remove the nodes `names`; return False if one of their pods fits no other node.
+        """Remove the nodes in `names`; return False if one of their pods fits no other node.
 
-        The scheduler's reasons are then counted in `obstacles`.
+        If it returns False, the scheduler's reasons for this pod are counted in `obstacles`.
         """
         pods = self._fail(names)
         for name in names:

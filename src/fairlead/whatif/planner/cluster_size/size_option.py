@@ -23,7 +23,7 @@ _SHARE_MAX: Final = 0.9
 def parse_survival(texts: Iterable[str]) -> Survival:
     """Return the failures that --survive names: zone, node, nodes=N.
 
-    Raises InputError for any other text, and if two texts are about zones or about nodes.
+    Raises InputError for any other text, for a second `zone`, and for a second `node` or `nodes=N`.
     """
     zones, nodes = False, 0
     for text in texts:
@@ -47,7 +47,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     """Raise InputError if the cluster has no zone that can fail, or fewer nodes than are to fail.
 
     `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are
-    accepted, because a file may contain only one node of each pool.
+    accepted even if the file contains fewer nodes, for example only one node of each pool.
     """
     nodes = len(zones)
     if survival.zones and not any(zones):
@@ -62,7 +62,7 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
 def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:
     """Raise InputError for the first node of `infos` that has no cpu or no memory to allocate.
 
-    The error names the file of the node, which is in `manifests`.
+    The error names the file of the node, which is found in `manifests`.
     """
     for info in infos:
         allocatable = info.node.status.allocatable

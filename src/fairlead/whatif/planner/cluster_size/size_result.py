@@ -16,8 +16,9 @@ class SizeResult(Struct):
     the reasons why nodes cannot be removed. `tried` is the number of failures that were tried on
     the final nodes; `survives` is set if the pods survive all of them, except `pinned` pods. If
     several nodes fail at a time, `sets_covered` and `sets` are `covered` and `total` of `NodeSets`.
-    `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if all pods were
-    created at one instant on the final nodes. `waiting_today` pods had no node before the search.
+    `cycles` is the number of scheduling cycles. `waiting_at_once` is the number of pods that would
+    find no node if all pods were created at one instant while the cluster has the final nodes.
+    `waiting_today` is the number of pods that had no node before the search.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

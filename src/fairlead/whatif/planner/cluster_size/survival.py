@@ -36,8 +36,9 @@ class Survival(Struct, frozen=True):
         """Yield (name, failed nodes) for each failure.
 
         `infos` returns the nodes that may fail; it is called again for each zone, because the
-        caller may add nodes in between. `offers` returns the offers of the new nodes by name. If
-        `only_hardest` is set, only the sets of nodes whose loss is hardest to survive are yielded.
+        caller may add nodes in between. `offers` returns the offers of the new nodes by name.
+        `only_hardest` limits the sets of several nodes to those whose loss is hardest to survive.
+        Failures of a zone or of one node are always yielded.
         """
         if self.zones:
             for zone in _zones(infos()):
