@@ -8,10 +8,10 @@
     any           the nodeSelector of a new pod, if the template has scheduling gates: the program
                   that removes the gates assigns each pod to its node (`observed_mutation`)
 
-A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template. A
-pod counts as resized if its spec was changed since its creation (metadata.generation) and its
-amounts differ from those of the template. If a VerticalPodAutoscaler manages the pod, its webhook
-sets the same amounts in the new pod.
+To pods of other owners, such as ReplicaSets, only the rows for any owner apply. A pod counts as
+resized if its spec was changed since its creation (metadata.generation) and its requests or limits
+differ from those of the template. If a VerticalPodAutoscaler manages the pod, the replacement keeps
+the requests and limits of the pod, because the webhook of the autoscaler sets them again.
 
 A pod keeps its spec if its owner or the template of the revision is missing in the dump, if
 admission refuses the template, or if the template has other ResourceClaims than the pod.

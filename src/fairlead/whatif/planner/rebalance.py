@@ -96,9 +96,9 @@ class GainingMove(Struct, frozen=True):
 class RebalancePlan(Struct):
     """The moves in order, and the balance before the first move and after the last move.
 
-    `kept` counts the pods that each rule of the autoscalers keeps on its node. `failing` is the
-    number of pods whose Jobs would not replace them. `refused` contains, by pod, the message of the
-    quota that refuses its replacement for good.
+    `kept` contains, by rule of the autoscalers, the number of pods that the rule keeps on their
+    nodes. `failing` is the number of pods whose Jobs would not replace them. `refused` contains, by
+    pod, the message of the quota that refuses its replacement for good.
     """
 
     before: NodeBalance
@@ -166,7 +166,7 @@ class Rebalancer:
     def _open_rows(self) -> npt.NDArray[np.bool_]:
         """Return, for each row of the table, whether the node counts in the balance.
 
-        Such nodes are schedulable, take pods, and have allocatable cpu and memory.
+        A node counts if it is schedulable, takes pods, and has allocatable cpu and memory.
         """
         table = self._model.table
         has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
@@ -252,7 +252,7 @@ class Rebalancer:
     def _movable(self, infos: list[NodeInfo]) -> Iterator[tuple[NodeInfo, PodInfo]]:
         """Yield (node, pod) for the pods of `infos` that may move.
 
-        Of the pods on a node with the same labels and `shape`, one is yielded.
+        If several such pods on a node have the same labels and `shape`, only one is yielded.
         """
         for info in infos:
             seen: set[tuple[int, tuple[tuple[str, str], ...]]] = set()
@@ -295,9 +295,10 @@ class Rebalancer:
         return {key: message for key, message in found.items() if message}
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
-        """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
+        """Remove `pod`, schedule `waiting` if it is not None, then schedule `pod`'s replacement.
 
-        Return the move. Return None if `waiting` finds no node, or the replacement no other node.
+        Return the move of `pod`. Return None if `waiting` fits no node, or if the replacement fits
+        no node or goes to the old node again.
         """
         model = self._model
         model.remove(pod)

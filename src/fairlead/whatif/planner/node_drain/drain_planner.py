@@ -170,11 +170,11 @@ class DrainPlanner:
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
     def refusals(self, node: str) -> list[Blocker]:
-        """Return what prevents the evictions from `node`, wherever the new pods would go.
+        """Return what prevents a drain of `node`, wherever the new pods would go.
 
-        There are three obstacles: a kubelet that does not answer (`_never_ends_pods`), terminating
-        pods that a finalizer of another program keeps, because a drain waits for them, and budgets
-        that refuse an eviction (`budget_blockers`).
+        Three obstacles are found: a kubelet that does not answer (`_never_ends_pods`), budgets that
+        refuse an eviction (`budget_blockers`), and terminating pods that a finalizer of another
+        program keeps. A drain waits until such pods are gone.
         """
         keeps_pods = _never_ends_pods(self.model.node(node).node) and bool(self.evicted(node))
         first = [_silent(node)] if keeps_pods else []
@@ -216,10 +216,11 @@ class DrainPlanner:
     def empty(self, node: str) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
-        If a pod does not fit, all pods are placed again, beginning with those of its workload. The
-        search ends if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
-        Then nothing is changed, and the result is a Blocker for one of the pods that do not fit
-        (`unplaced_blockers` finds all of them, and changes that help).
+        If a pod does not fit, all pods are placed again, with the pods of its workload first. The
+        search fails if a pod of the workload that is placed first does not fit, if an order
+        repeats, or after `_ORDERS_MAX` orders. A failed search does not change the model, and
+        returns a Blocker for one pod that does not fit. `unplaced_blockers` finds the blockers of
+        all workloads, with changes that help.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: Unplaced | None = None
@@ -258,10 +259,10 @@ class DrainPlanner:
         return False
 
     def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
-        """Empty `node` as `empty` does; if pods fit no other node, they wait until it returns.
+        """Empty `node` as `empty` does, but let pods that fit no other node wait for its return.
 
-        If pods wait, the node is back in service afterwards, with these pods. If a pod would not
-        run even then, return the Blocker of `empty`, and do not change the model.
+        If pods wait, `node` is back in service afterwards, and these pods are placed. If one of
+        them fits no node even then, return the Blocker of `empty`, and do not change the model.
         """
         found = self.empty(node)
         if isinstance(found, PlannedDrain):
@@ -354,8 +355,8 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`; pods of the workloads in `first` are placed first.
 
-        If a replacement fits no node, return its pod, but first try it again after the others if
-        they may help (`_may_follow`).
+        Return an Unplaced if a replacement fits no node. A replacement that may fit after other
+        pods have been placed (`_may_follow`) is first tried again after them.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
@@ -425,9 +426,9 @@ class DrainPlanner:
     # --- blockers --------------------------------------------------------------------------
 
     def _budget_blockers(self, node: str, pod: PodInfo, lost: Mapping[str, int]) -> list[Blocker]:
-        """Return the budgets' blockers of `pod`, a pod of `node` that a drain evicts.
+        """Return a blocker for each reason why budgets refuse the eviction of `pod` from `node`.
 
-        `lost` is, by budget, the number of pods of `node` that nothing would replace.
+        `lost` contains, by budget, the number of its pods on `node` that nothing would replace.
         """
         limits = self.budgets.guarding(pod.pod)
         if not limits:
@@ -470,7 +471,10 @@ def _may_follow(spec: PodSpec) -> bool:
 
 
 def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
-    """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
+    """Return the blocker for the pod of `found`, which fits no node.
+
+    `is_first` is set if the pods of its workload were placed before all others.
+    """
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
     return Blocker(node, found.pod.key, cause, found.workload, _why(found.message))
 
@@ -478,10 +482,11 @@ def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
 def _wrong_order(
     node: str, pods: Sequence[PodInfo], unplaced: Unplaced, first: Sequence[str]
 ) -> Blocker:
-    """Return the blocker for a node whose pods fit elsewhere if those of `first` are placed first.
+    """Return the blocker for a node whose `pods` fit elsewhere, but not in queue order.
 
-    `unplaced` is the one of the `pods` that finds no node in queue order. The edit has a command
-    for each workload in `first`, if labels select exactly its pods.
+    They fit if the pods of the workloads in `first` are placed before the others. `unplaced` is
+    the pod that finds no node in queue order. If labels select exactly the pods of each workload
+    in `first`, the edit contains a command for each of these workloads.
     """
     why, edit = _why(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     selectors = [_selector(owner, pods) for owner in first]
@@ -535,8 +540,8 @@ def _several(
 ) -> Blocker:
     """Return the blocker of `pod`, which all the budgets in `limits` cover.
 
-    The eviction API refuses such a pod. The edit of the blocker deletes `others`: all budgets of
-    the pod except one, preferably one that an owner would create again.
+    The eviction API refuses a pod with several budgets. The edit of the blocker deletes `others`,
+    which are all of `limits` except one.
     """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"
@@ -554,12 +559,12 @@ def _name(limit: BudgetLimit) -> str:
 
 
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
-    """Yield the blockers of `pod` by a budget that allows no eviction now, each with an edit.
+    """Yield blockers for `pod`, whose budget allows no eviction now; each has an edit.
 
     If the budget never allows an eviction, the edit changes its rule or adds a replica. If too few
-    pods would be ready even then, there is a second blocker.
+    pods would be ready even after this edit, a second blocker follows.
 
-    If the pods have no controller with a scale, the new rule requires `spare` fewer ready pods than
+    If no controller of the pods has a scale, a changed rule requires `spare` fewer ready pods than
     exist today.
     """
     owner = f"pdb/{limit.key}"

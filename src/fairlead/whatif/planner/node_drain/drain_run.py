@@ -1,10 +1,12 @@
 """Runs the drains of a plan in a simulation, to measure their time and their effect on workloads.
 
-The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
-shows how long budgets delay the drains, and whether workloads without a budget stop.
+The simulation's drain controller evicts through the eviction API, so its evictions violate no
+budget. The run shows how long budgets delay the drains, and whether workloads without a budget
+stop.
 
-A drain begins when the cluster is at rest. The cluster is also simulated without drains: pods that
-stay pending or are displaced in violation of a budget there, too, are not an effect of the drains.
+The drains begin when the cluster is at rest. The cluster is also simulated without drains. Pending
+pods and violations of budgets that occur in that simulation are not counted as effects of the
+drains.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ class StoppedWorkload(Struct, frozen=True):
 
 
 class UncreatedPods(Struct, frozen=True):
-    """The number of `pods` that `workload` cannot create; `why` is the API server's message."""
+    """A `workload` that cannot create some of its pods: `pods` of them, for the reason `why`."""
 
     workload: WorkloadRef
     pods: int
@@ -85,8 +87,8 @@ class _Baseline(Struct, frozen=True):
 
     `after` is the time from the start until the cluster was at rest. `pending` pods have no node at
     the end, and `lost` pods are gone for good; `breaches` is the number of evictions in violation
-    of a budget. `missing` is the number of pods that could not be created, by the object that
-    creates them. `shortages` is the number of displaced pods that each StatefulSet has not created
+    of a budget. `missing` contains, by object, the number of pods that it failed to create.
+    `shortages` contains, by StatefulSet, the number of displaced pods that it has not created
     again. `next_end` is the next instant at which a pod or a Job would end by itself.
     """
 
@@ -117,15 +119,18 @@ class DrainRun(Struct, frozen=True):
     """The result of draining `pace.at_once` nodes at a time.
 
     `took` is the time until the last node was empty and, if nodes return, back in service. It is
-    None if there are `unfinished` nodes, which never became empty or never returned. Of these
-    nodes, the drains of the `unbegun` nodes never began. The budgets `held_up_by` refused evictions
-    until the end. `stopped` workloads had no ready pod for a time. `pending` pods have no node at
-    the end because of the drain; the values are the scheduler's reasons. `lost` pods had no
-    controller and were displaced from other nodes because of the drain. A budget refused the
-    eviction of `waited` pods at least once. `uncreated` pods were evicted because of the drain and
-    cannot be created again. `failed_jobs` failed because of the drain. `breaches` is the number of
-    evictions in violation of a budget; a run with breaches is not safe. `refused` are the `waited`
-    pods by budget. `kept` are the pods that finalizers keep on nodes, with the reasons.
+    None if there are `unfinished` nodes, which never became empty or never returned. `unbegun` are
+    those unfinished nodes whose drain never began. `held_up_by` are the budgets that refused
+    evictions until the end. `stopped` are the workloads that had no ready pod for a time.
+    `waited` is the number of pods whose eviction a budget refused at least once, and `refused`
+    contains these pods by budget. `kept` are the pods that finalizers keep on nodes, with the
+    reasons.
+
+    These are effects of the drains: `pending` pods have no node at the end; the values are the
+    scheduler's reasons. `lost` pods had no controller, and were displaced from nodes that were not
+    to be drained. `uncreated` pods were displaced and cannot be created again. `failed_jobs` are
+    the Jobs that failed. `breaches` is the number of evictions in violation of a budget; a run
+    with breaches is not safe.
     """
 
     pace: DrainPace
@@ -154,8 +159,8 @@ class DrainRun(Struct, frozen=True):
     def is_safe(self) -> bool:
         """Whether all nodes are drained, all pods run again, and no replicated workload stops.
 
-        If a Job fails, the run is not safe. Pods without a controller on the drained nodes may be
-        lost.
+        If a Job fails, the run is not safe. A run can be safe although the drained nodes lose pods
+        that have no controller.
         """
         replicated = [one for one in self.stopped if one.wanted > 1]
         missing = self.pending or self.uncreated or self.failed_jobs or self.lost
@@ -170,7 +175,8 @@ def run_drains(
 ) -> list[DrainRun]:
     """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
-    A round begins when all nodes of the previous round are back and its added nodes are empty.
+    A round begins when the nodes of the previous round are back, and the added nodes of the
+    previous round are empty.
     Raises InputError if `experiment` cannot be run.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
@@ -209,7 +215,10 @@ def run_drains(
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
-    """Return `runs` up to the first unsafe run; more nodes at once would not be safer."""
+    """Return `runs` up to and including the first unsafe run.
+
+    The later runs drain more nodes at once, and are not expected to be safer.
+    """
     found = []
     for run in runs:
         found.append(run)
@@ -354,7 +363,8 @@ def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPo
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> dict[str, str]:
     """Return the pods that stay pending because of the drain, each with the scheduler's reasons.
 
-    If a workload has N pending pods without the drain, any N of its pending pods are left out.
+    If N pods of a workload are pending in `baseline`, N of its pending pods are left out, also if
+    they have other names.
     """
     expected = Counter(baseline.pending.values())
     pending = sorted(outcome.pending(), key=lambda pod: pod.key not in baseline.pending)

@@ -4,16 +4,16 @@
 the node, and each workload with a pod that fits no node becomes a blocker. A change is proposed
 only after a trial that empties the whole node with this change:
 
-    1  search     the pods of the workload are placed. For the first pod that fits no node, find the
+    1  search     place the pods of the workload. For the first of them that fits no node, find the
                   smallest change that makes another node take it (`find_remedy`)
-    2  trial      all pods of the node are placed; those of the workload get this change. The change
-                  helps if all pods of the workload fit, so that only pods of other blockers do not
-    3  next       otherwise, step 1 is repeated where the trial stopped. Example: two pods leave,
-                  and a maxSkew of 3 is enough for one of them; this step finds a maxSkew of 4.
-                  After that, other kinds of changes are tried
+    2  trial      place all pods of the node, with this change for the pods of the workload. The
+                  change helps if every pod fits, except pods of other blockers
+    3  next       if a pod of the workload fits no node in the trial, search a change for this pod.
+                  Example: two pods leave, and a maxSkew of 3 is enough for one of them; this step
+                  finds a maxSkew of 4. After that, other kinds of changes are tried
 
-One more node like the drained node is proposed if no single change helps, or if such a node lets
-the pods of all blockers fit.
+One more node like the drained node is proposed if no change of a single object helps, or if such a
+node lets the pods of all blockers fit.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SEARCHED_MAX: Final = 4  # maximum number of blockers of a node for which a cha
 
 
 class _Candidate(Struct, frozen=True):
-    """A change to try: a `remedy` with which `before`, the unchanged pod, fits a certain node."""
+    """A change to try: `remedy` makes a node take a pod; `before` is that pod, still unchanged."""
 
     remedy: Remedy
     before: Pod
@@ -101,11 +101,12 @@ class _Trials:
         candidate: _Candidate | None = None,
         new_node: bool = False,
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
-        """Empty the node until the `with` block ends; yield the moves and the pods without a place.
+        """Empty the node; yield the moves and the pods without a place.
 
-        The pods of `workload` get the change of `candidate`. They are placed first if `is_first` is
-        set, otherwise last. With a `new_node` or a candidate, waiting pods of the snapshot are
-        placed before all of them.
+        The model is restored when the `with` block ends. The pods of `workload` get the change of
+        `candidate`. They are placed first if `is_first` is set, otherwise last. If `new_node` or
+        `candidate` is set, the pods that wait in the snapshot are placed before all pods of the
+        node.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
@@ -214,9 +215,9 @@ def _examined(
 ) -> tuple[Blocker | None, list[_Candidate]]:
     """Return (blocker of the workload `owner` or None, changes to try).
 
-    `known` is the blocker that `empty` found for this workload, None if there is none. It is
-    returned, without changes, if all pods of the workload fit, placed first or last. Changes are
-    searched only if `searches` is set.
+    `known` is the blocker that `empty` found for this workload, None if there is none. If all pods
+    of the workload fit, both when they are placed first and when they are placed last, the result
+    is (`known`, []). Changes are searched only if `searches` is set.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):
@@ -239,7 +240,7 @@ def _change(
     *,
     new_nodes: bool,
 ) -> str:
-    """Return the smallest change after which only pods of the workloads `others` fit no node.
+    """Return the smallest change that lets every pod fit, except pods of workloads in `others`.
 
     Return "" if no such change was found.
     """
@@ -258,8 +259,8 @@ def _proven(
 ) -> str:
     """Return the text of the first candidate that passes a trial; "" if none passes.
 
-    A trial passes if only pods of the workloads `others` fit no node. If a pod of the blocker's
-    workload does not fit, the candidates for this pod are tried next.
+    A trial passes if every pod fits a node, except pods of workloads in `others`. If a pod of the
+    blocker's workload does not fit, the candidates for this pod are tried next.
     """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:
@@ -321,8 +322,8 @@ def _changes_pod(remedy: Remedy) -> bool:
 def _text(remedy: Remedy, owner: str, moves: Sequence[PodMove]) -> str:
     """Return the text of `remedy`, which lets the pods of `owner` make `moves`.
 
-    A changed object comes first. Example: `deploy/a/b: lower the cpu request by 1 to 2 (then
-    worker-0 takes one of its pods)`.
+    If the remedy changes the pods, the text begins with `owner`. Example: `deploy/a/b: lower the
+    cpu request by 1 to 2 (then worker-0 takes one of its pods)`.
     """
     targets = list(dict.fromkeys(move.target for move in moves))
     is_pod, count = owner.startswith("pod/"), len(moves)

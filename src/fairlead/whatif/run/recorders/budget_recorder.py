@@ -79,7 +79,7 @@ class BudgetRecorder(Struct):
             self._records[pdb.key].refused[original_key(pod)] = now
 
     def preempted(self, victims: Iterable[Pod], by: str, at: Instant) -> None:
-        """Record a breach for each victim beyond the disruptions that a budget allows.
+        """Record a breach for each victim whose preemption a budget does not allow.
 
         `by` is the key of the preemptor.
         """
@@ -91,7 +91,7 @@ class BudgetRecorder(Struct):
     def evicted(self, pod: Pod, why: str, at: Instant) -> None:
         """Record a breach of each budget that would have refused the eviction of `pod`.
 
-        The budgets were not checked before the eviction, for example because a taint caused it.
+        This is for evictions that do not check the budgets, such as an eviction by a taint.
         """
         self._lose(pod, why, at)
 
@@ -102,9 +102,9 @@ class BudgetRecorder(Struct):
     def _lose(self, pod: Pod, by: str, at: Instant) -> None:
         """Record a breach of each budget that does not allow the deletion of `pod`.
 
-        The status of a budget is updated only later, so pods that were already deleted at this
-        instant are subtracted from the disruptions that it allows. An unready pod takes no
-        disruption from a budget that permits the eviction of unready pods (`_spares_unready`).
+        A budget's status does not count yet the pods that were already deleted at `at`. So each of
+        them reduces the number of disruptions that the budget still allows. An unready pod does
+        not reduce this number if the budget permits its loss (`_spares_unready`).
         """
         if self._lost_at != at:
             self._lost_at = at
@@ -122,10 +122,11 @@ class BudgetRecorder(Struct):
         by: str,
         at: Instant,
     ) -> None:
-        """Subtract 1 from the number in `allowed` of each of `budgets`; record the breaches.
+        """Count the loss of `pod` against each of `budgets`, and record the breaches.
 
-        A breach is a number below 0. A number that `allowed` lacks is read from the budget's
-        status.
+        `allowed` contains, by key of the budget, how many disruptions it still allows. A missing
+        number is first read from the budget's status. Each number is reduced by 1; if the result
+        is below 0, the budget is breached.
         """
         for pdb in budgets:
             left = allowed.setdefault(pdb.key, pdb.status.disruptions_allowed) - 1
@@ -134,9 +135,9 @@ class BudgetRecorder(Struct):
                 self.breaches.append(PdbBreach(pdb=pdb.key, pod=original_key(pod), by=by, at=at))
 
     def histories(self, since: Instant) -> Iterator[BudgetHistory]:
-        """Yield the histories of budgets, sorted by name.
+        """Yield the history of each budget from `since` on, sorted by key.
 
-        These are the existing budgets, and budgets with displaced or refused pods since `since`.
+        A deleted budget is included only if it had displaced or refused pods in this time.
         """
         existing = {key for budgets in self._budgets.values() for key in budgets}
         for key in sorted(self._records):
@@ -168,8 +169,10 @@ class BudgetRecorder(Struct):
 def _spares_unready(pdb: PodDisruptionBudget) -> bool:
     """Return whether the loss of an unready pod breaks no rule of `pdb`.
 
-    The eviction API refuses to evict an unready pod if the budget needs no healthy pod, because the
-    status may not be computed yet. A computed status has a number of expected pods.
+    The policy AlwaysAllow permits every such loss. Otherwise, the budget must have all the healthy
+    pods that it needs, and its status must be computed. A status that needs 0 healthy pods may not
+    be computed yet, so the eviction API does not spare unready pods then. This function spares them
+    if the status expects pods, because it is computed then.
 
     upstream: pkg/registry/core/pod/storage/eviction.go:Create
     """
@@ -183,8 +186,8 @@ def _spares_unready(pdb: PodDisruptionBudget) -> bool:
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
     """Return the largest number of healthy pods that the budget lacked at any one instant.
 
-    An instant is considered only if more pods were healthy earlier, so that the new pods of a
-    scale-up do not count as missing.
+    An instant is ignored if no earlier instant had more healthy pods. So the new pods of a scale-up
+    do not count as missing.
     """
     highest = shortage = 0
     for _, healthy, needed, _ in statuses:

@@ -150,9 +150,9 @@ class GangRecorder:
             self._touched[ref.uid] = gang
 
     def _count_broken(self, now: Instant) -> None:
-        """Count the gangs that preemptions at an earlier instant than `now` have broken.
+        """Count the gangs that the preemptions before `now` left incomplete.
 
-        Do nothing if preemptions at `now` have been recorded already.
+        Do nothing if this was already called at `now`: more victims of this instant may follow.
         """
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
@@ -161,9 +161,10 @@ class GangRecorder:
             self._touched_at = now
 
     def _count(self, gang: _Gang, now: Instant) -> None:
-        """Add to `_incomplete` what the members of an incomplete `gang` held since its last change.
+        """Add to `_incomplete` the resource use of `gang` since its last change, if incomplete.
 
-        A gang is incomplete while some, but too few, of its members run.
+        The use is the requests of the running members, multiplied by the time since that change. A
+        gang is incomplete while some, but too few, of its members run.
         """
         if gang.is_incomplete:
             for run in gang.running.values():

@@ -65,7 +65,10 @@ class _CapacityRecorder(Struct):
         return self._replace(before, found)
 
     def _replace(self, before: Node | None, after: Node | None) -> bool:
-        """Count `after` instead of `before`; return whether their amounts differ."""
+        """Replace `before` by `after` in the total; return whether their allocatable differs.
+
+        None stands for a node that does not exist.
+        """
         old = _NO_AMOUNTS if before is None else before.status.allocatable
         new = _NO_AMOUNTS if after is None else after.status.allocatable
         if old is new or old == new:

@@ -5,7 +5,7 @@ before the process is forked, and each run replaces only those that it has chang
 
 A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*; all
 other pods are their own originals. Of several pods with the same original, only one is listed. So
-when one of them changes, all of them are compared again.
+when a pod changes, all pods with its original are compared again.
 
     pods that exist   a/web-1, a/web-9 (replaces web-2)      listed as   a/web-1, a/web-2
 """
@@ -31,9 +31,10 @@ class ListedPod(Protocol):
 
 
 class KeptEnds:
-    """The pods at an instant: keyed by their own keys (`by_key`) and by original (`listed`).
+    """The PodEnds of the pods at an instant.
 
-    Both dictionaries are sorted and must not be changed.
+    `by_key` maps each pod's own key to its PodEnd; `listed` maps each original to the PodEnd of its
+    listed pod. Both dictionaries are sorted and must not be changed.
     """
 
     def __init__(
@@ -89,10 +90,10 @@ class _Best(Struct, frozen=True):
 def listed(
     pods: Mapping[str, ListedPod], keys: Iterable[str], end_of: Callable[[str], PodEnd]
 ) -> dict[str, PodEnd]:
-    """Return the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
+    """Return the PodEnds of the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
 
     `keys` are the pods' own keys, sorted. If several of these pods have the same original, only
-    the one with the highest `_liveness` is returned; of equal ones, the last.
+    the pod with the highest `_liveness` is included; if several have it, the last of them.
     """
     best: dict[str, _Best] = {}
     for key in keys:

@@ -74,8 +74,8 @@ class FailedNode(Struct):
 class AffectedPod(Struct):
     """A pod that was on a failed `node`; `pod` may be a replacement of another pod.
 
-    `back_at` is the time at which the pod was last up again; None if it was not. `restarted_at` is
-    the time at which its containers last started again on their node.
+    `back_at` is the last time at which the pod came back up; None if it never did. `restarted_at`
+    is the last time at which its containers restarted on their node.
     """
 
     pod: Pod
@@ -127,12 +127,12 @@ class OutageRecorder(Struct):
 
     @property
     def first_back_at(self) -> Instant | None:
-        """The time at which the first affected pod was up again; None if none was."""
+        """The first time at which an affected pod came back up; None if none did."""
         return min((at for at, pods in self._backs.items() if pods), default=None)
 
     @property
     def last_back_at(self) -> Instant | None:
-        """The time at which the last affected pod was up again; None if none was."""
+        """The last time at which an affected pod came back up; None if none did."""
         return max((at for at, pods in self._backs.items() if pods), default=None)
 
     # --- reports ------------------------------------------------------------------
@@ -171,9 +171,9 @@ class OutageRecorder(Struct):
         self._sample_pods()
 
     def is_waiting(self, now: Instant) -> bool:
-        """Return whether a toleration will expire, or a queued node will be tainted or emptied.
+        """Return whether a toleration will expire, or an unready node will be tainted or emptied.
 
-        Timers due before `now` are ignored: they belong to pods that were already terminating.
+        A timer that was due before `now` is ignored: its pod was already terminating.
         """
         if any(timer.due >= now for timer in self.timers.values()):
             return True
@@ -353,11 +353,11 @@ class OutageRecorder(Struct):
         *,
         serves_as_before: bool,
     ) -> dict[str, None]:
-        """Record that the node `name` is out of service, with `state`.
+        """Record that the node `name` is out of service; `state` is its current state.
 
         `there` contains (pod key, pod) for the pods on the node. `serves_as_before` is True if the
-        result of `is_serving` for the node has not changed. Return the keys of the pods whose state
-        must be determined again.
+        result of `is_serving` for the node has not changed. Return the keys of the pods that the
+        caller must update (`_update`).
         """
         failed = self._failed_node(name)
         if failed.back_at is not None:
@@ -493,9 +493,9 @@ class OutageRecorder(Struct):
     def _update(self, key: str) -> None:
         """Update the state of the affected pod `key`.
 
-        A pod that is up again is updated only at the instant of its return, because a pod with
-        restartPolicy Never fails when its node returns, and at the instant at which its containers
-        start again, because this restart may fail its Job.
+        A pod that is already up again is updated only at two instants. One is `back_at`, because a
+        pod with restartPolicy Never fails when its node returns. The other is `restarted_at`,
+        because the restart of its containers may fail its Job.
         """
         affected = self.affected.get(key)
         if affected is None:

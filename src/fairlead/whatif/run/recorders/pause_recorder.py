@@ -35,7 +35,7 @@ class PauseRecorder(Struct):
 
 
 def _flap_pause(text: str) -> DurationNs:
-    """Return the longest pause (ns) of a node whose kubelet behaves as `text`; 0 without flaps."""
+    """Return the longest pause (ns) of a node with kubelet annotation `text`; 0 if no flapping."""
     try:
         behaviour = parse_kubelet_behaviour(text)
     except ValueError:

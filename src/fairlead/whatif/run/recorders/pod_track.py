@@ -45,7 +45,7 @@ class OwnerFacts:
     def has_owner_of(self, pod: Pod) -> bool:
         """Return whether these facts are known to apply to `pod`.
 
-        False means that they must be found anew; they may still be the same.
+        If not, new OwnerFacts must be made for `pod`, although they may have the same values.
         """
         mine, their = self._metadata, pod.metadata
         return (
@@ -81,7 +81,7 @@ class PodTrack(Struct):
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
         """Return the PodEnd of the pod, for the outcome of a run; `requests` are its requests.
 
-        `facts` were found for this pod, or for a pod with the same facts (`has_owner_of`).
+        `facts` were made for this pod, or for another pod and `has_owner_of` accepts this pod.
         """
         pod = self.pod
         return PodEnd(

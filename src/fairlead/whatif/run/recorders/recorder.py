@@ -101,7 +101,7 @@ _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
 def requests_of_pod(pod: Pod) -> Mapping[str, int]:
-    """Return the requests of `pod`; if it has a node, an in-place resize is included."""
+    """Return the requests of `pod`; an in-place resize is considered only if the pod has a node."""
     return pod_requests(pod, existing=bool(pod.spec.node_name))
 
 
