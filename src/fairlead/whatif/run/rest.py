@@ -26,8 +26,10 @@ def rest_of(
 ) -> Rest:
     """Return the time at which the cluster came to rest, and the activities until then.
 
-    The cluster is at rest once no pod of a permanent workload has a transition for longer than
-    `gap`. `settled` is True if the run ended because nothing changed any more.
+    The cluster comes to rest at the first pause that is longer than `gap`. A pause is a time in
+    which no pod of a permanent workload has a transition. `settled` is True if the run ended
+    because nothing changed any more; the cluster then came to rest after the last transition at the
+    latest.
     """
     episode: list[PodTransition] = []
     is_over = settled

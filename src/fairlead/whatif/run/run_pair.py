@@ -64,9 +64,9 @@ def run_pair(
 def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
     """Return whether `next_end` lies within the run with the outcome `after`.
 
-    `next_end` is the instant after the end of a shorter run at which a pod or a Job of that run
-    would end by itself; None if there is none. If the result is True, the shorter run must be
-    repeated up to the end of `after`.
+    `next_end` comes from another run, which ended earlier. It is the instant at which the next pod
+    or Job of that run would have ended by itself; None if there is none. If the result is True,
+    that run must be repeated up to the end of `after`.
     """
     return next_end is not None and next_end <= after.ended_at
 
@@ -112,7 +112,7 @@ def _run_both(
 def _frozen_after(load: Callable[[], None]) -> Iterator[None]:
     """Call `load`, and exempt all existing objects from garbage collection within the `with` block.
 
-    Collections would find nothing, because almost none of the loaded objects form cycles.
+    A collection would find almost no garbage, because few of the loaded objects form cycles.
     """
     was_enabled, was_frozen = gc.isenabled(), gc.get_freeze_count()
     gc.disable()

@@ -31,9 +31,10 @@ _NAMES_MAX: Final = 4
 
 
 class SimulatedKubelets(Struct, frozen=True):
-    """The kubelets' configuration, the quiet time (ns) of a cluster at rest, and notes.
+    """The kubelets' configuration, the quiet time of the experiment, and notes.
 
-    The quiet time is longer than any startup time, because nothing changes while a pod starts.
+    A run has settled once nothing has changed for `quiet` (ns). `quiet` is longer than any startup
+    time, so that a run does not count as settled while a pod is still starting.
     `times` are the startup times in the dump, empty if the same time is set for every pod.
     """
 

@@ -10,8 +10,9 @@ percentiles, over all draws, of its start time:
     workload    when all its waiting pods have a node
     gang        when the number of its pods with a node reaches the number that it needs
 
-If a draw ends before this time, its time counts as later than all others. For example, if the start
-happens in 15 of 20 draws, p50 is the 10th start, and p90 is unknown.
+If a draw ends before the start, the start time in this draw is unknown, and counts as later than
+all others. For example, if the start happens in 15 of 20 draws, p50 is the 10th start, and p90 is
+unknown.
 """
 
 from __future__ import annotations

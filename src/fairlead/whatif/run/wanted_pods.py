@@ -32,8 +32,10 @@ def wanted_pods(
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted, except finished and
     terminating pods. A terminating pod is counted after all if its owner will create a pod with the
-    same name. The pods of DaemonSets are always counted, because a simulation does not update their
-    status; two of them on one node (`maxSurge`) count as one.
+    same name.
+
+    The number for a DaemonSet is always found by this count, because a simulation does not update
+    the status of DaemonSets. Two pods of a DaemonSet on one node (`maxSurge`) count as one.
     """
     has_rollouts = any(ref.kind == ROLLOUT for ref in workloads)
     of_rollouts = _pods_of_rollouts(store, None) if has_rollouts else {}

@@ -140,8 +140,9 @@ def audited_input(
 ) -> AuditedInput:
     """Return the actions of users after `start` in the cluster `initial`.
 
-    `inventory` contains the objects of the cluster; created objects are added to it. Unless
-    `runs_cron_jobs` is set, the recorded Jobs of CronJobs are created. Raises InputError.
+    `inventory` contains the objects of the cluster; the objects that the steps create are added to
+    it. `runs_cron_jobs` means that the simulation runs CronJobs. Otherwise, the steps create the
+    Jobs that CronJobs created in the log. Raises InputError.
     """
     later = [one for one in log.writes if one.at > start or start == log.start]
     if log.writes and not later:

@@ -251,7 +251,10 @@ class _ScenarioCluster(Struct, frozen=True, kw_only=True):
 
     @property
     def quiet(self) -> DurationNs:
-        """The quiet time of a cluster at rest: longer than any recorded runtime of a pod."""
+        """The time without changes after which a run has settled.
+
+        It is longer than any recorded runtime of a pod.
+        """
         known = (one for found in self.lifecycles.values() for one in found)
         return max((one.ended - one.started for one in known if one.ended), default=0) + QUIET
 
@@ -351,10 +354,10 @@ def _objects(
 
 
 def trace_steps(path: str, trace: TraceCluster, inventory: Inventory) -> list[ScriptedStep]:
-    """Return the steps that create and end the pods of `trace`, and add the pods to `inventory`.
+    """Add the pods of `trace` to `inventory`; return the steps that create and end them.
 
-    A pod that never ran ends as a failed pod; if it were deleted, its Job would replace it. `path`
-    is the file in error messages. Raises InputError.
+    Only a pod that never ran is ended by a step, which lets it fail. If the step deleted the pod,
+    the pod's Job would replace it. `path` is the file in error messages. Raises InputError.
     """
     pods = manifests([Document(path, [arrival.pod for arrival in trace.arrivals])])
     for pod in pods:

@@ -3,8 +3,8 @@
 A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
 its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
 if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
-and quotas, so a note mentions them only if the dump also lacks other kinds that matter, or has
-neither Leases nor budgets.
+and quotas, so their absence alone proves nothing. A note mentions that they are absent only if
+another kind is missing, too, or if the dump has neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -477,7 +477,7 @@ def _view(view: type[View], kind: Kind, manifest: Manifest) -> View | None:
 def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if the cluster in `manifests` runs any version other than NEWEST.
 
-    `some` are the `samples` of `manifests`, which include all nodes.
+    `some` is the result of `samples(manifests)`. It contains all nodes.
     """
     kubelets = {
         version

@@ -72,8 +72,8 @@ class Inventory:
     def add_new_node(self, node: Manifest) -> None:
         """Add a node that the change creates; label selectors for nodes do not match it.
 
-        A pool is often replaced in one change, with new nodes that are copies of the old ones and
-        have their labels: `--add-nodes 6 --like old-1 --drain pool=old`.
+        So one change can replace a pool with copies of its nodes, which have the same labels:
+        `--add-nodes 6 --like old-1 --drain pool=old` drains only the old nodes.
         """
         self.add(node)
         self._new_nodes.add(node.ref.name)
@@ -326,8 +326,8 @@ class Inventory:
     def _similar(self, kind: Kind, name: str, others: Sequence[str] = ()) -> str:
         """Return a hint with the most similar names, and with all names if they are few.
 
-        If there are objects of other kinds with exactly this name (`others`), the hint contains
-        only them.
+        `others` are the objects of other kinds that are called `name`. If there are any, the hint
+        suggests only these.
         """
         if (kind.resource, name) in self._deleted:
             return "; it is deleted first"

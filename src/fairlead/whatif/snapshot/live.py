@@ -55,10 +55,10 @@ class LiveObjects(Struct, frozen=True):
     unreadable: tuple[LiveResource, ...]
 
     def __repr__(self) -> str:
-        """Return a text without the objects.
+        """Return a text without the objects, because that of all objects would be very long.
 
         `asyncio.run` ends with a call of `signal.signal`, which makes a repr of the replaced signal
-        handler. This handler refers to the finished task and its result.
+        handler. That repr contains the finished task and its result, which is this object.
         """
         return f"<LiveObjects of {self.name}>"
 
@@ -147,9 +147,9 @@ async def _list(
 ) -> Sequence[LiveObject] | None:
     """Return the objects of one resource; None if they cannot be read.
 
-    The result is None if the user may not read them, or if the server serves only other versions of
-    the resource, and () if the server does not serve the resource at all. Raises RequestError for
-    other errors, and for any error about a required resource.
+    The result is None if the user may not read them, or if the server serves the resource only in
+    versions other than that of `resource`. It is () if the server does not serve the resource at
+    all. Raises RequestError for other errors, and for any error about a required resource.
     """
     try:
         items = await list_by_page(client, resource.path, partial(keep, resource.kind))

@@ -76,7 +76,10 @@ class LiveResource(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The API path that lists the objects in all namespaces; of Leases, only those of nodes."""
+        """The API path that lists the objects in all namespaces.
+
+        The path for Leases lists only the Leases of nodes.
+        """
         kind = self.kind
         group, _, version = kind.api_version.rpartition("/")
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"

@@ -211,7 +211,7 @@ class Recorder(Struct):
     def hold_up(self, holders: Mapping[str, str]) -> None:
         """Mark the pods that wait for volumes.
 
-        `holders` maps their keys to the keys of the pods that hold the volumes.
+        `holders` maps the key of each waiting pod to the key of the pod that holds its volume.
         """
         for key, holder in sorted(holders.items()):
             track, other = self._tracks.get(key), self._tracks.get(holder)
@@ -262,8 +262,8 @@ class Recorder(Struct):
     ) -> None:
         """Record an eviction, unless the pod has completed.
 
-        `asks_budgets` means that the eviction respected the budgets. Evictions of DaemonSet pods
-        are not recorded if their node is emptied.
+        `asks_budgets` means that the eviction respected the budgets. The eviction of a DaemonSet
+        pod is not recorded if it was made to empty the node (`EMPTIES_NODE`).
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
@@ -306,7 +306,10 @@ class Recorder(Struct):
     # --- stimuli ---------------------------------------------------------------------
 
     def begin(self, now: Instant) -> None:
-        """Set the time of the next reports; called for a stimulus with nothing to record."""
+        """Set the time of the reports that follow.
+
+        Called instead of `observe` for a stimulus that contains nothing to record.
+        """
         self.now = self.outage.now = now
 
     def observe(self, stimulus: Stimulus, now: Instant) -> None:
@@ -348,9 +351,9 @@ class Recorder(Struct):
         return True
 
     def _see_conditions(self, one: ApiObject) -> bool:
-        """Record a new version of a pod with the same phase that differs only in its status.
+        """Record `one` if it is a known pod whose status has changed, but nothing else.
 
-        Return False for every other object.
+        Return whether `one` was recorded. A pod whose phase has changed is not recorded here.
         """
         if not isinstance(one, Pod):
             return False
@@ -402,7 +405,10 @@ class Recorder(Struct):
                 self.outage.observe(stimulus, now)
 
     def _observe_workloads(self, stimulus: Stimulus) -> None:
-        """Record the transition of a pod; must be called before the other records are updated."""
+        """Record the transitions of a changed or deleted pod in `workloads`.
+
+        Must be called before `_tracks` is updated, because it contains the pod's previous version.
+        """
         match stimulus:
             case ObjectChanged(Pod() as pod):
                 self.touched.add(original_key(pod))
@@ -470,9 +476,10 @@ class Recorder(Struct):
             track.is_stopped = is_terminating(pod) and pod.status.phase == "Failed"
 
     def _load_replicas(self, replicas: Replicas) -> None:
-        """Record pods of a snapshot, as `_record_pod` does; tracks of running pods are made later.
+        """Record pods of a snapshot, as `_record_pod` does.
 
-        The pods have one owner and differ only in name, node and creation time.
+        The pods have one owner and differ only in name, node and creation time. If they are
+        running, their tracks are usually made only when they are needed (`_loaded_track`).
         """
         first, uids = replicas[0], replicas.uids
         facts = OwnerFacts(first)
@@ -514,9 +521,10 @@ class Recorder(Struct):
     # --- result ---------------------------------------------------------------------------
 
     def ends(self) -> Mapping[str, PodEnd]:
-        """Return the existing pods, sorted by key; a replacement has the key of the first pod.
+        """Return the existing pods, keyed and sorted by original key.
 
-        If a pod and its replacement both exist, only the pod that is not ending is returned. The
+        The original key of a replacement is the key of the first pod that was replaced. If a pod
+        and its replacement both exist, only one is returned: the one that is not ending. The
         result must not be changed.
         """
         if self._kept is not None:
@@ -524,7 +532,10 @@ class Recorder(Struct):
         return listed(self._tracks, sorted(self._tracks), self._end_at)
 
     def keep_ends(self) -> tuple[Mapping[str, PodEnd], Iterable[PodEnd]]:
-        """Return the results of `ends` and `all_pods`; later results share the unchanged pods."""
+        """Return the results of `ends` and `all_pods`, and keep them.
+
+        Later calls of `ends` reuse the kept results for unchanged pods.
+        """
         self._kept = KeptEnds(self._tracks, self._ends(), self._end_at)
         self._changed = set()
         return self._kept.listed, self._kept.by_key.values()
@@ -637,9 +648,10 @@ class Recorder(Struct):
         return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
 
     def _unstopped(self) -> Iterator[Undrained]:
-        """Yield pods that are on drained nodes, are terminating, and never end.
+        """Yield the terminating pods on drained nodes that will never disappear.
 
-        The kubelet of the node does not answer, or a foreign finalizer keeps an ended pod.
+        Such a pod remains because the kubelet of its node does not answer, or because a foreign
+        finalizer keeps it after its end. Pods of DaemonSets and static pods are left out.
         """
         for name, node in self.outage.nodes.items():
             if not is_drain_requested(node):

@@ -45,7 +45,8 @@ class PodTransition(Struct, frozen=True):
 class WorkloadRecorder(Struct):
     """Records the transitions of the pods that change after the cluster was loaded.
 
-    `placed` counts, by workload, the pods that got a node after loading, minus those that left it.
+    `placed` contains a number for each workload: the pods that got a node after loading, minus the
+    pods with a node that were deleted, began to terminate or ended.
     """
 
     transitions: list[PodTransition] = field(default_factory=list)
@@ -163,9 +164,10 @@ def _readiness(
     one. Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from
     9 s.
 
-    `settled` is False if changes continue after `until`. If such a run ends just when the number
-    falls to its lowest value again, `lowest_for` is the time for which it had this value before,
-    instead of None.
+    `lowest_for` is the total time for which the number of ready pods had its lowest value. It is
+    None if the number is lowest at the end, and less than `wanted`. There is one exception: if
+    `settled` is False (changes continue after `until`), the number fell to the lowest value just
+    at the end, and it had this value before, `lowest_for` is the earlier time with this value.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}

@@ -182,7 +182,10 @@ class DumpDecoder:
         return None
 
     def _like_another_pod(self, text: Text) -> tuple[DumpedObject, str] | None:
-        """Return (object, its newest timestamp); None if `text` matches no other pod's template."""
+        """Return (object, its newest timestamp) for the `text` of a pod that matches a template.
+
+        Returns None if `text` must be decoded without a template.
+        """
         template: PodTemplate | None
         strings: Sequence[str]
         if isinstance(text, TemplateText):
@@ -258,7 +261,10 @@ def _decode_pod(text: bytes) -> tuple[Pod, set[str]]:
 
 
 def _has_own_annotations(view: ApiObject) -> bool:
-    """Return whether `view` has annotations of Fairlead; these are only checked as JSON."""
+    """Return whether `view` or its pod template has annotations of Fairlead.
+
+    Such an object must be decoded as JSON, because only then are these annotations checked.
+    """
     if any(key.startswith(OURS) for key in view.metadata.annotations):
         return True
     if not isinstance(view, Deployment | ReplicaSet | StatefulSet | DaemonSet):

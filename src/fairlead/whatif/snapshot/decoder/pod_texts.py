@@ -93,7 +93,8 @@ class PodTemplate:
         """Find the placeholders of `texts`; `decode` returns (view, timestamps) of a text.
 
         Raises msgspec.ValidationError if a placeholder is in a field that does not accept every
-        string, or if the view needs a string that cannot be inserted into it.
+        string, or if the view or the timestamps depend on a string that cannot be inserted into
+        them (see `_needs_opaque_strings`).
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
@@ -111,8 +112,9 @@ class PodTemplate:
             raise msgspec.ValidationError
 
     def _needs_opaque_strings(self, numbers: set[int]) -> bool:
-        """Return whether the view needs a string that cannot be inserted into it.
+        """Return whether the view or the timestamps depend on a string that cannot be inserted.
 
+        Such a string is a key, or its JSON text differs from its value (`JsonTemplate.opaque`).
         `numbers` are the numbers of the placeholders in the view and in the timestamps.
         """
         if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
@@ -135,7 +137,8 @@ class PodTemplate:
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
         """Return (view, timestamps) of the pod that has `strings` in the placeholders of its text.
 
-        The timestamps are those in `strings`, and the newest timestamp that all pods share.
+        The timestamps are those in `strings` and, of the timestamps that all pods of the template
+        share, the newest.
         """
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
@@ -143,9 +146,10 @@ class PodTemplate:
         return self.view_of(strings), times
 
     def times_in(self, texts: TemplateRows) -> list[set[str]]:
-        """Return the timestamps of the pods with `texts`: one set per field with a timestamp.
+        """Return the timestamps of the pods with `texts`.
 
-        Of the timestamps that all pods share, only the newest is included.
+        For each placeholder of a timestamp, the result has a set with the timestamps of all pods.
+        Of the timestamps that all pods share, only the newest is included, in a set of its own.
         """
         fixed = [] if self._fixed_time is None else [{self._fixed_time}]
         return [*fixed, *({*texts.columns[number]} for number in self._times)]
@@ -231,7 +235,7 @@ class PodTexts:
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
         """Yield `items`; neighbouring pods that may be replicas become rows of their template.
 
-        Templates that are learned after an item was yielded apply to the next one.
+        If the caller learns a template from an item, the template applies from the next item on.
         """
         template: PodTemplate | None = None
         rows: list[Sequence[str]] = []
@@ -320,7 +324,7 @@ class PodTexts:
 def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     """Return whether a marker is a key in `value` outside the managedFields.
 
-    In the text of some pods, such a key may be the name of a field that the view contains.
+    Such a key may differ between pods. In some of them, it may be the name of a field of the view.
     """
     if isinstance(value, list):
         return any(_has_marked_key(item, path) for item in value)
@@ -355,7 +359,8 @@ def _numbers_in(places: Places | None) -> Iterator[int]:
 def _workload_name(text: bytes) -> bytes:
     """Return the generateName in the text of a pod, else the uid of its owner, else b"".
 
-    The name only selects the pods to compare, so a key in another place of the text does no harm.
+    The text is not parsed: the first `generateName` in it counts, wherever it stands. A wrong
+    result does no harm, because it only selects the pods to compare.
     """
     found = text.find(_NAME_KEY, 0, _HEAD_BYTES)
     if found >= 0:
