@@ -48,9 +48,9 @@ _AUTOSCALERS: Final = (OFF, AUTO, CLUSTER_AUTOSCALER, KARPENTER)
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     """Delays and flags of the simulated kubelets.
 
-    `stop-after` is the time that a pod takes to stop, `stop-share` the same as a fraction of its
-    grace period (default 1). At most one of them is given. `flags` are the kubelet's eviction
-    flags.
+    `stop_after` is the time that a pod takes to stop. `stop_share` states this time as a fraction
+    of the pod's grace period. At most one of the two is given; without both, a pod takes its whole
+    grace period. `flags` are the kubelet's eviction flags.
     """
 
     start_delay: Duration | None = None
@@ -78,8 +78,9 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
     `scheduler` and `batch` name a file, or with `configmap/NAMESPACE/NAME` a ConfigMap of the
     cluster; `batch` may also be the name of a shipped configuration. `behave_like` is the
-    Kubernetes version to follow, with `feature_gates`. If `cron_jobs` is set, CronJobs
-    create Jobs, whose pods run for the time in the annotation `fairlead.dev/run-duration`.
+    Kubernetes version to follow; `feature_gates` overrides defaults of its feature gates. If
+    `cron_jobs` is set, CronJobs create Jobs, whose pods run for the time in the annotation
+    `fairlead.dev/run-duration`.
 
     `autoscale` selects the autoscaler: `off`, `auto`, `cluster-autoscaler` or `karpenter`.
     `provision_time` is one duration for all machines, or a duration for each node group or

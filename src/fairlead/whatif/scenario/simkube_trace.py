@@ -10,8 +10,8 @@ to the recorded object. The simulation starts at the first event. As in SimKube,
 cluster wrote (status, owners, the node of a pod) are left out. A trace contains no nodes.
 
 `index` (in version 2 `pod_lifecycles`) contains the times at which the pods of an object started
-and ended. The n-th pod of an object that starts in a simulation runs as long as the n-th recorded
-pod; after the last recorded pod, the list starts again.
+and ended. In a simulation, the n-th pod of an object to start runs as long as the object's n-th
+recorded pod. After the last recorded pod, the first one is used again.
 
 upstream: simkube sk-store/src/trace.rs: ExportedTrace, sk-driver/src/mutation.rs
 """
@@ -75,7 +75,7 @@ class RecordedLifecycle(Struct, frozen=True, order=True):
 
 
 class SimKubeTrace(Struct, frozen=True):
-    """A trace as steps, timed from its first event at `start`.
+    """A trace as `steps`, whose times count from the first event of the trace, at `start`.
 
     `lifecycles` contains the recorded pods of each workload, ordered by their start.
     """
@@ -88,9 +88,9 @@ class SimKubeTrace(Struct, frozen=True):
 
 
 class RecordedDurations(Struct):
-    """Returns the n-th recorded runtime for the n-th pod of a workload; the kubelets call it.
+    """A function for the kubelets: the n-th pod of a workload gets the n-th recorded runtime.
 
-    `others` returns the runtime of pods without a recorded runtime; None if none is known.
+    For a pod of a workload that `lifecycles` does not contain, `others` returns the runtime.
     """
 
     lifecycles: Mapping[WorkloadRef, Sequence[RecordedLifecycle]]
@@ -183,7 +183,7 @@ def _unknown_field_notes(source: str, whole: Json) -> Iterator[str]:
 
 
 class _Reader(Struct):
-    """Turns events into steps; remembers the objects that exist, in the version of the trace."""
+    """Turns events into steps; remembers each existing object as the trace last applied it."""
 
     source: str
     inventory: Inventory
@@ -252,7 +252,7 @@ class _Reader(Struct):
         return self.inventory.get(found.kind, ref.namespace, ref.name) is not None
 
     def _namespace(self, found: Manifest, after: DurationNs) -> Iterator[ScriptedStep]:
-        """Yield a step that creates the object's namespace if it is missing; traces have none."""
+        """Yield a step that creates the object's namespace if the inventory lacks it."""
         name = found.ref.namespace
         if not name or self.inventory.get(NAMESPACE, "", name) is not None:
             return
@@ -326,7 +326,7 @@ def _workload(kind: Any, name: Any) -> WorkloadRef | None:
 def _lifecycle(source: str, where: str, value: Any, first: int) -> RecordedLifecycle | None:
     """Return the lifecycle of one pod; None if the pod never started.
 
-    Starts before `first` are moved to `first`. Raises InputError.
+    A pod that started before `first` counts as started at `first`. Raises InputError.
     """
     match value:
         case {"lifecycle": inner}:

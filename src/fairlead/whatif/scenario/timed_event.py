@@ -2,9 +2,9 @@
 
     {at: 5m, create: {…object…}, count: 100, over: 10m}    100 copies at random times in 10 minutes
     {at: 5m, create: jobs.yaml, count: 10, every: 30s}     the file 10 times, 30 s apart
-    {at: 5m, delete: pod/store/web-1}    node/key=value selects by label; or a list of these
+    {at: 5m, delete: pod/store/web-1}    or node/key=value (by label), or a list of both forms
     {at: 5m, patch: {target: deploy/store/web, merge: {spec: {…}}}}
-    {at: 5m, cordon: node-1}        uncordon, drain, stop-node, return-node: name or key=value
+    {at: 5m, cordon: node-1}   or key=value; likewise: uncordon, drain, stop-node, return-node
     {at: 5m, drain: pool=a, max-unavailable: 1, for: 5m}        rolling; each node is down for 5m
     {at: 5m, scale: deploy/store/web=20}
     {at: 5m, fail-zone: zone-a, for: 20m}                       permanently without `for`
@@ -121,9 +121,9 @@ def steps_of(
 ) -> tuple[list[ScriptedStep], list[Manifest], list[Manifest]]:
     """Return (steps, created objects, patched objects) of all events; the steps are not sorted.
 
-    Created objects are as written in the events; with `count`, an object is returned once, but all
-    copies are added to `inventory`. `source` is the scenario file; files in it are relative to
-    `folder`. Raises InputError.
+    Created objects are as written in the events. If an event has a `count`, its object is returned
+    once, but all copies are added to `inventory`. `source` is the scenario file; the names of files
+    in it are relative to `folder`. Raises InputError.
     """
     numbered = [
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
@@ -195,8 +195,8 @@ class _NumberedEvent:
     def steps(self, inventory: Inventory, deleted: set[ObjectRef]) -> Iterator[ScriptedStep]:
         """Yield the steps of this event. Raises InputError.
 
-        `deleted` are the objects in `inventory` that earlier events delete; this event adds to
-        them.
+        `deleted` contains the objects in `inventory` that earlier events delete. This method adds
+        the objects that this event deletes, and removes those that it creates again.
         """
         if self._event.create is not None:
             yield from self._create_steps(inventory, deleted)
@@ -225,9 +225,9 @@ class _NumberedEvent:
         )
 
     def with_later_nodes(self, end: ScriptedStep) -> ScriptedStep:
-        """Return `end`, the step that ends this event's outage, extended to nodes that came later.
+        """Return the step `end`, which ends this event's outage, extended to later nodes.
 
-        These are the nodes that came after the start of the run and that the outage affects.
+        A later node is one that the outage affects and that came after the start of the run.
         """
         return replace(end, commands_for=partial(self._end_for, end.commands))
 

@@ -1,8 +1,8 @@
 """Clusters from CSV tables in the format of the openb trace (Alibaba, cluster-trace-gpu-v2023).
 
-Each row of a table describes one node (header `sn,…`) or one pod (header `name,…`). In another
-format, each row describes a shape, which is a combination of values, and contains the number of
-nodes (header `nodes,…`) or pods (header `pods,…`) of this shape.
+Each row of a table describes one node (header `sn,…`) or one pod (header `name,…`). In a second
+format, each row describes a shape: a combination of values that several nodes or pods share. The
+column `nodes` (header `nodes,…`) or `pods` (header `pods,…`) contains their number.
 
 Rows become objects as follows:
 
@@ -12,8 +12,9 @@ Rows become objects as follows:
     gpu_spec       required node affinity on the label `gpu-model`
     zone           assigned to the rows in turn
     qos            BE (best-effort) pods get the lower of two PriorityClasses
-    arrival        evenly spread over `arrivals`: in table order for one row per pod, in random
-                   order for rows of shapes; with `arrivals: recorded`, at creation_time
+    arrival        evenly spread over `arrivals`; the order is that of the table if each row is a
+                   pod, and random if each row is a shape; with `arrivals: recorded`, each pod
+                   arrives at its creation_time
     duration       pods run forever unless `durations: recorded` is set
     owner          a Job that is not in the table, so that preempted and evicted pods are replaced
 
@@ -122,7 +123,7 @@ class RecordedTimes(Struct, frozen=True):
 class TraceCluster(Struct, frozen=True):
     """The initial objects of a trace, the arrivals, and the `departures` of pods that never ran.
 
-    `recorded` contains the recorded times of the pods if they arrive at these times.
+    `recorded` maps pod names to recorded times; it is empty unless `arrivals: recorded` is set.
     """
 
     objects: list[Json]

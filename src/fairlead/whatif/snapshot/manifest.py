@@ -268,9 +268,9 @@ class Manifest(Struct, frozen=True):
 
 
 class ReplicaManifests(Struct, frozen=True):
-    """The objects of neighbouring pods that are replicas; each is made when it is read.
+    """The objects of replicas that are next to each other in a dump; `at` makes them on demand.
 
-    `newest` is the newest timestamp in all these pods.
+    `newest` is the newest timestamp in any of these pods.
     """
 
     source: str
@@ -330,7 +330,7 @@ class Manifests(Sequence[Manifest]):
         return self._all[index]
 
     def __iter__(self) -> Iterator[Manifest]:
-        """Iterate over all objects; each iteration yields the same Python objects."""
+        """Iterate over all objects; a second iteration yields the same Python objects again."""
         return iter(self._all)
 
     def __eq__(self, other: object) -> bool:
@@ -453,10 +453,10 @@ def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
 
 
 def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
-    """Raise InputError if two objects of one kind have the same uid, such as copied objects.
+    """Raise InputError if two objects of one kind have the same uid, as after copy and paste.
 
-    An owner reference with this uid would refer to both objects. Objects without a uid get one
-    later.
+    An owner reference with this uid would refer to both objects. Objects without a uid are
+    accepted: they get a uid later.
     """
     if _have_own_uids(manifests):
         return
@@ -722,9 +722,10 @@ def _check_device_selector(source: str, value: Json) -> None:
 
 
 def _current_autoscaler(value: Json) -> Json:
-    """Return `value`, a HorizontalPodAutoscaler, in version v2 if it is of v1 or v2beta2.
+    """Return the HorizontalPodAutoscaler `value`, converted from v1 or v2beta2 to v2.
 
-    Returns `value` if it has another version, or if a part of it is not a map.
+    Returns `value` unchanged if it has another version, or if it is of v1 and its spec, status or
+    annotations are not a map.
     """
     if value["apiVersion"] == _AUTOSCALING_V2BETA2:  # v2beta2 has the fields of v2
         return {**value, "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}
@@ -736,10 +737,10 @@ def _current_autoscaler(value: Json) -> Json:
 
 
 def _current_budget(value: Json) -> Json:
-    """Return a PodDisruptionBudget of v1beta1 with the selector that means the same in v1.
+    """Return `value`, a PodDisruptionBudget of v1beta1, without its selector if that is empty.
 
-    An empty selector matches no pod in v1beta1, but every pod in v1; in both versions, a budget
-    without a selector matches no pod.
+    An empty selector matches no pod in v1beta1, but every pod in v1. Without a selector, a budget
+    matches no pod in both versions.
     """
     # upstream: pkg/apis/policy/v1beta1/zz_generated.conversion.go, pkg/apis/policy/helper.go:
     # NonV1beta1MatchNoneSelector

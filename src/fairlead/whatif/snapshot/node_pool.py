@@ -62,11 +62,13 @@ def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
 
 
 def zone_labels(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Return those keys of a node's `labels` whose value is the zone of the node.
+    """Return the keys of those `labels` of a node that state its zone.
 
-    Volume drivers repeat the zone in a label of their own, such as topology.gke.io/zone. On an
-    Azure node that is in no zone, the label topology.disk.csi.azure.com/zone is empty, but
-    cloud-provider-azure sets a fault domain as the zone of the node.
+    Volume drivers repeat the zone in a label of their own, such as topology.gke.io/zone. Except
+    for the labels in _ZONE_LABELS, a label states the zone only if its value is that of
+    topology.kubernetes.io/zone. The values differ on an Azure node that is in no zone: there,
+    cloud-provider-azure sets topology.kubernetes.io/zone to a fault domain, but the driver leaves
+    topology.disk.csi.azure.com/zone empty.
     """
     zone = labels.get(ZONE, "")
     return tuple(
@@ -127,8 +129,8 @@ def own_labels(labels: Mapping[str, str], node: str, topology: Iterable[str]) ->
 def other_zones(nodes: Sequence[Json]) -> tuple[Json, ...]:
     """Return a template for each zone of `nodes` other than the zone of the first node.
 
-    The templates have the properties of the first node, but the zone labels of a node in their
-    zone.
+    Each template has the properties of the first node. Only its labels about the zone and place
+    are those of the first node of `nodes` in that zone.
     """
     model = node_template(nodes[0])
     kept = _without_zone(model["metadata"]["labels"])

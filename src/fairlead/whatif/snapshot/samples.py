@@ -21,7 +21,7 @@ from fairlead.whatif.snapshot.manifest import (
 def samples(manifests: Iterable[Manifest]) -> Sequence[Manifest]:
     """Return `manifests` in order, without the pods that are replicas of an earlier pod.
 
-    `Manifest.is_replica_of` lists the fields in which replicas differ.
+    `DumpedTemplate` lists the fields in which replicas differ.
     """
     if isinstance(manifests, Manifests):
         return manifests.samples

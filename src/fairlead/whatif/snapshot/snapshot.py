@@ -2,8 +2,7 @@
 
 Virtual time starts at the newest timestamp in the metadata and status of the objects, which is the
 best estimate of the time of the dump. A snapshot that Fairlead wrote states the exact time in an
-annotation of its List. Fairlead can write a snapshot at the end of a simulation, which may be long
-after the last change.
+annotation of its List, because a simulation may end long after the newest of these timestamps.
 """
 
 from __future__ import annotations
@@ -103,7 +102,9 @@ def read_dump(
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Disable garbage collection within the `with` block, because the objects are kept anyway.
+    """Disable garbage collection within the `with` block, which reads a snapshot.
+
+    Collections would find little to free, because the objects of the snapshot are kept.
 
     At the end of the block, all objects are moved to the collector's oldest generation, so that
     collections of young objects do not traverse the snapshot.
@@ -194,8 +195,9 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read.
 
-    A pod that replaced another pod in a simulation loses the annotation with the other pod's name,
-    so that answers about the snapshot call it by its own name.
+    If a pod replaced another pod in a simulation, its annotation REPLACES contains the name of the
+    replaced pod. The annotation is left out, so that answers about the new snapshot show the pod's
+    own name.
     """
     metadata = {"annotations": snapshot_annotations(taken_at)}
     items = [_with_own_name(one) for one in objects]

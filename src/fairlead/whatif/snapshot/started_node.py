@@ -5,9 +5,9 @@
     controllers   remove startup taints, and set the condition NetworkUnavailable to False
     drivers       repeat the zone of the node in a label of their own
 
-A resource that the kubelet has not posted yet gets the amount that the NodeClaim promises, unless
-Karpenter has initialized the node. Without a NodeClaim, it gets the amount of a started node with
-the same pool and instance type.
+If the kubelet has not posted a resource yet, the node gets the amount in its NodeClaim, or without
+a NodeClaim the amount of a started node with the same pool and instance type. A node that Karpenter
+has initialized gets no resources, because its kubelet has posted all of them.
 
 The flags of the dump's Cluster Autoscaler, such as --startup-taint, name further startup taints.
 
@@ -146,7 +146,7 @@ class _Cluster:
         self._models: dict[tuple[str, str], Node | None] = {}
 
     def start(self, manifest: Manifest, node: Node, at: Instant) -> _Start | None:
-        """Return the start of `node`, the node of `manifest`, which is Ready from `at` on.
+        """Return the start of `node`, the decoded object of `manifest`; it becomes Ready at `at`.
 
         Returns None if the node has already started, or if Karpenter is removing it.
         """
@@ -223,8 +223,8 @@ class _Cluster:
     def _model(self, labels: Mapping[str, str]) -> Node | None:
         """Return a Ready node with the pool and instance type in `labels`; None if there is none.
 
-        This is the newest node that has started for certain. If there is none, it is the newest of
-        the nodes that have reported most resources.
+        Nodes that are not in `_starting` are preferred, and of these the newest. Of other nodes,
+        the one with the most kinds of allocatable resources is returned.
         """
         key = _pool_and_type(labels)
         if not any(key):
@@ -241,7 +241,7 @@ class _Cluster:
 
 
 def _decoded(view: type[View], manifests: Iterable[Manifest]) -> list[View]:
-    """Return the objects of the kind with the view `view`. Raises InputError."""
+    """Return the objects whose kind is the name of `view`, decoded. Raises InputError."""
     found = []
     for one in manifests:
         if one.kind.kind == view.__name__:
@@ -268,7 +268,7 @@ def _pool_and_type(labels: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _labels(node: Node, claim: NodeClaim | None) -> dict[str, str]:
-    """Return the labels of the started `node`; those of `claim` are added at its registration."""
+    """Return the labels of the started `node`, with those of `claim` if it was not registered."""
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
     if claim is None:
         return node.metadata.labels
@@ -278,7 +278,7 @@ def _labels(node: Node, claim: NodeClaim | None) -> dict[str, str]:
 
 
 def _taints(node: Node, removed: Collection[Taint], claim: NodeClaim | None) -> list[Json]:
-    """Return the taints of the started `node`; those of `claim` are added at its registration."""
+    """Return the taints of the started `node`, with those of `claim` if it was not registered."""
     kept = [one for one in node.spec.taints if one not in removed]
     present = {(one.key, one.effect) for one in kept}
     of_claim = () if claim is None or _is_registered(node) else claim.spec.taints

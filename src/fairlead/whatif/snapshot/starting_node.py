@@ -6,8 +6,9 @@ A node is starting if it is younger than STARTING_MAX, and its Ready condition
     is True, but its startup taints are not removed yet, or its devices are not reported yet
     is absent, and the node has startup taints
 
-Starting nodes are rewritten once, after the dump is read (`started_node`). A node that was Ready
-before, or whose Ready condition is Unknown, has failed and stays as it is.
+Starting nodes are rewritten once, after the dump is read (`started_node`). A node has failed if its
+Ready condition is Unknown, or has become False since the registration. Failed nodes are not
+rewritten.
 """
 
 from __future__ import annotations
@@ -91,7 +92,10 @@ def valid_node(manifest: Manifest) -> Node | None:
 
 
 def _is_young(node: Manifest, now: Instant) -> bool:
-    """Return whether `node` is younger than STARTING_MAX. Nodes of YAML dumps are not decoded."""
+    """Return whether `node` is younger than STARTING_MAX.
+
+    Reads the JSON value of a node without a view, such as a node of a YAML dump.
+    """
     view = node.view
     created = (
         node.value["metadata"].get("creationTimestamp")

@@ -1,9 +1,9 @@
 """Anonymises the objects of a snapshot, so that questions about them have the same answers.
 
 Every text is replaced by its pseudonym, unless a rule in this module keeps the text because
-Fairlead's decisions depend on it. Fields that no question needs are removed, and so are objects of
-kinds that no command reads, because any key of their maps may be a name. `PUBLISHED` describes the
-kept texts and the removed fields for users.
+Fairlead's decisions depend on it. Fields that no question needs are removed. Objects of kinds that
+no command reads are removed too, because the rules do not know which keys in them are names.
+`PUBLISHED` describes the kept texts and the removed fields for users.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ class _Rewriter(Struct, frozen=True):
         }
 
     def _resource(self, name: str) -> str:
-        """Return the resource name `name`; a class name in it is replaced by its pseudonym."""
+        """Return `name`, a resource name, with a pseudonym for a storage or device class in it."""
         for ending in _CLASS_ENDINGS:
             of_class, found, resource = name.partition(ending)
             if found:
@@ -417,7 +417,7 @@ class _Rewriter(Struct, frozen=True):
         return text
 
     def _image(self, image: str) -> str:
-        """Return a pseudonym of `image`; it ends with a tag.
+        """Return a pseudonym of `image` that ends with the tag `v`.
 
         An image without a tag has the same pseudonym as the image with the tag `latest`, so that
         the images of pods still match the images on nodes.

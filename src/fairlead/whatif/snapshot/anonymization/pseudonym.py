@@ -4,10 +4,10 @@ A name is split into segments at `-`, `.` and `/`. For example, a snapshot with 
 
     shop/web-6f7c    eu/web-0    web        ->        q2/x3-00    e1/x3-0    x3
 
-Each segment is replaced by a code (`q`) and a number (2). The numbers count the segments of the
-snapshot in their sort order: `6f7c` is 0, `eu` 1, `shop` 2 and `web` 3. All numbers have the same
-width. A segment has the same replacement in every name. The ordinal of a StatefulSet's pod, such as
-the 0 in `eu/web-0`, is kept.
+Each segment is replaced by a code and a number, for example `shop` by the code `q` and the number
+2. The numbers count the segments of the snapshot in their sort order: `6f7c` is 0, `eu` 1, `shop` 2
+and `web` 3. All numbers have the same width. A segment has the same replacement in every name. The
+ordinal of a StatefulSet's pod, such as the 0 in `eu/web-0`, is kept.
 
 The pseudonyms sort in the same order as the original names. A code is therefore a digit for a
 segment that begins with a digit, and letters otherwise. The segments of Kubernetes' own names
@@ -153,10 +153,10 @@ def _split(name: str) -> list[str]:
 
 
 def _code(segment: str) -> str:
-    """Return the letter code of `segment`, which shows its position among the segments of KEPT.
+    """Return the code of `segment`: letters that show where it sorts among the segments of KEPT.
 
-    Segments that begin with a character that sorts before `a`, such as a digit, have codes of their
-    own.
+    Instead, the code is `0` if `segment` begins with a digit, and `A` if it begins with another
+    character that sorts before `a`.
     """
     first = segment[:1]
     if first.isascii() and first.isdigit():

@@ -1,10 +1,12 @@
 """DumpDecoder: decodes the texts of dumped objects directly into typed views.
 
-This takes a tenth of the time of building, checking and converting JSON values. It works for the
-common kinds if the object is in stored form (`StoredForm`); other objects are decoded as JSON. Most
-pods are not decoded at all, because they match the template of another pod's text (`PodTexts`).
+To build JSON values, check them and convert them to views would take ten times as long. The direct
+way works for objects of the common kinds in stored form (`StoredForm`); other objects are decoded
+as JSON. Most pods are not decoded at all, because they match the template of another pod's text
+(`PodTexts`).
 
-The views lack the timestamps of the status, so the status is decoded a second time.
+The views lack the timestamps of the status. The status is therefore decoded a second time, to find
+the newest timestamp.
 """
 
 from __future__ import annotations
@@ -142,7 +144,7 @@ class DumpDecoder:
             return None
 
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
-        """Yield `items`; neighbouring pods that may be replicas become rows for `decode_rows`.
+        """Yield `items`; adjacent pods that match one template are combined for `decode_rows`.
 
         The caller must decode each item before it takes the next one, because templates are learned
         from the pods that are decoded.
