@@ -1,4 +1,4 @@
-"""Worlds: perform the engine's commands, and report changes and outcomes back to it as stimuli.
+"""Worlds perform an engine's commands, and pass changes and outcomes to the engine as stimuli.
 
 A world makes no decisions about a cluster. It owns a clock and the objects, performs commands, and
 reports their outcomes; `worlds.driver` runs an engine in a world.

@@ -98,8 +98,9 @@ class Driver:
     ) -> None:
         """Connect `engine` and `world`, and set the current time to `now`.
 
-        `handle_overdue` does one unit of due work of each controller, before a paused run
-        continues. Without it, a paused run simply continues with its remaining work.
+        When a paused run continues at a later time, it calls `handle_overdue` before it performs
+        the remaining commands. The function lets each controller do one unit of its due work. If
+        `handle_overdue` is None, the run simply continues with its remaining work.
         """
         self.now = now
         self._engine = engine
@@ -155,10 +156,11 @@ class Driver:
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
-        Call this if clients also change the world, so that their changes get the current time.
-        While work is due, the time advances by at most `busy_max` ns per call, so that a long list
-        of work does not delay work that becomes due soon after. Such an advance does not reset the
-        count of steps at one instant, because endless work would otherwise never be detected.
+        Call this before `run` if clients also change the world. Otherwise `run` would handle their
+        changes at the time at which the previous run ended. If work is due already, the time
+        advances by at most `busy_max` ns, so that work with a slightly later due time need not wait
+        until all work that is due now is done. An advance while work is due does not reset the
+        count of steps at one instant; if it did, endless work would never be detected.
         """
         due = self.next_due()
         if due is not None and due <= self.now:
@@ -184,7 +186,10 @@ class Driver:
         return _earlier(self._engine.next_deadline(), self._world.next_event())
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Handle all stimuli and perform all commands; return False if `pause_when` paused it."""
+        """Handle all stimuli and perform all commands.
+
+        Returns False if `pause_when` returned True while work was left.
+        """
         commands, stimuli = self._commands, self._stimuli
         handle, perform, poll = self._engine.handle, self._world.perform, self._world.poll
         now = self.now
@@ -246,7 +251,7 @@ class Driver:
             self._record(cause)
 
     def _record(self, cause: Stimulus | None) -> None:
-        """Record `cause` as one of the last steps; raise LivelockError if the limit is exceeded."""
+        """Add `cause` to the history. Raises LivelockError after too many steps at one instant."""
         self._history.append(cause)
         if self._steps > self._steps_max:
             raise LivelockError(self.now, self._steps, tuple(self._history))

@@ -1,8 +1,8 @@
 """Validates `fairlead.dev/` annotations, which control simulated kubelets.
 
-The annotations of a Node set the misbehaviour of its kubelet and the resources that the system
-uses. The annotations of a Pod or pod template set its times to start, run and stop, and its
-resource usage. An annotation of a workload sets its load.
+The annotations of a Node set how its kubelet misbehaves, and how much its system daemons use. The
+annotations of a Pod or pod template set how long the pod takes to become ready, runs and takes to
+stop, and its resource usage. An annotation of a workload sets how much all its pods use together.
 """
 
 from __future__ import annotations

@@ -20,10 +20,14 @@ _THRESHOLDS_OF_SERVER: Final = (10_000, 400, 100)
 
 
 def collect_rarely() -> None:
-    """Raise the thresholds. Call this once, at the start of a process that runs a world."""
+    """Make collections rare. Call this once, at the start of a process that runs a world."""
     gc.set_threshold(*_THRESHOLDS)
 
 
 def collect_briefly() -> None:
-    """Raise the thresholds so that most collections are short. Call this when a server starts."""
+    """Set thresholds for a server, which answers no requests during a collection.
+
+    Most collections are shorter than after `collect_rarely`, but there are more of them. Call this
+    when a server starts.
+    """
     gc.set_threshold(*_THRESHOLDS_OF_SERVER)

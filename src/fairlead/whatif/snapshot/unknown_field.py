@@ -59,7 +59,7 @@ def refuse_unknown_fields(
 ) -> None:
     """Raise InputError for the first unknown field, as kubectl apply does.
 
-    `known` contains (path, nearest known name) of fields to ignore, as `unknown_fields` returns.
+    `known` contains the fields to ignore, in the form in which `unknown_fields` returns fields.
     """
     for manifest in manifests:
         for path, near in [one for one in unknown_fields(manifest) if one not in known]:
@@ -68,10 +68,11 @@ def refuse_unknown_fields(
 
 
 def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the unknown fields of hand-written objects, which are those without uid.
+    """Yield a note about the unknown fields of hand-written objects, if there are any.
 
-    Objects of dumps are not checked, because their cluster may have newer fields. `manifests` may
-    contain several versions of an object.
+    An object without uid counts as hand-written. Objects with a uid come from a dump and are not
+    checked, because the cluster of the dump may have a newer version with more fields. `manifests`
+    may contain several versions of an object.
     """
     written = samples(one for one in manifests if not one.ref.uid)
     found = list(

@@ -6,7 +6,8 @@ after the last pod that uses the volume has left the node. No component of a sim
 so the attachment would count for ever. While the pod is on the node, the count is the same without
 the attachment. An attachment that no pod uses stays, because its cause is unknown.
 
-Without the attachment, preemption assumes that the removal of a pod also detaches its volume.
+One difference remains: in a simulation, preemption assumes that the removal of a pod also detaches
+its volumes. In a cluster, preemption counts a volume until its VolumeAttachment is deleted.
 
 upstream: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go: Filter,
 getNodeVolumeAttachmentInfo; pkg/controller/volume/attachdetach/reconciler/reconciler.go: reconcile

@@ -55,10 +55,11 @@ def value_text(value: Any) -> str:
 def cases_of(
     scenario: Json, variations: Sequence[Variation], sample: int | None = None, seed: int = 0
 ) -> list[Case]:
-    """Return all combinations of values; the first variation changes slowest.
+    """Return a case for each combination of values; the first variation changes slowest.
 
-    If `sample` is not None, return only `sample` different combinations, chosen by `seed`, in the
-    same order. Combinations that the scenario does not allow are left out. Raises InputError.
+    If `sample` is a number, only that many combinations are chosen at random, with `seed`; their
+    order stays. Combinations that the scenario does not allow are then left out, so there may be
+    fewer cases. Raises InputError.
     """
     sizes = [len(one.values) for one in variations]
     total = prod(sizes)

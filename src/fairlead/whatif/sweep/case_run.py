@@ -38,8 +38,8 @@ class CaseResult(Struct, frozen=True):
 class ScenarioFiles(Struct, frozen=True):
     """The files that scenarios name, to be sent to another machine.
 
-    `contents` is keyed by path below one folder. `names` maps the names of files and directories in
-    scenarios to their paths below that folder.
+    `contents` maps the path of each file to its content; the paths are relative to a new folder.
+    `names` maps each name of a file or directory in a scenario to its path in the new folder.
     """
 
     contents: Mapping[str, bytes]
@@ -55,9 +55,10 @@ class ScenarioFiles(Struct, frozen=True):
 
 
 def read_files(folder: Path, scenarios: Iterable[Json]) -> ScenarioFiles:
-    """Return the files that `scenarios` name in their FileName fields, relative to `folder`.
+    """Return the files that `scenarios` name in their FileName fields.
 
-    Files that do not exist are left out. Raises InputError for other files that cannot be read.
+    The names in `scenarios` are relative to `folder`. Files that do not exist are left out. Raises
+    InputError for other files that cannot be read.
     """
     contents: dict[str, bytes] = {}
     names: dict[str, str] = {}
@@ -118,9 +119,9 @@ def _with_names(scenario: Json, renamed: Callable[[str], str]) -> Json:
 
 
 def file_fields(form: type[msgspec.Struct]) -> list[tuple[str, ...]]:
-    """Return the paths of the fields of `form` that are a FileName; * is each item of a list.
+    """Return the path of each FileName field of `form`.
 
-    Example: ("cluster", "files", "*").
+    `*` in a path stands for each item of a list. Example: ("cluster", "files", "*").
     """
 
     def paths(at: inspect.Type, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -122,10 +122,10 @@ def distribution(values: Sequence[Number | None]) -> Distribution | None:
 
 
 def worst_case(rows: Iterable[Mapping[str, Number | None]], first: str) -> int:
-    """Return the index of the worst case: by the measure `first`, then by MEASURES in order.
+    """Return the index of the worst case; if several cases are equally bad, the lowest index.
 
-    A larger number is worse, and None counts as 0. If several cases are equally bad, return the
-    first of them.
+    Cases are compared by the measure `first`. If they are equal, the other MEASURES decide, in
+    order. A larger number is worse, and None counts as 0.
     """
     names = [first, *(one.name for one in MEASURES if one.name != first)]
     keys = [tuple(row[name] or 0 for name in names) for row in rows]

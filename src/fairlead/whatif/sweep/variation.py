@@ -77,8 +77,9 @@ class FieldVariation(Struct, frozen=True):
 class LossVariation(Struct, frozen=True):
     """A variation in which each node or zone in `values` fails at the time `at`.
 
-    For the value None, nothing fails. `event` is the field of a scenario's event that names the
-    node or zone. `parts_of` returns the names of the nodes or zones of a scenario.
+    For the value None, nothing fails. The failure is added to the scenario as an event; `event` is
+    the field of this event that contains the name of the node or zone. `parts_of` returns the names
+    of the nodes or zones of a scenario.
     """
 
     name: str
@@ -126,10 +127,11 @@ def parse_variation(text: str) -> FieldVariation:
 
 
 def _with_words(values: Sequence[Any], listed: str) -> list[Any]:
-    """Return `values`, parsed from the text `listed`, with words such as `y` and `no` as strings.
+    """Return `values` with words such as `y` and `no` as strings instead of booleans.
 
-    YAML 1.1 reads these words as booleans, but on a command line they are usually names. Only
-    `true` and `false` are booleans here, as in YAML 1.2.
+    `values` were parsed from the text `listed` as YAML 1.1, which reads these words as booleans.
+    On a command line, they are usually names. Only `true` and `false` stay booleans, as in YAML
+    1.2.
     """
     written = [one.strip() for one in listed.split(",")]
     if len(written) != len(values):  # a value contains commas

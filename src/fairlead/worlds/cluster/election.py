@@ -29,7 +29,7 @@ class Election:
         on_change: Callable[[], None],
         log: RunLog = SILENT,
     ) -> None:
-        """Send the requests that `state` returns; `clock` returns the time in ns.
+        """`state` decides which requests are sent; `clock` returns the time in ns.
 
         `on_change` is called after each attempt, and when leadership ends. `log` receives one line
         when another replica holds the Lease, and when two attempts in a row failed.

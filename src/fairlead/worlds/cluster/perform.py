@@ -76,9 +76,9 @@ class WrittenEffect(Struct, frozen=True):
     """The state that the watch must show before the outcome of a command is reported.
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
-    exists. If `node` is set, it is enough that the pod is bound to any node. If `is_deletion` is
-    True, the object must be gone or have a deletion timestamp. If `is_removal` is also True, the
-    object must be gone.
+    exists. `node` is set for a binding: then any version is enough if the pod is bound, even to a
+    node other than `node`. If `is_deletion` is True, the object must be gone or have a deletion
+    timestamp. If `is_removal` is also True, the object must be gone.
     """
 
     ref: ObjectRef
@@ -129,10 +129,10 @@ def perform(
 ) -> Steps:
     """Yield the requests that perform `command`, and return its outcome.
 
-    `resources` are keyed by the kinds that commands name. `known` maps the types of the target's
-    present conditions to their status; the transition time of a condition is kept if its status
-    does not change. `jitter` returns random numbers in [0, 1) for pauses. A command that cannot be
-    performed here fails as INVALID.
+    `resources` are keyed by the kinds that commands name. `known` maps the type of each present
+    condition of the target to the status of the condition. The transition time of a condition is
+    kept if its status does not change. `jitter` returns random numbers in [0, 1) for pauses. A
+    command that is not performed in a running cluster fails as INVALID.
     """
     match command:
         case Bind():
@@ -296,8 +296,8 @@ def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) 
 
     The request is not repeated after a status in `final`. After status 500, there are at most
     ERROR_TRIES_MAX tries. A successful response without a JSON object counts as a transient
-    failure, because an API server does not send such a response, but a proxy that performed nothing
-    may.
+    failure: it does not come from an API server, but from a proxy, which may not have passed the
+    request on.
     """
     tries = errors = 0
     while True:

@@ -3,9 +3,11 @@
     13 resources cannot be read (status 403); the known objects are used: nodes, pods, …
     13 resources can be read again
 
-The same is logged if the server cannot be reached or sends invalid responses. While an API server
-starts, it refuses all watches within a few seconds, until it has read the roles. So a line is
-logged after QUIET_S seconds without a change, or WAIT_S_MAX seconds after the first change.
+The same is logged if the server cannot be reached or sends invalid responses.
+
+While an API server starts, it refuses all watches until it has read the roles. These refusals come
+within a few seconds of each other. To report them in one line, the line is logged after QUIET_S
+seconds without a change, but at most WAIT_S_MAX seconds after the first change.
 """
 
 from __future__ import annotations

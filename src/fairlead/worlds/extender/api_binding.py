@@ -51,8 +51,7 @@ class ApiBinding:
     async def bind(self, body: bytes) -> bytes:
         """Bind the pod and return a BindingResult.
 
-        Raises ProtocolError if the name of the pod, its namespace or the node is missing or
-        invalid.
+        Raises ProtocolError if the pod name, the namespace or the node name is missing or invalid.
         """
         binding = decode(body, ExtenderBindingArgs)
         for field, name in _names(binding):

@@ -8,7 +8,8 @@ the server.
 
 A web page in a browser on this machine must not be able to send requests. Browsers send
 application/json to another origin only after a CORS preflight, which fails here. A page that uses
-DNS rebinding sends its own name in the Host header, and this name is not in `hosts`.
+DNS rebinding needs no preflight. But its requests have the page's own host name in the Host header,
+so ExtenderApp rejects them if `hosts` lists the allowed names.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class _Request(Struct, frozen=True):
 
 
 class ExtenderApp:
-    """Serves `verbs`; if `hosts` is not empty, the Host header must contain one of its names."""
+    """Serves `verbs`; if `hosts` is not empty, the Host header must name one of `hosts`."""
 
     def __init__(self, verbs: Mapping[str, Verb], hosts: Collection[str] = ()) -> None:
         """`verbs` maps names to functions, which raise ProtocolError for a malformed request."""

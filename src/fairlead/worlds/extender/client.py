@@ -103,8 +103,8 @@ class HttpExtenders:
     async def _connections(self) -> aiohttp.ClientSession:
         """Return the client session, without connections that the extender has closed.
 
-        The event loop does not run between calls. So this method runs a few of its iterations, in
-        which closed connections are noticed.
+        The event loop does not run between calls, so aiohttp has not yet noticed connections that
+        were closed since the last call. This method lets the loop run for a few iterations first.
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=_JSON)

@@ -157,10 +157,10 @@ def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
 
 
 def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
-    """Return the messages of nodes that do not fit, by node name.
+    """Return the reason why each node does not fit, by node name.
 
-    If `for_good` is True, return only the nodes on which preemption cannot help; otherwise return
-    only the nodes on which preemption may help.
+    If `for_good` is True, the result contains only nodes on which preemption cannot help; if it is
+    False, only nodes on which preemption may help.
     """
     unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return {

@@ -1,8 +1,9 @@
 """The body of an HTTP call to an extender.
 
 A command contains only the names of pods and nodes. The world stores the objects as JSON and
-inserts them into the body. An extender with `nodeCacheCapable` receives names of nodes and uids of
-victims instead. If an object was deleted in the meantime, only its identity is sent.
+inserts them into the body. An extender with `nodeCacheCapable` receives names instead of Node
+objects, and uids instead of the victims' Pod objects. If an object was deleted after the command
+was issued, the body contains only its name, namespace and uid.
 """
 
 from __future__ import annotations

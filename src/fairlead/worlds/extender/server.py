@@ -65,7 +65,8 @@ def serve_extender(
 ) -> None:
     """Serve an extender until SIGINT or SIGTERM.
 
-    Pods are bound through the URL `api_server`. If it is empty, bind requests are rejected.
+    Pods are bound through the API server at the URL `api_server`. If `api_server` is empty, bind
+    requests are rejected.
     """
 
     async def serve() -> None:

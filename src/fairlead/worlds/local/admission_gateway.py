@@ -63,20 +63,21 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of `command`, a kubelet's status write that lacks its details.
+        """Return a description of a kubelet's status write, for `copied` (see PodWriteCopies).
 
-        The details are container statuses and IPs; `inputs` are the values from which they would
-        be made (see PodWriteCopies). Returns None if the write must go through webhooks and
-        policies, or cannot be described.
+        `command` does not yet contain the container statuses and IPs; `inputs` are the values from
+        which these would be made. Returns None if the write must go through webhooks and policies,
+        or cannot be described.
         """
         if judges_users(self._store.storage):
             return None
         return self._copies.described_report(command, inputs, now)
 
     def copied(self, command: Command, report: PodWrite) -> Outcome | None:
-        """Perform `report` as a copy of an earlier write with the same inputs; return the outcome.
+        """Perform `command` by copying the result of an earlier write; return the outcome.
 
-        Returns None if there is no earlier write with the same inputs.
+        `report` is the description of `command`. Returns None if no earlier write has the same
+        description; nothing is stored then.
         """
         try:
             return CommandSucceeded(command) if self._copies.write_report(report) else None
@@ -88,8 +89,9 @@ class AdmissionGateway:
     ) -> Outcome | None:
         """Perform `detailed`, the complete form of an issued command; return its outcome.
 
-        `report` describes a kubelet's status write by the inputs of its details; None for any other
-        command. Returns None if the command is pending, because it waits for a webhook.
+        `report` is the description that `described_report` returned for a kubelet's status write;
+        None if there is none. Returns None if the command is pending, because it waits for a
+        webhook.
         """
         if not judges_users(self._store.storage):
             return self._perform_alone(issued, detailed, now, report)

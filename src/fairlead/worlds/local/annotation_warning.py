@@ -1,7 +1,7 @@
 """Warns clients about `fairlead.dev/` annotations that have no effect.
 
-Without a warning, `kubectl annotate node n fairlead.dev/kubelet=stoped` looks like a success, and
-the node does not fail.
+An example is `kubectl annotate node n fairlead.dev/kubelet=stoped`, in which `stopped` is
+misspelled. Without a warning, the command would seem to work, although the node does not fail.
 """
 
 from __future__ import annotations
