@@ -56,9 +56,9 @@ class DecisionLog:
         write: Callable[[LogEntry, Instant], None],
         verbosity: int,
     ) -> None:
-        """Log with `write`, which receives each line and its time; forward to `reporter`.
+        """`write` receives each line and its time; `reporter` receives every record.
 
-        `clock` returns the current time, for records that have none.
+        `clock` returns the current time, which is used for records without a time.
         """
         self._reporter = reporter
         self._clock = clock
@@ -178,7 +178,7 @@ def _findings(
 def _preempting(record: PodPreempting, cycle: int) -> Iterator[LogEntry]:
     """Yield the log line of a preemption, then one line for each victim.
 
-    `cycle` is the number of the scheduling cycle; a batch session has none.
+    `cycle` is the number of the scheduling cycle. It is not logged for a batch session.
     """
     is_batch = record.via == _BATCH
     component = _BATCH if is_batch else _SCHEDULER

@@ -7,13 +7,13 @@
 The consequences of one event (a script entry, the start of a pod, a scheduling cycle) settle before
 the next event happens. Among events of the same time, the world's events come before the engine's.
 
-The number of steps at one instant is bounded, because time would stop in a world that never
-settles, or with an engine that always has work due.
+The number of steps at one instant is limited. Otherwise a world that never settles, or an engine
+that always has work due, would stop the time.
 
 A run can be paused, so that a server can answer requests. During the pause, work of several
 controllers may become due, while a long list of commands of one controller is unfinished. So before
-a paused run continues, the controllers learn what has happened, each controller does one unit of
-its due work, and the commands of the controllers are put into the queue in turn.
+a paused run continues, the controllers learn what has happened, and each controller does one unit
+of its due work. Then the queued commands are reordered: one command of each controller in turn.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class World(Protocol):
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli since the last call, in the order in which they occurred.
 
-        If there are none, perform the next due event first, one event per call. An empty list means
-        that no event is due.
+        If there are none, perform due events, one after another, until one causes a stimulus. An
+        empty list means that no event is due.
         """
         ...
 

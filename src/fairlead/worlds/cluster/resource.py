@@ -88,10 +88,10 @@ def watched_resources(
 
 
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
-    """Return `resources`, each under two keys: `Queue.example.com` (kind and group), and `Queue`.
+    """Return `resources` by kind, with the group (`Queue.example.com`) and without it (`Queue`).
 
-    If several groups have the kind, the key without a group has the resource that `find_kind`
-    returns.
+    If several groups have a kind of the same name, the key without a group stands for the kind that
+    `find_kind` returns.
     """
     named: dict[str, ApiResource] = {}
     for resource in resources:

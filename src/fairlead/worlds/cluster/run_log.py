@@ -1,4 +1,4 @@
-"""RunLog: writes what happens to a running replica, apart from its decisions, as log lines."""
+"""RunLog: logs what happens to a running replica. Its decisions are logged by `DecisionLog`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ _RESPONSE_BYTES_MAX: Final = 256 << 20
 def _since_boot() -> int:
     """Return the nanoseconds since the machine was started, including times of suspension.
 
-    A leader that was suspended for longer than its Lease must not act when the machine resumes.
+    Times of suspension count, because a leader that was suspended for longer than its Lease must
+    not act when the machine resumes.
     """
     clock: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic_ns() if clock is None else time.clock_gettime_ns(clock)
@@ -88,11 +89,11 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     acts without a Lease. `credentials` are shared by all clients. `host` is this machine's name in
     events; if it is empty, no events are written. `component` is the source of events about the
     Lease. `log` receives one line per incident. `meter` contains the times of the engine's plugins,
-    for the log of slow cycles. `tracer` makes spans of the engine's units of work and of requests,
-    except watches and the lists of nodes for extenders. A change of the resources that can be read
-    is logged after `quiet_seconds` without a further change. `on_start` is called with the new
-    engine. `on_updates` is called with the differences of every list and watch, even before this
-    replica leads.
+    for the log of slow cycles. `tracer` makes spans of the engine's units of work and of requests;
+    it makes no spans of watches and of the lists of nodes for extenders. If some resources become
+    unreadable or readable again, this is logged after `quiet_seconds` without a further change.
+    `on_start` is called with the new engine. `on_updates` is called with the object changes that
+    every list and watch shows, even before this replica leads.
     """
 
     config: ConnectionConfig
@@ -271,9 +272,10 @@ class ClusterRunner:
         await ListWatch(reflector, client, on_updates, self.clock.now).run()
 
     def _notice(self, reflector: Reflector) -> None:
-        """Report a change of access to the reflector's resource.
+        """Log whether the reflector's resource has become unreadable, or readable again.
 
-        A forbidden resource is reported once; if it is a required resource, the run ends.
+        Objects that cannot be decoded are logged too. The first time that this replica has no
+        permission to read the resource, this is logged, or ends the run if it is in REQUIRED.
         """
         name, log = reflector.resource.name, self._options.log.problem
         problem = f"status {reflector.refusal}" if reflector.refusal else reflector.problem

@@ -86,11 +86,12 @@ class Sender:
     """Performs the commands of a ClusterWorld, as its `Outbox`."""
 
     def __init__(self, client: RestClient, resources: Resources, options: SenderOptions) -> None:
-        """`resources` are keyed by kind; set `world` before the first command.
+        """`resources` are keyed by kind.
 
-        `on_outcome` is called when an outcome is ready for the engine. `on_hold` is called with the
-        instant until which an outcome is held back. `on_failure` is called with an exception that
-        ends the run.
+        The owner of the sender assigns the attribute `world` before the first command, and may
+        assign three functions. The sender calls `on_outcome` when an outcome is ready for the
+        engine, `on_hold` with the latest time until which an outcome is held back, and `on_failure`
+        with an exception that ends the run.
         """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None
@@ -197,7 +198,10 @@ class Sender:
             self.on_failure(failure)
 
     def _next_step(self, running: _Running, answer: ApiAnswer | None) -> ApiRequest | float | None:
-        """Return the next request or pause (in seconds); None if `running` has ended."""
+        """Return the next request to send, or a number of seconds to wait before continuing.
+
+        Returns None if `running` has ended.
+        """
         try:
             return running.steps.send(answer)
         except StopIteration as end:
@@ -257,7 +261,8 @@ class Sender:
     def _event_steps(self, event: EventRequest) -> _Steps:
         """Write an event in at most EVENT_TRIES_MAX tries; drop it if the server refuses it.
 
-        The next event that equals a dropped one is created instead of patched.
+        A dropped event is forgotten. So the next event that equals it is written as a new object,
+        not as a patch of an object that the server may not have.
         """
         assert self._options.recorder is not None
         for number in range(1, EVENT_TRIES_MAX + 1):
@@ -280,9 +285,9 @@ class Sender:
             self.on_outcome()
 
     def _statuses(self, command: Command) -> dict[str, str]:
-        """Return the status of each condition of a patch's target, by condition type.
+        """Return the known status of each condition of the object that `command` patches, by type.
 
-        Returns {} if the target is not a known pod or node.
+        Returns {} if `command` patches no conditions, or if the object is not a known pod or node.
         """
         if not isinstance(command, PatchStatus) or not command.conditions or self.world is None:
             return {}

@@ -1,16 +1,16 @@
 """Shadow: decides about every pod that another scheduler places, and compares the decisions.
 
-    a pod gets a node       evaluate the pod without the update, compare the nodes, apply the update
-    a pod is nominated      check whether the pod fits a node without the update, apply the update
+    a pod gets a node       evaluate the pod, compare the nodes, apply the update
+    a pod is nominated      check whether the pod fits any node, apply the update
     any other update        apply the update
 
-A shadow replaces an engine and issues no commands. The state before the update can differ from the
-state in which the other scheduler decided, because two bindings may be observed in a different
-order; this can cause reported differences.
+A shadow replaces an engine and issues no commands. It compares in the state before the update. The
+other scheduler may have decided in a different state, because two bindings may be observed in a
+different order than they were decided. Some reported differences have no other cause.
 
-The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). The
-pod's node can be the best node of a sample if at least n feasible nodes, including the node itself,
-have the same or a lower score. Then the placement is reported as `sampled`.
+The other scheduler may evaluate only a sample of n feasible nodes (percentageOfNodesToScore). If at
+least n feasible nodes, including the chosen one, have at most the score of the chosen node, it can
+be the best node of such a sample. Then the placement is reported as `sampled`.
 """
 
 from __future__ import annotations
@@ -231,7 +231,8 @@ class Shadow:
     ) -> ShadowDecision:
         """Compare the pod's nomination to `node` with the choice of `configuration`.
 
-        A nomination follows a preemption, which is needless if the pod fits any node.
+        The other scheduler nominates a node after a preemption. The preemption was needless if the
+        pod fits at least one node.
         """
         built = _of_scheduler(configuration.built, pod)
         found = find_nodes_that_fit(built.plans, pod)
@@ -255,7 +256,8 @@ class Shadow:
     def _best(self, built: BuiltProfile, pod: PodInfo, found: Feasibility) -> list[str] | Status:
         """Return the names of the best nodes, from which the scheduler would choose one.
 
-        A feasible nominated node is the only best node. Returns a Status if a plugin fails.
+        If the pod has a nominated node that is feasible, returns only this node. Returns a Status
+        if a plugin fails.
         """
         nominated = pod.pod.status.nominated_node_name
         info = self.cluster.table.find(nominated) if nominated else None
@@ -280,8 +282,9 @@ class Shadow:
 
 
 def _of_scheduler(by_name: Mapping[str, Value], pod: PodInfo) -> Value:
-    """Return the value for the pod's profile, or for the first profile if the pod's is unknown.
+    """Return the value of `by_name` for the pod's scheduler name.
 
-    The keys of `by_name` are the scheduler names of a configuration's profiles.
+    The keys are the scheduler names of a configuration's profiles. If no profile has the pod's
+    scheduler name, returns the value for the first profile.
     """
     return by_name.get(pod.pod.spec.scheduler_name, next(iter(by_name.values())))

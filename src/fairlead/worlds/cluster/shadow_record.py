@@ -1,4 +1,4 @@
-"""ShadowRecord: counts the decisions of a Shadow, as metrics, JSON lines and a summary."""
+"""ShadowRecord: writes a Shadow's decisions as JSON lines, and counts them."""
 
 from __future__ import annotations
 

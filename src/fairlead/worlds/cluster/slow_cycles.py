@@ -5,8 +5,8 @@
 
 A unit of work is a scheduling cycle, a session of the batch scheduler or a pass of a node
 controller. The line of a scheduling cycle has the name, the fields and the steps of upstream's
-trace. Other lines name the time and the pods. A line ends with plugin steps: each is the time of
-one plugin at one extension point. The five longest steps are listed, longest first.
+trace. The line of any other unit has the duration and the pods. A line ends with plugin steps: each
+is the time of one plugin at one extension point. The five longest steps are listed, longest first.
 
 upstream: schedule_one.go: schedulePod, whose trace is logged by utiltrace.LogIfLong
 """

@@ -1,6 +1,6 @@
 """Tracer: turns scheduling cycles and API requests into spans, for an OpenTelemetry exporter.
 
-    Scheduling  namespace, pod, node, result, attempts        from its start to its decision
+    Scheduling  namespace, pod, node, result, attempts        from the cycle's start to its decision
       ├─ Computing predicates done, Prioritizing done (events)   duration_ms
       ├─ slow plugin (event)   plugin, extension_point, calls, duration_ms
       ├─ HTTP POST  …/pods/web-0/binding                       201
@@ -8,8 +8,8 @@
     HTTP GET /api/v1/nodes                                     a request outside of any cycle
 
 A cycle that decides about several pods, such as a session of the batch scheduler, is a span with
-one child for each pod. A binding or a patch of a pod is a child of the pod's last cycle. This
-module makes plain values; `SpanExporter` passes them to an SDK.
+one child for each pod. The span of a request that binds or patches a pod is a child of the span of
+the pod's last cycle. This module makes plain values; `SpanExporter` passes them to an SDK.
 
 upstream: schedule_one.go: schedulePod (the trace "Scheduling"), metrics.go (results),
 component-base/tracing (the names of requests)
@@ -90,7 +90,7 @@ class Tracer:
     def __init__(
         self, reporter: Reporter, exporter: SpanExporter, clock: Callable[[], Instant]
     ) -> None:
-        """Forward records to `reporter`; `clock` returns the time in ns."""
+        """`reporter` receives every record; `clock` returns the time in ns."""
         self._reporter = reporter
         self._exporter = exporter
         self._clock = clock
@@ -120,9 +120,10 @@ class Tracer:
         plugins: Sequence[PluginStep],
         steps: Mapping[str, DurationNs] | None = None,
     ) -> None:
-        """Make spans of the decisions of a unit that took `taken` ns.
+        """Make spans of the decisions of the unit of work that ends now and took `taken` ns.
 
-        `plugins` are the steps of its plugins, and `steps` the times (ns) of upstream's steps.
+        `plugins` are the steps of the unit's plugins. `steps` contains the times (ns) of the steps
+        that upstream's trace also has, by name.
         """
         self._is_in_unit = False
         decided, self._decided = self._decided, []
@@ -204,7 +205,10 @@ class Tracer:
 
 
 def _attributes(record: PodPlaced | PodUnschedulable) -> dict[str, Value]:
-    """Return the decision of a cycle as span attributes; `result` has upstream's values."""
+    """Return the decision of a cycle as span attributes.
+
+    The attribute `result` has the same values as in upstream's metrics.
+    """
     attributes: dict[str, Value] = {
         "k8s.namespace.name": record.pod.namespace,
         "k8s.pod.name": record.pod.name,

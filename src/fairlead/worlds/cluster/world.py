@@ -5,8 +5,8 @@
                                         └── outcomes ◀── held until seen ◀── finish ◀─┘
 
 The first stimulus contains all objects. As in every world, the engine receives the effect of a
-command before the outcome. So an outcome is held back until a watch has shown the effect, for at
-most HOLD_MAX.
+command before the outcome. So an outcome is held back until a watch has shown the effect, or until
+HOLD_MAX has passed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ class ClusterWorld:
     def finish(self, performed: Performed, now: Instant) -> Instant | None:
         """Queue the outcome of a command, or hold it back until its effect has been seen.
 
-        Returns the latest instant until which the outcome is held back; None if it is queued.
+        Returns None if the outcome is queued. If it is held back, returns the time at which it is
+        queued even if its effect has not been seen.
         """
         effect = performed.effect
         if effect is None or self._is_seen(effect):
@@ -122,7 +123,7 @@ class ClusterWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the queued stimuli, and remove them from the queue.
 
-        Outcomes that are held back until `now` or earlier are included.
+        Outcomes that have been held back for HOLD_MAX are included.
         """
         while self._deadlines and self._deadlines[0][0] <= now:
             self._give_up(self._deadlines.popleft()[1], now)
@@ -131,9 +132,9 @@ class ClusterWorld:
         return stimuli
 
     def next_event(self) -> Instant | None:
-        """Return the first instant until which an outcome was held back; None if there is none.
+        """Return the next time at which an outcome has been held back for HOLD_MAX; None if never.
 
-        The outcome may already have been reported, because its effect was seen earlier.
+        The outcome may already have been queued, because its effect was seen earlier.
         """
         return self._deadlines[0][0] if self._deadlines else None
 
