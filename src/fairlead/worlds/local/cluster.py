@@ -113,9 +113,9 @@ class LocalCluster:
     ) -> None:
         """Start with the contents of `journal`; if it is None or empty, start a new cluster.
 
-        A new cluster contains `options.objects`, or new nodes if there are none. `users` are keyed
-        by their tokens. `account_key` is the PEM text of the P-256 key that signs the tokens of
-        service accounts.
+        A new cluster contains `options.objects`. If `options.objects` is empty, new nodes are
+        created. `users` are keyed by their tokens. `account_key` is the PEM text of the P-256 key
+        that signs the tokens of service accounts.
         """
         self.clock = clock
         self.journal = journal

@@ -100,8 +100,8 @@ class ControlPlane:
         contains the names of engine parts that do not run. `controllers` run in addition to the
         engine's own controllers. `listeners` receive each change before the engine does. `host` is
         the host name that controllers report. `metrics` receives the reports of the engine;
-        `logging` wraps `metrics` in a reporter that logs. `interpose` can wrap the engine and the
-        world.
+        `logging` wraps `metrics` in a reporter that logs. `interpose` returns the engine and
+        the world to use; it can wrap them, for example to inject faults.
         """
         storage = store.storage
         own: tuple[Controller, ...] = (
@@ -159,7 +159,8 @@ class ControlPlane:
     ) -> Instant:
         """Run until `instant`, or until `stop_when` returns True; return the time that was reached.
 
-        If work is left, it is due immediately. Raises LivelockError.
+        If `stop_when` interrupts work, `next_due` returns the time that was reached. Raises
+        LivelockError.
         """
         self._driver.pass_time(instant, busy_max=BUSY_MAX)
         until = max(instant, self._driver.now)

@@ -132,10 +132,10 @@ def note_objects(directory: Path) -> None:
 
 
 def missing_objects(directory: Path) -> str:
-    """Return an error text if `directory` has contained objects, else "".
+    """Return an error text if the database in `directory` has contained objects, else "".
 
-    Call this only if the database in `directory` is empty: if it once contained objects, they were
-    lost. The loss is detected even if DIR/objects.mark is missing too.
+    Call this only if the database is now empty; the error then means that its objects were lost.
+    The loss is detected even if DIR/objects.mark is missing too.
     """
     if not (directory / _USED).exists():
         return ""

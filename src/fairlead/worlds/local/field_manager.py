@@ -1,7 +1,7 @@
 """FieldManagers: records in metadata.managedFields which fields each component writes.
 
-Controllers often write the same fields, for example in all pods of a template. So the entries of a
-new object are cached by its content, and equal sets of fields are stored once.
+Controllers often write the same fields, for example in all pods of a template. So the managedFields
+of a new object are cached and reused for similar new objects. Equal sets of fields are stored once.
 
 upstream: apimachinery/pkg/util/managedfields
 """
@@ -93,9 +93,10 @@ def _nameless(obj: Json) -> Json:
 
 
 def _shape(event: Json) -> Json:
-    """Return the fields of `event` without their values.
+    """Return `event` with each value replaced by a summary.
 
-    A nested object is represented by its field names, and any other value by whether it is empty.
+    The summary of a nested object is the sorted list of its field names. The summary of any other
+    value is True if the value is empty, else False.
     """
     return {
         key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()

@@ -1,4 +1,4 @@
-"""The CRDs that Karpenter installs, for NodePools, NodeClaims and NodeOverlays, and a NodeClass.
+"""The CRDs of NodePools, NodeClaims and NodeOverlays (Karpenter), and of NodeClasses (Fairlead).
 
 Fairlead's NodeClass has no settings. It takes the place of a cloud provider's NodeClass, such as
 EC2NodeClass. A nodeClassRef may also name any other group and kind.

@@ -100,7 +100,10 @@ class ApiServerRecords(ReactiveController):
         return target.name in self._names and target.namespace == PLACE
 
     def reconcile(self, target: ObjectRef, now: Instant) -> list[Command]:
-        """Write missing or outdated records; if `target` is the Lease, renew the Lease again."""
+        """Write missing or outdated records after a write of `target` was refused.
+
+        If `target` is the Lease, create or renew it, although that was already tried.
+        """
         if target.name == self._name:
             self._is_renewed = False
         return self._sync(now)

@@ -78,7 +78,11 @@ class PolicyStatus(ReactiveController):
         return self._served.of_type(param.get("apiVersion", ""), param.get("kind", ""))
 
     def _kinds(self, policy: Json) -> list[Kind]:
-        """Return the kinds that the policy's rules name, sorted; at most TYPES_MAX of one rule."""
+        """Return the kinds that the policy's rules name, sorted.
+
+        A rule adds at most TYPES_MAX kinds. After a rule that names TYPES_MAX kinds or more, the
+        remaining rules are ignored.
+        """
         found: dict[tuple[str, str, str], Kind] = {}
         for rule in (policy["spec"].get("matchConstraints") or {}).get("resourceRules") or ():
             kinds = [kind for kind in map(self._served_at, _places(rule)) if kind is not None]

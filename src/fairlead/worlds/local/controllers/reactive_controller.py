@@ -42,10 +42,10 @@ _TRANSIENT: Final = (
 
 
 class ReactiveController(ABC):
-    """A controller whose only deadlines are those of refused writes that it will repeat.
+    """A controller that reacts to changes, and has deadlines only for retries of refused writes.
 
-    A write is repeated only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. One
-    second after such a failure, `reconcile` returns the writes that the target then needs. A
+    A write is retried only if it failed with `Conflict`, `TooManyRequests` or `InternalError`. The
+    retry happens one second later: `reconcile` returns the writes that the object needs by then. A
     subclass must list the classes of its writes in `interest.failed`.
     """
 

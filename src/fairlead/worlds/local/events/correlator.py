@@ -2,9 +2,11 @@
 
 Events are similar if they have the same component, object, type and reason. If they also have the
 same field path and message, they are equal: the later event increments the count of the earlier
-one. If ten similar events have different messages, and each similar event occurs at most ten
-minutes after the previous one, the tenth event is written as "(combined from similar events)".
-Later similar events are written in the same way, unless their message is one of the last nine.
+one.
+
+Up to nine different messages of similar events are remembered. If nine are remembered, an event
+with another message is written as "(combined from similar events)", and its message replaces the
+oldest one. If no similar event occurs for more than ten minutes, the messages are forgotten.
 
 A component may send a burst of 25 events about an object, then one event every five minutes;
 further events are dropped.

@@ -1,11 +1,13 @@
 """EventTemplates: stores an event as a copy of an earlier one, without the full create pipeline.
 
-Most events differ only in a few strings. The result of the pipeline depends only on the form of the
-event: the strings that a stage of the pipeline reads, and which of the other strings are empty. The
-first event of each form goes through the full pipeline. The JSON text of the stored event, with
-places for the other strings, becomes a template. Later events of the form are stored as this text
-with their own strings. Two conditions can change between two events, and are checked each time: the
-namespace is not terminating, and the name is free.
+Most events differ only in a few strings. The form of an event consists of the strings that a stage
+of the pipeline reads, and of the information which other strings are empty. The pipeline treats all
+events of a form alike. So only the first event of each form goes through the full pipeline. The
+JSON text of the stored event, with placeholders for the other strings, becomes a template. Later
+events of the form are stored as this text with their own strings.
+
+Two conditions can change between two events, and are checked each time: the namespace is not
+terminating, and the name is free.
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ _encode: Final = msgspec.json.Encoder().encode
 class EventStrings(Struct, frozen=True):
     """The strings of a new event; "" for a field that it does not have.
 
-    The strings in `fixed` are part of the form: they have few values, or a stage reads them. Of the
-    strings in `own`, the form contains only whether they are empty. The name is the first of these
-    strings, and the namespace is the second.
+    `fixed` contains the strings that have few values or that a stage of the create pipeline reads.
+    `own` contains the other strings, starting with the event's name and namespace. Two events of a
+    component have the same form if their `fixed` is equal and the same strings of `own` are empty.
     """
 
     fixed: tuple[str, ...]
@@ -55,8 +57,8 @@ class EventStrings(Struct, frozen=True):
 class _Template(Struct, frozen=True):
     """The text of an event with `%b` in place of each string that differs between events.
 
-    `order` puts these strings into the order of their places. It takes a list of JSON texts: those
-    of `EventStrings.own`, then those of the uid, the time and the version.
+    `order` takes the JSON texts of all strings in `EventStrings.own`, then of the uid, the time and
+    the resource version. It returns the texts to insert, in the order of the `%b` in `text`.
     """
 
     text: bytes

@@ -1,9 +1,10 @@
-"""EventWriter: stores the events that controllers record as Event objects.
+"""EventWriter: writes an Event object for each event that a controller records.
 
-Schedulers write events of the group events.k8s.io, most other components events of the core group.
-Both groups serve the same objects, with different fields set. A repeated event increments the
-stored event (for the core group, `EventCorrelator` finds it). Events are deleted after an hour, the
-default of a real API server.
+Schedulers write events of the group events.k8s.io. Most other components write events of the core
+group. Both groups serve all Event objects, but events of the two groups set different fields. A
+repeated event is not stored again: it increments the count of the stored event. For events of the
+core group, `EventCorrelator` decides which events are repeated. Events are deleted after an hour,
+which is the default of a real API server.
 
 upstream: client-go/tools/events/event_recorder.go, event_broadcaster.go, tools/record/event.go,
 cmd/kube-apiserver --event-ttl
