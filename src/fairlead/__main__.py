@@ -8,7 +8,7 @@ from fairlead.cli import exit_code
 
 
 def main() -> None:
-    """Run the command line of this process and exit with its code."""
+    """Run the command in `sys.argv` and end the process with the command's exit code."""
     try:
         from fairlead.cli.main import main as run_process  # noqa: PLC0415 - takes 0.1 s
     except KeyboardInterrupt:  # the modules are still being loaded

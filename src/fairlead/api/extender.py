@@ -182,7 +182,10 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """Return the value that Go decodes from a null in a list or map, or from a null body."""
+    """Return the zero value of the type `form`, as JSON; `origin` is `typing.get_origin(form)`.
+
+    Go decodes a null to this value if the null is the body, or is in a list or map.
+    """
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

@@ -141,7 +141,7 @@ def default_of(type_name: str, name: str) -> Any:
 
 
 def known_types() -> tuple[str, ...]:
-    """Return the names of the API types that have a block of facts."""
+    """Return the names of all API types for which the files in `data/facts` have a block."""
     return tuple(_all_facts())
 
 

@@ -41,7 +41,7 @@ class Mode(StrEnum):
 
 
 class Report(StrEnum):
-    """A node condition that the annotation `fairlead.dev/kubelet` can make a kubelet report."""
+    """A node condition that a kubelet reports if its annotation `fairlead.dev/kubelet` says so."""
 
     NOT_READY = "not-ready"
     MEMORY_PRESSURE = "memory-pressure"

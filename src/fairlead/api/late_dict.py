@@ -182,7 +182,7 @@ class LateDict(dict[str, Value]):
         return super().__iter__()
 
     def copy(self) -> LateDict[Value]:
-        """Return a copy, in which rows also stay rows until they are read."""
+        """Return a copy of this LateDict; a row stays a row in the copy until it is read."""
         copy = LateDict(self.make)
         entries: Iterable[tuple[str, Any]] = zip(super().keys(), dict.values(self), strict=True)
         dict.update(copy, entries)
@@ -211,5 +211,5 @@ class LateDict(dict[str, Value]):
         return {**other, **self}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy as a plain dictionary with all values."""
+        """Make the modules `pickle` and `copy` create a plain dictionary with all values."""
         return dict, (list(self.items()),)

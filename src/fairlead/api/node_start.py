@@ -24,7 +24,7 @@ _MESSAGE: Final = "container runtime status check may not have completed yet"
 
 
 def starting_condition(at: str) -> Json:
-    """Return the Ready condition of a node that registers at the time `at`, a timestamp."""
+    """Return the Ready condition of a node that registers at the timestamp `at`."""
     return {
         "type": _READY,
         "status": "False",

@@ -304,7 +304,7 @@ class HostPathSource(_View, frozen=True):
 
 
 class ProjectedSource(_View, frozen=True):
-    """The field volumes[].projected, such as the token that every pod gets."""
+    """The field volumes[].projected, used for example for the token that every pod gets."""
 
 
 class Volume(_View, frozen=True):
@@ -449,7 +449,10 @@ class PodExtendedResourceClaimStatus(_View, frozen=True):
 
 
 class PodStatus(_View, frozen=True):
-    """The status of a pod, based on its spec at metadata.generation `observed_generation`."""
+    """The status of a pod.
+
+    `observed_generation` is the metadata.generation of the spec that the status reflects.
+    """
 
     observed_generation: int = 0
     phase: str = ""
@@ -743,7 +746,7 @@ class OnExitCodes(_View, frozen=True):
 
 
 class OnPodCondition(_View, frozen=True):
-    """An entry of onPodConditions of a rule."""
+    """An entry of the field onPodConditions of a `PodFailurePolicyRule`."""
 
     type: str
     status: str = "True"
@@ -1518,7 +1521,7 @@ class QueueStatus(_View, frozen=True):
 
 
 class Queue(_Object, frozen=True):
-    """A Queue of kube-batch or Volcano, which gives its jobs a share of the cluster."""
+    """A Queue of kube-batch or Volcano: the jobs in a queue get a share of the cluster."""
 
     api_version: str = ""
     spec: QueueSpec = QueueSpec()

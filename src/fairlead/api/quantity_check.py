@@ -53,7 +53,10 @@ def _first_wrong(kind: _Type, parse: _Parse, value: ApiObject) -> WrongQuantity 
 
 
 def _is_quantity(kind: _Type) -> bool:
-    """Return whether `kind` is QuantityText, the only union with str and float in the views."""
+    """Return whether `kind` is QuantityText, that is, a union with str and float.
+
+    No other field type in `fairlead.api.objects` is such a union.
+    """
     types = [type(one) for one in kind.types] if isinstance(kind, inspect.UnionType) else ()
     return inspect.FloatType in types and inspect.StrType in types
 

@@ -13,7 +13,7 @@ from fairlead.api.json import Json
 
 
 class ReportedCondition(TypedDict, total=False):
-    """An entry of the field conditions."""
+    """An entry of status.conditions."""
 
     type: str
     status: str

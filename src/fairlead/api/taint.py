@@ -66,7 +66,7 @@ def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
 def find_untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: tuple[str, ...]
 ) -> Taint | None:
-    """Return the first taint with one of `effects` that is not tolerated, or None."""
+    """Return the first untolerated taint whose effect is one of `effects`, or None."""
     # upstream: component-helpers/scheduling/corev1/helpers.go:FindMatchingUntoleratedTaint
     for taint in taints:
         if taint.effect in effects and not is_tolerated(taint, tolerations):

@@ -1,7 +1,7 @@
 """Performs each command as the corresponding API request, and returns its outcome.
 
-A command can be suspended while a webhook is called; `perform.steps(...)` is the generator that
-yields these calls.
+A command may have to wait for webhooks. `perform.steps(...)` returns a generator that yields each
+call of a webhook. `perform(...)` itself raises RuntimeError if a webhook must be called.
 """
 
 from __future__ import annotations
@@ -87,10 +87,11 @@ def perform(
     write_of: WriteOf = _plain,
     quotas: QuotaLedgers | None = None,
 ) -> WebhookCalls[Outcome]:
-    """Perform `command` on `store` and return its outcome. Events are not stored here.
+    """Perform `command` on `store` and return its outcome.
 
-    `write_of` returns the user and the field manager for a kind and subresource. `quotas` counts
-    the usage for `UpdateQuotaStatus`; without it, each such command counts all objects again.
+    `RecordEvent` and `CallExtender` do nothing here; the worlds perform them. `write_of` returns
+    the user and the field manager for a kind and subresource. `quotas` counts the usage for
+    `UpdateQuotaStatus`; without `quotas`, each `UpdateQuotaStatus` counts all objects again.
     """
     try:
         match command:
@@ -225,7 +226,7 @@ def _update_quota_status(
 def condition_json(condition: Condition) -> dict[str, Any]:
     """Return a condition as JSON, in the form that `with_conditions` merges.
 
-    Values that the condition does not have are "" or 0, which `with_conditions` leaves out.
+    A member without a value is "" or 0; `with_conditions` treats it as missing.
     """
     generation = condition.observed_generation if isinstance(condition, ObservedCondition) else 0
     return {

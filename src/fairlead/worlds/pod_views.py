@@ -1,14 +1,15 @@
 """PodViews: typed views of the pods in a store; views of successive versions share equal parts.
 
 Most writes change only the status of a pod. Then the new view has the same spec object as the
-previous view, and only the changed parts are decoded. Controllers can compare specs by identity to
-see that nothing has changed in them.
+previous view, and only the changed parts are decoded. If a controller finds the same spec object in
+both views, it knows that the spec has not changed.
 
     stored   v7 {metadata: m, spec: s, status: a}     v8 {metadata: m', spec: s, status: b}
     view     v7 (M, S, A)                             v8 (M', S, B)    S is the same object
 
-Stored values are never mutated (see `Storage`), so a part that is the same object is unchanged.
-Views do not contain managedFields, so a change of only managedFields changes no view.
+Stored values are never mutated (see `Storage`). So if two stored versions contain the same object
+as a part, this part has not changed. Views do not contain managedFields. So if only managedFields
+change, the new view differs from the previous one only in its resource version.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class PodViews:
     def __init__(self, decode_whole: Callable[[StoredChange], ApiObject] = _decoded_whole) -> None:
         """Start without pods.
 
-        `decode_whole` decodes objects of other kinds, and pods whose earlier view cannot be reused.
+        `decode_whole` decodes every object that is not a pod. It also decodes a pod if there is no
+        earlier view of the pod that can be reused.
         """
         self._decode = decode_whole
         self._newest: LateDict[Pod] = LateDict(pod_at)  # by uid

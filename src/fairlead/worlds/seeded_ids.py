@@ -1,7 +1,7 @@
 """SeededIds: reproducible ids. With the same seed, the n-th id is the same in every run.
 
-If a simulation loads objects that an earlier simulation wrote with the same seed, the ids of these
-objects are from the same sequence, so the simulation skips these ids.
+A simulation may load objects that an earlier simulation with the same seed wrote. The uids of these
+objects are from the same sequence. `skip` ensures that no new object gets one of these uids.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def foreign_finalizers(pod: Pod) -> tuple[str, ...]:
 
 
 def is_sidecar(container: Container) -> bool:
-    """Return True if `container`, an init container, keeps running beside the main containers."""
+    """Return True if the init container `container` keeps running beside the main containers."""
     return container.restart_policy == "Always"
 
 

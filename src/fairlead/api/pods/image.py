@@ -1,4 +1,4 @@
-"""Image names, normalised as ImageLocality compares them."""
+"""Image names in the normalised form in which the plugin ImageLocality compares them."""
 
 from __future__ import annotations
 

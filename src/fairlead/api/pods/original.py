@@ -15,7 +15,7 @@ REPLACES: Final = "fairlead.dev/replaces"
 
 
 def original_name(pod: Pod) -> str:
-    """Return the name of the original of `pod`, which is its own name if it replaces no pod."""
+    """Return the name of the original of `pod`, or the pod's own name if it replaces no pod."""
     return pod.metadata.annotations.get(REPLACES, pod.metadata.name)
 
 

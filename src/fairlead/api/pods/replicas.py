@@ -29,7 +29,10 @@ from fairlead.api.objects import (
 
 
 def _parts_except(view: type[Struct], *fields: str) -> attrgetter[tuple[object, ...]]:
-    """Return a function that returns all fields of a `view` except `fields`."""
+    """Return a function that returns the field values of an object of type `view`, as a tuple.
+
+    The tuple leaves out `fields`.
+    """
     return attrgetter(*(one for one in view.__struct_fields__ if one not in fields))
 
 
@@ -129,22 +132,22 @@ class Replicas:
 
     @cached_property
     def rows_by_name(self) -> dict[str, Row]:
-        """The `rows` by the names of the pods, for the method `load` of a LateDict."""
+        """The row of each pod, with the pod's name as key; an argument for `LateDict.load`."""
         return dict(zip(self.names, self.rows, strict=True))
 
     @cached_property
     def rows_by_key(self) -> dict[str, Row]:
-        """The `rows` by the keys of the pods, for the method `load` of a LateDict."""
+        """The row of each pod, with the pod's key as key; an argument for `LateDict.load`."""
         return dict(zip(self.keys, self.rows, strict=True))
 
     @cached_property
     def rows_by_uid(self) -> dict[str, Row]:
-        """The `rows` by the uids of the pods, for the method `load` of a LateDict."""
+        """The row of each pod, with the pod's uid as key; an argument for `LateDict.load`."""
         return dict(zip(self.uids, self.rows, strict=True))
 
 
 def pod_at(replicas: Replicas, index: int) -> Pod:
-    """Return the pod at `index` of `replicas`, as the value of a row in a LateDict of pods."""
+    """Return the pod at `index` of `replicas`; a LateDict of pods uses this function as `make`."""
     return replicas[index]
 
 
@@ -232,7 +235,10 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
 def _are_equal(
     some: Sequence[object], others: Sequence[object], parts: attrgetter[tuple[object, ...]]
 ) -> bool:
-    """Return whether items of `some` and `others` at the same index have the same `parts`."""
+    """Return whether `some` and `others` have the same length and equal parts at each index.
+
+    `parts` returns the parts of an item.
+    """
     if len(some) != len(others):
         return False
     for one, other in zip(some, others, strict=True):

@@ -105,7 +105,11 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
 
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
-    """Return a function that returns the requests of a container, given its resize status."""
+    """Return a function that returns the requests of a container of `pod`.
+
+    If the container's status reports resources, the function returns the largest of the desired,
+    allocated and actual resources. If the resize is infeasible, the desired ones do not count.
+    """
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}
     if not statuses:
@@ -172,7 +176,7 @@ def _largest(wanted: Nanos, actual: ResourceList, allocated: ResourceList) -> Na
 
 
 def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:
-    """Raise each amount in `total` to at least the amount in `other`."""
+    """Copy each amount in `other` to `total`, unless `total` already has at least as much."""
     for name, nano in other.items():
         if name not in total or total[name] < nano:
             total[name] = nano

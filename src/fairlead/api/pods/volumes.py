@@ -87,7 +87,10 @@ def all_claims(pod: Pod) -> Iterator[str]:
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Return True if `pod`, identified by UID, owns `claim`, the claim of an ephemeral volume."""
+    """Return True if `claim`, found by the name of an ephemeral volume's claim, is owned by `pod`.
+
+    The UID of the owner decides, because an earlier pod can have had the same name.
+    """
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)

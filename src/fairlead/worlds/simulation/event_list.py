@@ -27,7 +27,7 @@ class EventList:
     """The newest recorded events, oldest first."""
 
     def __init__(self, events_max: int | None = None) -> None:
-        """Keep the newest `events_max` events; with None, keep every event."""
+        """Start empty. `events_max` limits the list to the newest events; None means no limit."""
         self._events: deque[RecordedEvent] = deque(maxlen=events_max)
 
     def record(self, event: RecordEvent, now: Instant) -> None:

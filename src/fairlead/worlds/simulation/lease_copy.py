@@ -1,17 +1,20 @@
 """LeaseCopies: creates the Lease of a node as a copy of the Lease of another node.
 
 If a dump has no Leases, each simulated kubelet creates one at the start: 5,000 Leases in a large
-cluster. Their manifests differ only in a few strings of each node, and so do the stored Leases:
+cluster. The Leases of two nodes differ only in a few strings:
 
-    own strings     the name, which is also that of the owner and of the holder; the owner's uid;
-                    renewTime; uid and creationTimestamp, which the store sets
+    own strings     the name of the node, which is the name of the Lease, of its owner and of its
+                    holder; the owner's uid; renewTime; uid and creationTimestamp, which the store
+                    sets
     shared          everything else
 
 So the first Lease goes through all stages of `Store.create`, and later Leases are copies with their
-own strings. A copy equals the Lease that the stages would create: only own strings that are valid
-are copied, and admission reads only namespaces and quotas for a Lease. The template is dropped when
-a namespace or a quota changes, and no template is made while there are quotas. The caller passes
-only commands whose sender needs no admission.
+own strings. A copy equals the Lease that the stages would create:
+
+- If an own string is not valid, the Lease is not a copy: it goes through all stages.
+- Admission reads only namespaces and quotas for a Lease. The template is dropped when a namespace
+  or a quota changes, and no template is made while there are quotas.
+- The caller uses LeaseCopies only while no webhook or policy binding exists.
 """
 
 from __future__ import annotations
@@ -38,9 +41,10 @@ _NAME, _OWNER_UID, _RENEWED, _UID, _CREATED = range(5)  # a copy's own strings
 
 
 class _Template(Struct, frozen=True):
-    """The first Lease: its manifest without its own strings, and a function that copies it.
+    """The first Lease, from which later Leases are copied.
 
-    The function takes the own strings of the copy, in the order of _NAME to _CREATED.
+    `common` is its manifest with "" in place of each own string. `copy` takes the own strings of a
+    new Lease, in the order from `_NAME` to `_CREATED`, and returns the new Lease.
     """
 
     common: Json
@@ -79,9 +83,9 @@ class LeaseCopies:
     def _copy(
         self, template: _Template, own: tuple[str, str, str], command: CreateObject, now: Instant
     ) -> Outcome:
-        """Store a copy of `template` with the strings `own`.
+        """Store a copy of `template` with the strings `own`, and return the outcome of `command`.
 
-        If the name is taken, perform `command` without a template, so that it is refused.
+        If a Lease with this name exists, nothing is stored, and the outcome is the usual refusal.
         """
         store, namespace, name = self._store, template.common["metadata"]["namespace"], own[_NAME]
         if store.find(LEASE, namespace, name) is not None:

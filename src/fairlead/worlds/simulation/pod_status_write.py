@@ -1,4 +1,4 @@
-"""PodStatusWrites: writes parts of pods' status to their views, and makes the JSON values later.
+"""PodStatusWrites: writes to pod status that change the view at once and the JSON value later.
 
 When a zone fails, tens of thousands of pods become unready; later they restart and become ready
 again. Controllers read the views of these pods, but hardly anything reads their JSON values. So a
@@ -12,7 +12,7 @@ M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`
 writes since then. The JSON value is made when the storage reads it, by the rules of
 `Store.patch_status`. The store performs all other writes. It also performs a write to conditions
 and container statuses if the write could fail or change nothing, if a quota counts the pod, or if a
-written condition has a member that views lack.
+written condition has a heartbeat time, which views lack.
 """
 
 from __future__ import annotations
@@ -93,9 +93,10 @@ class PodStatusWrites:
         self._quotas = quotas
 
     def perform(self, command: PatchStatus, now: Instant) -> Pod | None:
-        """Perform `command` and return the new view of the pod; None if the store must perform it.
+        """Perform `command` and return the new view of the pod.
 
-        The caller passes only commands whose sender needs no admission.
+        Returns None and changes nothing if the store must perform `command`. The caller uses this
+        method only while no webhook or policy binding exists.
         """
         target = command.target
         if target.kind != POD.kind or command.resource_version:
@@ -124,9 +125,10 @@ class PodStatusWrites:
         return view
 
     def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
-        """Return (stored object, later writes to its status) of the pod with the view `view`.
+        """Return `base` and `writes`, as in `PatchedPod`, of the pod that is stored under `key`.
 
-        The object is None if `view` is not known to be the view of the version under `key`.
+        `base` is None if `view` may not show the stored version, or if the pod is stored as JSON
+        without a status.
         """
         found = self._storage.find_deferred(POD, key)
         if type(found) is PatchedPod and found.view is view:
@@ -143,9 +145,10 @@ class PodStatusWrites:
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
     """Return whether ReadinessChanged can report the effect of `command`.
 
-    That is, `pod` is bound, has not ended and is not terminating, and the command changes only
-    readiness conditions and container statuses. Simulated kubelets write container statuses only
-    after restarts.
+    `command` must be one that PodStatusWrites has performed. The result is True if `pod` is bound,
+    has not ended and is not terminating, and `command` changes no conditions except Ready and
+    ContainersReady. Changes of container statuses are allowed, because simulated kubelets write
+    them only after restarts, and ReadinessChanged also reports restarts.
     """
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False
@@ -155,7 +158,7 @@ def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
 def _next_status(before: PodStatus, command: PatchStatus, timestamp: str) -> PodStatus | None:
     """Return the view of the status after `command`.
 
-    Returns None if `command` changes nothing, or writes a member of a condition that views lack.
+    Returns None if `command` changes nothing, or if `_next_conditions` returns None.
     """
     conditions = _next_conditions(before.conditions, command.conditions, timestamp)
     if conditions is None:

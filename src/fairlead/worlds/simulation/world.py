@@ -95,9 +95,10 @@ class Latency(Struct, frozen=True, kw_only=True):
 class SimulatedWorld:
     """A store, a virtual clock and a script, on which an engine acts.
 
-    `last_change` is the time of the last change to an object other than a heartbeat. `events` holds
-    the events that controllers recorded. `admission` records the checks that it could not make.
-    `extenders` calls the scheduler's extenders; by default there are none.
+    `last_change` is the time of the last change to an object. Heartbeats in a node's status and
+    updates of Cluster Autoscaler's status do not count. `events` holds the recorded Kubernetes
+    Events. `admission.unchecked` records the checks that admission could not make. `extenders`
+    calls the scheduler's extenders; by default there are none.
     """
 
     def __init__(  # noqa: PLR0913 - what a world is made of
@@ -117,7 +118,7 @@ class SimulatedWorld:
         `seed` determines the ids of new objects, `events_max` limits `events` (None: no limit), and
         `command_log` receives the line of each command when it is issued. If `preemption_policies`
         is False, new pods get no preemptionPolicy. If `group_priorities` is True, PodGroups get
-        the priority of their class.
+        the priority of their PriorityClass.
         """
         self._ids = ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
@@ -153,7 +154,10 @@ class SimulatedWorld:
         return self._driver.now
 
     def load(self, manifests: Iterable[Content]) -> None:
-        """Load the initial objects as one stimulus. Raises ApiError that names the object."""
+        """Load the initial objects; the engine receives them all in one stimulus.
+
+        Raises ApiError if an object is refused; the error names the object.
+        """
         views = self.store.load(manifests, self.now)
         self._ids.skip(views.uids)
         self.admission.observed.observe(views)
@@ -190,8 +194,8 @@ class SimulatedWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command, immediately or after its latency.
 
-        Returns None; `poll` returns the outcome of the command later. A command that records an
-        event has no outcome.
+        Returns None; `poll` returns the outcome of the command later. A `RecordEvent` has no
+        outcome.
         """
         command = issued.command
         if self.command_log is not None:
