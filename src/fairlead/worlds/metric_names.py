@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
-    """The names of the scheduler's metrics.
+    """The names of the scheduler's metrics in one Kubernetes version.
 
-    If `rejections` is set, rejected pods are counted. `sli_duration` is "" if the version does not
-    have this metric.
+    `rejections` is True if the version has a metric of rejected pods. `sli_duration` is "" if the
+    version does not have this metric.
     """
 
     attempt_duration: str
@@ -24,9 +24,10 @@ class SchedulerMetricNames(Struct, frozen=True, kw_only=True):
 
 
 class NodeMetricNames(Struct, frozen=True, kw_only=True):
-    """The name of the counter of evicted nodes, and which optional metrics exist.
+    """The node controllers' metrics in one Kubernetes version.
 
-    `taint_eviction` and `pod_gc` are True if these controllers have metrics in the version.
+    `evictions` is the name of the counter of evicted nodes. `taint_eviction` and `pod_gc` are True
+    if the taint eviction controller and the pod garbage collector have metrics in the version.
     """
 
     evictions: str

@@ -1,9 +1,10 @@
 """Metrics of the schedulers and the node controllers, under upstream's names.
 
 The engine's reports update counters and histograms; gauges and plugin times are read on each
-scrape. Durations are in seconds of the world's clock, plugin durations in real seconds. In a
-running cluster, the real time of the current unit of work is added, because the world's clock
-stands still during a unit. Durations of controller passes are left out.
+scrape. The durations of plugins are in real seconds, all others in seconds of the world's clock.
+That clock stands still during a unit of work. So in a running cluster, the duration of a scheduling
+attempt also includes the real time of the current unit. Durations of controller passes are left
+out.
 
 upstream: pkg/scheduler/metrics/metrics.go, pkg/controller/nodelifecycle/metrics.go,
 pkg/controller/tainteviction/metrics/metrics.go, pkg/controller/podgc/metrics/metrics.go
@@ -85,7 +86,8 @@ class QueueSizes(Protocol):
 class SchedulerMetrics:
     """A Reporter that updates metrics and forwards every record to `reporter`.
 
-    `waiting` provides the sizes of the scheduling queue, and is set when the queue exists.
+    The attribute `waiting` provides the sizes of the scheduling queue. It is None until the caller
+    sets it, when the queue exists.
     """
 
     def __init__(
@@ -97,11 +99,12 @@ class SchedulerMetrics:
         job_profiles: Collection[str] = (),
         meter: Meter | None = None,
     ) -> None:
-        """Forward records to `reporter`; `plugin_times` contains the measured times of plugins.
+        """Records are forwarded to `reporter`; `plugin_times` returns the measured plugin times.
 
-        `scheduler_version` and `node_version` are the Kubernetes versions that determine the names
-        of the scheduler's and the node controllers' metrics. The batch scheduler schedules pods of
-        `job_profiles`. `meter` measures the real time of the current unit of work.
+        `scheduler_version` determines the names of the scheduler's metrics, and `node_version`
+        those of the node controllers' metrics. `job_profiles` are the scheduler profiles whose
+        pods the batch scheduler schedules. `meter` measures the real time of the current unit of
+        work.
         """
         names = SCHEDULER_NAMES[scheduler_version]
         self._reporter = reporter
@@ -237,8 +240,8 @@ class SchedulerMetrics:
     def exposition(self) -> bytes:
         """Return all metrics in the Prometheus text format.
 
-        Two additions of the Prometheus library are removed: the suffix of counter names, and the
-        creation time of each metric.
+        Two additions of the Prometheus library are removed: the creation time of each metric, and
+        the suffix `_total` of counters whose upstream names do not have it.
         """
         text = _CREATED.sub(b"", generate_latest(self.registry))
         for name in (*(names.preemptions for names in SCHEDULER_NAMES.values()), *_OTHERS):

@@ -16,9 +16,10 @@ Markers number the strings of each kind in ascending order, so two texts are equ
 strings are at the same places and their order is the same. A string is replaced only if it is a
 whole JSON string, or the key of an address in managed fields.
 
-A kubelet's status write is also described by the inputs of its details (`ReportInputs`), so that
-the details of later writes need not be made. In this text, each set of managed fields is replaced
-by a number and the IP addresses in the set.
+A kubelet's status write also has a second description, which contains the inputs of its details
+(`ReportInputs`) in place of the details. If an earlier write had the same second description, the
+details need not be made. In the second description, each set of managed fields is replaced by a
+number and the IP addresses in the set.
 """
 
 from __future__ import annotations
@@ -69,9 +70,11 @@ _decode: Final = msgspec.json.Decoder().decode
 
 
 class PodWrite(Struct, frozen=True):
-    """A write to `pod`: its description `text`, and in `replaced` each string with its marker.
+    """A write to `pod`, described by `text`.
 
-    `node` is the node of a binding, "" for a status write.
+    `text` contains markers in place of the strings that differ from pod to pod. `replaced` contains
+    a pair (string, marker) for each of these strings. `node` is the node of a binding, "" for a
+    status write.
     """
 
     pod: Json
@@ -81,7 +84,10 @@ class PodWrite(Struct, frozen=True):
 
     @property
     def strings(self) -> list[bytes]:
-        """The strings without quotes; a marker with the n-th letter stands for the n-th string."""
+        """The strings in `replaced`, without quotes.
+
+        Each marker contains a letter: the n-th letter of the alphabet stands for the n-th string.
+        """
         return [string.strip(_QUOTES) for string, _ in self.replaced]
 
 
@@ -139,9 +145,10 @@ class PodWriteCopies:
         return _described(pod, "", text, addresses)
 
     def _numbered(self, fields: Json) -> list[int | str]:
-        """Return a set of managed fields as a number and the addresses in its keys, in order.
+        """Return a list that stands for `fields`, a set of managed fields.
 
-        Sets that are equal except for their addresses have the same number.
+        The list contains a number, then the IP addresses in the keys of the set, in order. Sets
+        that are equal except for their addresses have the same number.
         """
         known = self._numbers.get(id(fields))
         if known is not None and known[0] is fields:
@@ -269,7 +276,7 @@ class PodWriteCopies:
     def learn(self, described: PodWrite) -> None:
         """Store a template that is made from the result of `described`.
 
-        The write must have gone through all stages.
+        The write must have been performed in full, not as a copy of an earlier write.
         """
         old = described.pod
         new = self._store.find(POD, old["metadata"]["namespace"], old["metadata"]["name"])
@@ -355,8 +362,8 @@ def _is_address(value: Any) -> bool:
 def _format(text: bytes) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:
     """Return (format, order) for a text with markers.
 
-    The format has `%b` in place of each marker. The function `order` takes the strings by their
-    numbers, and returns them in the order of the places.
+    The format is the text with `%b` in place of each marker. The function `order` takes
+    `PodWrite.strings`, and returns the string for each `%b`, in the order of the text.
     """
     first, *others = _MARK_IN_TEXT.split(text.replace(b"%", b"%%"))
     numbers = [ord(mark) - ord("A") for mark in others[::2]]

@@ -45,7 +45,7 @@ from fairlead.worlds.pod_views import PodViews
 class StoreListener(Protocol):
     """Receives every change of the store, except changes of events, before the engine does.
 
-    It makes no decisions.
+    A listener makes no decisions.
     """
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
@@ -64,7 +64,7 @@ class LocalWorld:
         *,
         has_kubelets: bool = False,
     ) -> None:
-        """Act on `store`; the caller must report its initial contents with `ObjectsLoaded`.
+        """The caller must report the initial contents of `store` with `ObjectsLoaded`.
 
         `host` is the host name that controllers report. If `has_kubelets` is True, container events
         are recorded.
@@ -149,7 +149,7 @@ class LocalWorld:
     def _queue_outcome(self, command: Command, outcome: Outcome | None, now: Instant) -> None:
         """Queue the changes that a command made, then its outcome.
 
-        A pending command has no outcome yet.
+        `outcome` is None if the command waits for a webhook; only the changes are queued then.
         """
         self._queue_changes(now)
         if outcome is not None:

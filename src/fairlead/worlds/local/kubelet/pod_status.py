@@ -63,7 +63,10 @@ class PodDetails:
         self._lowest: dict[str, int] = {}
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
-        """Free the IP of a deleted pod; after a restart, restore the IPs of existing pods."""
+        """Free the IP of a pod that was deleted; otherwise record the pod's IP as taken.
+
+        The recording restores the assigned IPs after the cluster was restarted.
+        """
         if change.kind is not POD:
             return
         uid = change.object["metadata"]["uid"]
@@ -91,10 +94,11 @@ class PodDetails:
     ) -> PatchStatus:
         """Return `command` with the details that clients expect.
 
-        The conditions of `command` are merged into those of the pod, with observedGeneration. If
-        `inputs` is not None, the command is a kubelet's write: its status also gets
-        observedGeneration, addresses and container statuses. If the pod does not exist, return
-        `command` unchanged.
+        The conditions in `command` get an observedGeneration, and are merged into the conditions
+        of the pod. If `inputs` is not None, the command is a kubelet's write. The status then also
+        gets its own observedGeneration, addresses and container statuses; if the kubelet rejects
+        the pod, it gets only the observedGeneration. If the pod does not exist, return `command`
+        unchanged.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
@@ -329,7 +333,7 @@ class _Report(Struct, frozen=True):
     def _initial(self, container: Json) -> Json:
         """Return the status of an init container: completed, or waiting while the pod is pending.
 
-        A sidecar has the state of a main container.
+        A sidecar (restartPolicy Always) instead gets the state that a main container would get.
         """
         if container.get("restartPolicy") == "Always":
             is_up = self.phase == "Running"
@@ -423,9 +427,10 @@ def _runs_another(before: Json, image: str) -> bool:
 
 
 def _is_resize_by_restart(container: Json, before: Json | None, after: Json) -> bool:
-    """Return whether `container` must restart because its resources change from `before`.
+    """Return whether `container` must restart because of the change of its resources.
 
-    `before` is None if its resources are not known.
+    `before` and `after` are the old and the new resources. If the old resources are not known,
+    `before` is None, and the result is False.
     """
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodResizeAction
     if before is None:

@@ -22,10 +22,16 @@ _PART_BYTES: Final = 256 << 10
 
 
 class BackupEndpoint:
-    """Serves backups of a data directory; the objects in it are copied from the write-ahead log."""
+    """Serves backups of a data directory.
+
+    The write-ahead log provides the copy of the objects; the other files are read directly.
+    """
 
     def __init__(self, directory: Path | None, log: WriteAheadLog | None) -> None:
-        """Serve backups of `directory` and `log`; both are None for a cluster in memory."""
+        """`directory` is the data directory, and `log` the write-ahead log in it.
+
+        Both are None for a cluster in memory.
+        """
         self._directory = directory
         self._log = log
 

@@ -46,9 +46,9 @@ class MetricsEndpoint:
     def __init__(
         self, server: ApiServer, store: Store, controllers: Callable[[], bytes] = bytes
     ) -> None:
-        """Serve the metrics of `server`, `store` and `controllers`, computed at each request.
+        """`controllers` returns the metrics of the schedulers and controllers as text.
 
-        `controllers` returns the metrics of the schedulers and controllers as text.
+        It is called at each request.
         """
         self._controllers = controllers
         self._registry = CollectorRegistry()
@@ -71,7 +71,7 @@ class _ServerCollector(Collector):
         self._store = store
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metric families; see Collector."""
+        """Yield the API server's metric families, with their current values."""
         yield _built()
         yield self._requests()
         yield self._watches()

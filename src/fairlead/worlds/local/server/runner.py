@@ -108,10 +108,11 @@ class Runner:
             await asyncio.sleep(0)
 
     def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
-        """Work until `until`, or for one slice of real time; return the time that was reached.
+        """Run the control plane up to the cluster's time `until`, or for one slice of real time.
 
-        If `waits` is set, no time passes while webhooks are called. Raises ApiError if the disk is
-        full.
+        Returns the cluster's time that was reached. If `waits` is True, the slice also ends as soon
+        as a command waits for a webhook, so that the cluster's time does not pass during the call.
+        Raises ApiError if the disk is full.
         """
         if not self._has_room():
             raise no_space()
