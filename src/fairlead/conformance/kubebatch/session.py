@@ -4,11 +4,12 @@ A case is one session: open, the actions of its configuration, close. The sessio
 times with different random seeds and object orders. If all runs agree, the whole outcome is
 compared. Otherwise projections of the outcome are compared. A projection is a part of an outcome,
 such as the number of bound pods of each job. A projection that is equal in all runs must match. Any
-other projection must have one of its recorded values. If the list of these values is full, it may
-be incomplete, and every value is accepted.
+other projection must have one of its recorded values. The recorder keeps a limited number of
+values; if it has reached the limit, every value is accepted.
 
-With kube-batch's defects, every case must agree. With Fairlead's defaults, the cases that depend on
-no corrected defect must agree. The other cases are listed with the recorded value, the value of a
+Each case is replayed in two modes. In the mode that reproduces kube-batch's defects, every case
+must match its recording. In the mode of Fairlead's defaults, a case need not match if it depends on
+a defect that Fairlead corrects. Such a case is listed with the recorded value, the value of a
 corrected kube-batch, and Fairlead's value.
 """
 

@@ -51,8 +51,8 @@ class CodeCounts:
         """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
         `codes[i]` is the index of the status of `rows[i]`; a Code, such as UNSCHEDULABLE, is the
-        class of a status. The result is the array from the last call for `wanted` if `rows` is the
-        same array, few of `codes` have changed, and no row's status now has another Code.
+        class of a status. If `rows` is the array of the last call, and no row has changed its
+        class, the result can be the same array as then.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

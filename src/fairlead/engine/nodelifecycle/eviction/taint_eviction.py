@@ -99,8 +99,8 @@ class TaintEviction:
     ) -> None:
         """If `is_taking_over` is set, the first list of objects counts as already processed.
 
-        The timer of a pod in this list then counts from the time since which the pod and all
-        NoExecute taints of its node have existed. Terminating pods in the list get no timer.
+        In this case, the timer of a pod in the list begins when the pod and all NoExecute taints
+        of its node first existed together. Terminating pods in the list get no timer.
         """
         self._profile = profile
         self._reporter = reporter
