@@ -34,7 +34,7 @@ def json_equal(value: Any, other: Any) -> bool:
 
 
 def _same_booleans(value: Any, other: Any) -> bool:
-    """Return whether two values, for which `==` is True, have booleans in the same places."""
+    """Return whether booleans are in the same places in two values that `==` finds equal."""
     if isinstance(value, dict):
         return all(_same_booleans(item, other[key]) for key, item in value.items())
     if isinstance(value, list):

@@ -127,7 +127,7 @@ class DefinedType(Protocol):
         ...
 
     def pruned(self, obj: Json) -> Json:
-        """Return `obj` without the fields that its schema does not declare."""
+        """Return `obj` without the fields that this version's schema does not declare."""
         ...
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
@@ -185,7 +185,7 @@ class Kind:
 
     @cached_property
     def stored_group(self) -> str:
-        """The API group of `stored_as`, which error messages contain."""
+        """The API group in `stored_as`; error messages show this group."""
         return self.stored_as.rpartition("/")[0]
 
     @cached_property
@@ -195,7 +195,7 @@ class Kind:
 
     @cached_property
     def qualified(self) -> str:
-        """The kind with its group (`Pod`, `Deployment.apps`), for errors of invalid objects."""
+        """The kind with its group (`Pod`, `Deployment.apps`), for errors about invalid objects."""
         return f"{self.kind}.{self.stored_group}" if self.stored_group else self.kind
 
     @cached_property

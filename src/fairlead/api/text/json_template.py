@@ -107,7 +107,7 @@ class JsonTemplate:
         return strings
 
     def text(self, strings: Iterable[str]) -> bytes:
-        """Return the text that has `strings` in the placeholders (reverse of `strings`)."""
+        """Return the text that has `strings` in the placeholders."""
         between = zip(strings, self._others, strict=True)
         return b"".join((self._first, *(one.encode() + part for one, part in between)))
 
@@ -118,7 +118,7 @@ class JsonTemplate:
 
     @property
     def marked(self) -> bytes:
-        """The text with a marker in each placeholder, to decode and pass to `places_in`."""
+        """The text with a marker in each placeholder; `places_in` takes its decoded value."""
         pieces = list(self._pieces)
         for number, index in enumerate(sorted(self._variable)):
             pieces[index] = marker(number).encode()
@@ -131,7 +131,7 @@ class TemplateText:
     __slots__ = ("strings", "template")
 
     def __init__(self, template: JsonTemplate, strings: Sequence[str]) -> None:
-        """Store `template` and `strings`, which are written as in JSON."""
+        """`strings` are the contents of the placeholders, escaped as in JSON."""
         self.template = template
         self.strings = strings
 
@@ -145,7 +145,7 @@ class TemplateRows:
     def __init__(
         self, template: JsonTemplate, columns: Sequence[Sequence[str]], count: int
     ) -> None:
-        """Store `columns`, each of which has `count` strings, written as in JSON."""
+        """Each of `columns` has the `count` strings of one placeholder, escaped as in JSON."""
         self.template = template
         self.columns = columns
         self._count = count
@@ -215,7 +215,7 @@ def has_marks(text: bytes) -> bool:
 
 
 def marker(number: int) -> str:
-    """Return the marker for string `number`, which `places_in` recognises."""
+    """Return the marker for the placeholder with the number `number`; see `places_in`."""
     return f"{_MARK}{number}"
 
 

@@ -64,7 +64,7 @@ class YamlError(ValueError):
 
 
 class TooManyValuesError(YamlError):
-    """Raised if a document has more values than the `values_max` of `documents`."""
+    """Raised by `documents` if a document has more than `values_max` values."""
 
 
 def documents(

@@ -54,12 +54,12 @@ class ReinvocationContext(Struct):
     last_output: Json | None = None
 
     def record_change(self) -> None:
-        """Record that a webhook or policy changed the object, so that all plugins run again."""
+        """Record that a webhook or policy changed the object, so that a second round follows."""
         self.is_requested = True
         self.require_previously_invoked()
 
     def require_previously_invoked(self) -> None:
-        """Mark all webhooks and policies in `previously_invoked` to run again."""
+        """Move the keys in `previously_invoked` to `due`."""
         self.due += self.previously_invoked
         self.previously_invoked = []
 

@@ -101,7 +101,7 @@ def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) 
 
 
 def cel_variables(attributes: AdmissionAttributes, matched: Kind, storage: Storage) -> Json:
-    """Return the CEL variables for a request, with objects in the version of the kind `matched`."""
+    """Return the CEL variables for a request; objects are converted to the kind `matched`."""
     request = admission_request(attributes, matched)
     return {
         "object": converted_object(attributes, matched),

@@ -121,7 +121,7 @@ class _Mutation(Struct, frozen=True):
 
 
 class ObservedMutations:
-    """An admission plugin that gives new pods what admission added to a snapshot's pods."""
+    """An admission plugin that gives new pods what the real server added to a snapshot's pods."""
 
     def __init__(self) -> None:
         """The plugin leaves new pods unchanged until `observe` is called."""
@@ -229,7 +229,7 @@ def _mutation(template: Json, pods: Sequence[Pod]) -> _Mutation | None:
 
 
 def _common_entries(pods: Sequence[Pod]) -> Mapping[str, str]:
-    """Return the nodeSelector entries that all `pods` have, without the hostname."""
+    """Return the nodeSelector entries that all `pods` have, except for a hostname entry."""
     others = [one.spec.node_selector.items() for one in pods[1:]]
     return {
         key: value

@@ -133,7 +133,7 @@ class SimulatedAdmission:
 
 
 class _OfRequests:
-    """Runs `plugins` in order for requests, but not for the objects of a snapshot."""
+    """Runs each of `plugins` in turn for a request, but not for an object of a snapshot."""
 
     def __init__(self, *plugins: AdmissionPlugin) -> None:
         self.plugins = plugins

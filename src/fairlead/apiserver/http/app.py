@@ -182,7 +182,7 @@ class ApiApp:
         return answer
 
     async def _handled(self, request: Request) -> Response | Watch:
-        """Handle a request and call the webhooks for which it waits."""
+        """Handle a request and call the webhooks that its handler asks for."""
         steps, time = self._handle(request, self._clock()), asyncio.get_running_loop().time
         answer: Any = None  # starts the generator
         try:
@@ -280,7 +280,7 @@ async def _send(
     body: Iterator[bytes],
     now: int,
 ) -> None:
-    """Send `response`, with `body` as its body, to a request with `request_headers`."""
+    """Send `response` to the client, with `body` instead of `response.body`."""
     parts, length, is_complete = _beginning(body)
     headers = [
         NO_CACHE,

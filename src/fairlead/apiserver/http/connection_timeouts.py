@@ -134,7 +134,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
 
     def pause_writing(self) -> None:
-        """Start the reading timeout, because the client reads too slowly."""
+        """Start the client's reading timeout: the client reads too slowly."""
         super().pause_writing()
         self._reading.set(self.loop, READING_SECONDS_MAX, self.transport)
         now = self.loop.time()
@@ -145,7 +145,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
                 oldest.transport.abort()
 
     def resume_writing(self) -> None:
-        """Cancel the reading timeout, because the client has read enough."""
+        """Cancel the client's reading timeout: the client has read enough."""
         self._reading.clear()
         self._unread.pop(self, None)
         super().resume_writing()
@@ -210,7 +210,7 @@ def _refusal(problem: str) -> Any:
 
 
 class _Deadline:
-    """Aborts a connection after some seconds, unless the deadline is cleared before."""
+    """Aborts a connection some seconds after `set`, unless `clear` is called first."""
 
     def __init__(self) -> None:
         self._timer: asyncio.TimerHandle | None = None

@@ -60,7 +60,7 @@ def _is_pretty(pretty: str, agent: str) -> bool:
 
 
 def _escaped(part: bytes) -> bytes:
-    """Return JSON text with HTML characters escaped as in Go."""
+    """Return JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as Go writes it."""
     # upstream: encoding/json/indent.go:appendHTMLEscape
     if b"<" in part or b">" in part or b"&" in part or b"\xe2" in part:
         for mark, written in _SPECIAL:

@@ -48,7 +48,7 @@ class OpenApi:
     """Responds to requests for /openapi/v2 and for paths under /openapi/v3."""
 
     def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
-        """Serve documents about the kinds in `registry`."""
+        """The documents describe the kinds in `registry`."""
         self._registry = registry
         self._fairlead_version = fairlead_version
         self._cache: dict[str, tuple[str, bytes]] = {}

@@ -121,7 +121,7 @@ class Types(Struct):
                 waiting += _references(self._made[definition], self.dialect.prefix)
 
     def put(self, definition: str, document: Json) -> None:
-        """Add the type `definition`, which is not in the schema tables, with its OpenAPI schema."""
+        """Add a type that the schema tables lack: its name `definition`, its schema `document`."""
         self._made[definition] = document
 
     def documents(self) -> dict[str, Json]:
@@ -181,7 +181,7 @@ class Types(Struct):
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Return whether the schema of a field is granular although its named type is atomic."""
+    """Return whether a field is granular although the type that it refers to is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC

@@ -161,7 +161,7 @@ def _definitions(definitions: Mapping[str, Json]) -> bytes:
 
 
 def _named(number: int, values: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return one field with the number `number` for each (name, encoded value) pair."""
+    """Return encoded fields with the number `number`, one for each (name, encoded value) pair."""
     return b"".join(
         bytes_field(number, _text(1, name) + bytes_field(2, value)) for name, value in values
     )

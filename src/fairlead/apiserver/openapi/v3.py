@@ -194,7 +194,7 @@ _CONVENTIONS: Final = (
 
 
 def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
-    """Return the schemas of a custom resource, whose type is called `name`, and of its list."""
+    """Return two schemas by type name: `name` for a custom resource, `<name>List` for its list."""
     raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
     properties_of_object: Json = raw.get("properties") or {}
     items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}

@@ -143,7 +143,7 @@ def _outcome(terminated: Json) -> str:
 
 
 def _recount_sidecars(pod: Json, tally: _Tally) -> None:
-    """Replace the counted restarts by those of sidecars."""
+    """Set the restarts in `tally` to the restarts of the sidecars."""
     tally.restarts, tally.restarted_at = 0, 0
     for status in items(pod, "status", "initContainerStatuses"):
         if status.get("name") in tally.sidecars:

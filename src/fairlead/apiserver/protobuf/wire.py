@@ -136,10 +136,10 @@ def varint(value: int) -> bytes:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """Return the encoded field `number` with the number or boolean `value`."""
+    """Return an encoded field with the number `number`; `value` is an integer or a boolean."""
     return varint(number << 3 | VARINT) + varint(int(value))
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """Return the encoded field `number` with `value`, which is UTF-8 text or a message."""
+    """Return an encoded field with the number `number`; `value` is UTF-8 text or a message."""
     return varint(number << 3 | BYTES) + varint(len(value)) + value

@@ -73,7 +73,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def version(self) -> int | None:
-        """The resourceVersion of the object, which is always a number."""
+        """The resourceVersion of the object; never None."""
         return int(self.view.metadata.resource_version)
 
     @property
@@ -87,12 +87,12 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def managed_fields(self) -> tuple[Json, ...]:
-        """The managedFields in `text`, which `value` does not contain."""
+        """The managedFields in `text`; `value` does not contain them."""
         return tuple(_decode(bytes(self.text))["metadata"].get("managedFields") or ())
 
 
 def value_of_text(kind: Kind, text: Text | bytes) -> Json:
-    """Return the JSON value of the `text` of an object in stored form, without managedFields."""
+    """Return the JSON value of `text`, an object in stored form, but without managedFields."""
     data = bytes(text)
     obj = _decode(data)
     obj["metadata"].pop("managedFields", None)

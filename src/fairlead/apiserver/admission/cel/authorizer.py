@@ -79,7 +79,7 @@ def authorizer_variables(
 
 
 def _set_attribute(key: str) -> Callable[[AuthorizerCheck, str], AuthorizerCheck]:
-    """Return a function that returns a copy of a check, with the attribute `key` set to a text."""
+    """Return a function of (check, text) that copies the check and sets `key` to the text."""
     return lambda check, text: replace(check, attributes={**check.attributes, key: text})
 
 

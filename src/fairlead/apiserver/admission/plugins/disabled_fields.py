@@ -88,7 +88,7 @@ class DisabledFields:
 
 
 def _without(obj: Json, old: Json, path: tuple[str, ...], names: Collection[str]) -> Json:
-    """Return `obj` without the fields `names` at `path`, except for fields that `old` has there."""
+    """Return `obj` without the fields `names` at `path`; fields that `old` has there are kept."""
     part, before = _at(obj, path), _at(old, path)
     dropped = [name for name in names if name in part and name not in before]
     if not dropped:

@@ -75,14 +75,14 @@ def _is_limited(attributes: AdmissionAttributes) -> bool:
 
 
 def _items(limit_range: Json) -> list[Json]:
-    """Return the items of a LimitRange with their defaults."""
+    """Return the items of a LimitRange, each completed by `_with_item_defaults`."""
     return [
         _with_item_defaults(item) for item in (limit_range.get("spec") or {}).get("limits") or ()
     ]
 
 
 def _with_item_defaults(item: Json) -> Json:
-    """Return a LimitRange item with the defaults that are derived from its other fields."""
+    """Return a LimitRange item; a Container item gets missing defaults from its other fields."""
     if item.get("type") != CONTAINER:
         return item
     default = {**(item.get("max") or {}), **(item.get("default") or {})}

@@ -75,7 +75,7 @@ def _missing_features(
 
 
 def _required(old: Json, new: Json) -> Iterator[str]:
-    """Yield the features that the node needs for this change of a pod, sorted by name."""
+    """Yield the node features that a pod's change from `old` to `new` needs, sorted by name."""
     before, after = old["spec"], new["spec"]
     is_guaranteed = (old.get("status") or {}).get("qosClass") == "Guaranteed"
     pairs = zip(before.get("containers") or (), after.get("containers") or (), strict=False)

@@ -96,12 +96,12 @@ class Check(Struct, frozen=True):
 
 
 def _always(violation: Callable[[Json], str]) -> Violation:
-    """Return a check that applies `violation` in all versions of the standards."""
+    """Return a check that calls `violation` for every version of the standards."""
     return lambda spec, _minor: violation(spec)
 
 
 def _not_on_windows(violation: Callable[[Json], str]) -> Violation:
-    """Return `violation` as a check that does not apply to Windows pods from 1.25 on."""
+    """Return a check that calls `violation`; from version 1.25 on, it exempts Windows pods."""
 
     def checked(spec: Json, minor: int) -> str:
         is_windows = (spec.get("os") or {}).get("name") == "windows"

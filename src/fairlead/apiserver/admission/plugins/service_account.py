@@ -117,7 +117,7 @@ def _refused(pod: Json, problem: str) -> ApiError:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with serviceAccountName and the deprecated field serviceAccount set."""
+    """Return `spec` with the account's name in serviceAccountName and serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount") or DEFAULT_ACCOUNT
     return {**spec, "serviceAccountName": name, "serviceAccount": name}
 
@@ -173,7 +173,7 @@ def _secret_reference_problem(spec: Json, account: Json) -> str:
 
 
 def _mounted_secrets(spec: Json) -> Iterator[tuple[str, str]]:
-    """Yield (description of the reference, Secret) for each secret in volumes and containers."""
+    """Yield (description, Secret name) for each reference to a Secret in volumes and containers."""
     for volume in spec.get("volumes") or ():
         if volume.get("secret") is not None:
             yield "volume with", volume["secret"].get("secretName", "")

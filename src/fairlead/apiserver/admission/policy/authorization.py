@@ -120,6 +120,6 @@ def _refuse(attributes: AdmissionAttributes, field: str, why: str) -> None:
 
 
 def _go_user(user: User) -> str:
-    """Return the text that Go prints for upstream's struct of `user`."""
+    """Return `user` in the format in which Go prints upstream's user struct."""
     extra = " ".join(f"{key}:[{' '.join(user.extra[key])}]" for key in sorted(user.extra))
     return f"&{{{user.name} {user.uid} [{' '.join(user.groups)}] map[{extra}]}}"

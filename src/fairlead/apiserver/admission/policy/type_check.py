@@ -60,7 +60,7 @@ def expression_warnings(policy: Json, kinds: Iterable[Kind], param: Kind | None)
 
 
 class _TypeCheck:
-    """Checks expressions against the types of the variables for objects of one kind."""
+    """Checks expressions against the types that CEL variables have for objects of one kind."""
 
     def __init__(self, kind: Kind, param: Kind | None, spec: Json) -> None:
         self._title = f"{kind.group}/{kind.version}, Kind={kind.kind}"

@@ -131,7 +131,7 @@ class ResourceQuota(Struct, frozen=True):
 
 
 class _Charge(Struct, frozen=True):
-    """An object whose usage is checked against quotas and added to them."""
+    """An object whose usage is checked against the limits of quotas and added to their usage."""
 
     kind: Kind
     obj: Json

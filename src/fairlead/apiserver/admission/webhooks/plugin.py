@@ -249,7 +249,10 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Return (URL of the webhook, failure to report if its Service does not exist, else None)."""
+    """Return (URL of the webhook, failed answer).
+
+    The failed answer is None, unless the webhook's Service does not exist.
+    """
     if config.get("url"):
         return str(config["url"]), None
     service = config.get("service") or {}

@@ -86,7 +86,7 @@ def _map_causes(items: Any, keys: list[str], field: str) -> Iterator[Cause]:
 
 
 def _optional_key_causes(items: Json, keys: list[str], field: str) -> Iterator[Cause]:
-    """Yield an error for each list map key that an item may omit or set to null."""
+    """Yield errors for each of `keys` that an item may omit or set to null."""
     fields, required_names = items.get("properties") or {}, set(items.get("required") or ())
     for key in keys:
         if key not in fields:

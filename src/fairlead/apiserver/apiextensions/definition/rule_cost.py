@@ -89,7 +89,7 @@ class RuleCostTotal:
 
 
 def multiplied_cost(cost: int, count: int) -> int:
-    """Return the cost of `count` evaluations that cost `cost` each, at most ENDLESS."""
+    """Return `cost` times `count`, but at most ENDLESS."""
     return min(cost * count, ENDLESS)
 
 

@@ -77,7 +77,7 @@ def properties_to_check(raw: Json) -> Iterator[tuple[str, Json]]:
 
 
 def structural_causes(raw: Json, field: str) -> Iterator[Cause]:
-    """Yield the errors that make the root schema at `field` not structural."""
+    """Yield the reasons why the root schema at `field` is not structural."""
     found = [*_node_causes(raw, field, ROOT), *_undeclared_in_junctions(raw, raw, field, field)]
     yield from sorted(found, key=lambda cause: f"{cause.field}: {cause.message}")
 
@@ -139,7 +139,7 @@ def _type_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
 
 
 def _object_field_causes(raw: Json, field: str, level: str) -> Iterator[Cause]:
-    """Yield the errors of the properties apiVersion, kind and metadata, which are optional."""
+    """Yield the errors of the properties apiVersion, kind and metadata, if they are declared."""
     fields = raw.get("properties") or {}
     if level == ROOT or raw.get(_EMBEDDED):
         for key, type_required in (
@@ -196,7 +196,7 @@ def _value_validation_causes(
 
 
 def _regexp_error(problem: str) -> str:
-    """Return the error text of Go's regexp package for an invalid pattern."""
+    """Return `problem`, the error of an invalid pattern, in the words of Go's regexp package."""
     problem_text, _, path_ = problem.partition(": ")
     return f"error parsing regexp: {_PATTERN_PROBLEMS.get(problem_text, problem_text)}: `{path_}`"
 

@@ -47,7 +47,7 @@ class TestFailedError(ApiError):
     """ApiError 422: a `test` operation failed."""
 
     def __init__(self) -> None:
-        """Use the message that upstream has for every failed operation."""
+        """The message is the one that upstream has for every failed operation."""
         failure = unprocessable()
         super().__init__(failure.reason, failure.code, failure.message, has_details=True)
 

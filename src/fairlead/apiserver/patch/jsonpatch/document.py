@@ -39,7 +39,7 @@ class PartialObject:
     __slots__ = ("members",)
 
     def __init__(self, members: dict[str, Any]) -> None:
-        """Take ownership of `members`."""
+        """The new object changes `members` itself, not a copy."""
         self.members = members
 
     def get(self, key: str) -> Any:
@@ -78,7 +78,7 @@ class PartialArray:
     __slots__ = ("items",)
 
     def __init__(self, items: list[Any]) -> None:
-        """Take ownership of `items`."""
+        """The new list changes `items` itself, not a copy."""
         self.items = items
 
     def get(self, key: str) -> Any:

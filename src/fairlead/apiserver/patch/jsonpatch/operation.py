@@ -79,7 +79,7 @@ def _field_warnings(operations: list[Any]) -> list[str]:
 
 
 def _is_ordinary(operation: Any) -> bool:
-    """Return whether an operation has only known fields, no field twice, and a scalar value."""
+    """Return whether an operation has only known fields, none twice, and no composite `value`."""
     return (
         type(operation) is dict
         and operation.keys() <= _FIELDS

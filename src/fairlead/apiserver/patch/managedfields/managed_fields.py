@@ -64,7 +64,7 @@ STRIPPED_FIELDS: Final = set_of_paths(
 
 
 class ManagerIdentifier(Struct, frozen=True):
-    """The fields that identify a managedFields entry, with the same values as in the API."""
+    """The values in a managedFields entry that together identify the entry."""
 
     manager: str
     operation: str
@@ -112,7 +112,7 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> OwnedVersion:
-        """The API version `api_version`, in which the object is written."""
+        """The API version in which the object is written, with its schema and its reset fields."""
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:

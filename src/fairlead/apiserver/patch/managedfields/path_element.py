@@ -49,17 +49,17 @@ class ItemKeyError(ValueError):
 
 
 def field_element(name: str) -> str:
-    """Return the element of a field or a map key."""
+    """Return the path element for a field or a map key."""
     return f"f:{name}"
 
 
 def key_element(keys: dict[str, Any]) -> str:
-    """Return the element of the associative list item with these `keys`."""
+    """Return the path element for the associative list item with these `keys`."""
     return f"k:{json_iterator_text({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
 
 
 def value_element(value: Any) -> str:
-    """Return the element of the set item with this `value`."""
+    """Return the path element for the set item with this `value`."""
     return f"v:{json_iterator_text(_canonical_number(value))}"
 
 

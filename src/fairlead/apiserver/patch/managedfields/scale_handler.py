@@ -84,5 +84,8 @@ def parent_managed_fields(
 
 
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
-    """Return the key by which a manager of an object and a manager of its Scale are compared."""
+    """Return `owner`, without its API version if `owner` is an applier.
+
+    A manager of an object and a manager of its Scale are the same if their results are equal.
+    """
     return replace(owner, api_version="") if owner.operation == APPLY else owner

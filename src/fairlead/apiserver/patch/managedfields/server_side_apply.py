@@ -243,7 +243,7 @@ def _manager_text(owner: ManagerIdentifier) -> str:
 
 
 def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> FieldSet:
-    """Return the fields that still have the value in kubectl's last-applied annotation."""
+    """Return the fields in kubectl's last-applied annotation that have the same value in `live`."""
     try:
         last = parse_json(live["metadata"]["annotations"][LAST_APPLIED])
     except (KeyError, ValueError):
@@ -256,7 +256,7 @@ def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> Fiel
 
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
-    """Return `obj` with its last-applied annotation set to `config`, if it has this annotation."""
+    """Return `obj` with its last-applied annotation, if `obj` has one, set to `config`."""
     meta = obj.get("metadata") or {}
     if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj

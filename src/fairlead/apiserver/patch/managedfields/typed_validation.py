@@ -110,5 +110,5 @@ def _at(path: str, what: str) -> str:
 
 
 def _wrapped(value: Any) -> str:
-    """Return `value` as Go prints it inside upstream's wrapper struct."""
+    """Return `value` in `&{}`, as Go prints the struct in which upstream wraps a value."""
     return f"&{{{format_v(value)}}}"

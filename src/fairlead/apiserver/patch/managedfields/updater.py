@@ -83,7 +83,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """An apply changes fields that other managers own."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps each other owner to those of its fields that the apply changes."""
+        """`conflicts` maps each conflicting manager to its fields that the apply changes."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 
@@ -161,7 +161,7 @@ class _Changes:
         self._by_version: list[tuple[OwnedVersion, FieldSet, FieldSet]] = []
 
     def in_version(self, version: OwnedVersion) -> tuple[FieldSet, FieldSet]:
-        """Return (written fields, removed fields) in `version`, without its reset fields."""
+        """Return (written fields, removed fields) in `version`, except `version.reset_fields`."""
         for known, written, removed in self._by_version:
             if known is version:
                 return written, removed

@@ -186,7 +186,7 @@ def is_delete_directive(item: Any) -> bool:
 
 
 def _positions(items: list[Any], key: str) -> Positions:
-    """Return the first index of each item of `items`, by the item's key."""
+    """Return, for each key in `items`, the index of the first item with that key."""
     return {_item_key(item, key): index for index, item in reversed(list(enumerate(items)))}
 
 
