@@ -164,7 +164,7 @@ def _account(name: str) -> tuple[str, str] | None:
 
 
 def _go_user(headers: Mapping[str, str]) -> str:
-    """Return the user in `headers` as Go prints it, with an empty name."""
+    """Return the user in `headers`, but with an empty name, in the format of Go's `%#v`."""
     groups = headers[GROUP].split(SEPARATOR) if GROUP in headers else ()
     extra = (
         f"{quoted(key)}:{_go_strings(values)}" for key, values in sorted(_extra(headers).items())

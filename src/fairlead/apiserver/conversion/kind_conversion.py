@@ -51,7 +51,7 @@ def shown(kind: Kind, obj: Json) -> Json:
 
 
 def stored(kind: Kind, obj: Json) -> Json:
-    """Return `obj`, in the served version `kind.api_version`, converted to the stored version."""
+    """Return `obj` converted from the served version `kind.api_version` to the stored version."""
     if not is_converted(kind):
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)

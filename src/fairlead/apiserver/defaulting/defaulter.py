@@ -112,7 +112,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def completed(schema: Schema, obj: Json) -> Json:
-    """Return `obj`, an object of the type `schema` in stored form, with all defaults."""
+    """Return `obj` with all defaults of its type `schema`. `obj` must be in stored form."""
     complete = _completer(schema)
     return obj if complete is None else complete(obj)
 

@@ -74,5 +74,8 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with its "requests" or its "limits" (`of` says which) as requests."""
+    """Return `container` with its resources field `of` as its requests.
+
+    `of` is "requests" or "limits".
+    """
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

@@ -96,7 +96,7 @@ def _replication_controller(obj: Json) -> Json:
 
 
 def with_own_name(namespace: Json) -> Json:
-    """Return `namespace` with the label `kubernetes.io/metadata.name`, which contains its name."""
+    """Return `namespace` with its name in the label `kubernetes.io/metadata.name`."""
     # upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Namespace
     meta = namespace.get("metadata", {})
     labels = meta.get("labels") or {}

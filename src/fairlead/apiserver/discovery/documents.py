@@ -310,7 +310,7 @@ _FIXED: Final = (
 
 
 def paths(registry: ServedKinds) -> dict[str, list[str]]:
-    """Return the document at `/`, which contains all served paths, sorted by bytes."""
+    """Return the document at `/`, which contains all served paths in byte order."""
     groups = [group for group in registry.groups() if group]
     versions = [
         f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)

@@ -20,7 +20,7 @@ _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
 
 
 class IssuerDocuments:
-    """An `endpoints.server.Document` that serves the issuer's configuration and its keys."""
+    """An `endpoints.server.Document` that serves the configuration and the keys of the issuer."""
 
     def __init__(self, identity: Identity, address: str) -> None:
         """`address` is the host and port in the URL of the keys."""

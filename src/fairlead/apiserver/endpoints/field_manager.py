@@ -85,7 +85,7 @@ def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion
 
 
 def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield (apiVersion, OwnedVersion) for each other version of a custom resource."""
+    """Yield (apiVersion, OwnedVersion) for each version of a custom kind except that of `kind`."""
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
             form, back = partial(_named, api_version), partial(_named, kind.api_version)

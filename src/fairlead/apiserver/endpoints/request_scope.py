@@ -111,7 +111,10 @@ class RequestScope(Struct, frozen=True):
         return Response(200, body, media_type.media_type, warnings=tuple(self.warnings))
 
     def respond_json(self, value: Json, code: int = 200) -> Response:
-        """Return a response with the HTTP status `code` and `value`, never as a Table."""
+        """Return a response with the HTTP status `code` and the body `value`.
+
+        `value` is never converted to a Table, even if the client asks for one.
+        """
         media_type = error_media_type(self.request.headers.get("accept", ""))
         body = (text_of(media_type, value),)
         return Response(code, body, media_type, warnings=tuple(self.warnings))

@@ -165,7 +165,7 @@ def _routed_handler(scope: RequestScope) -> Handler:
 
 
 def _has_path(kind: Kind, info: RequestInfo) -> bool:
-    """Return whether the path exists, with any method."""
+    """Return whether the path exists for `kind`, regardless of the request's method."""
     if info.is_namespaced != kind.namespaced and (info.is_namespaced or info.name):
         return False
     if info.is_watch:

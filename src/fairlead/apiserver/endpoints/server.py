@@ -100,7 +100,7 @@ class PostStartHook(Protocol):
         ...
 
     def reconcile(self, now: int) -> None:
-        """Handle the recorded changes at `now` (ns since 1970), except those that are delayed."""
+        """Handle the recorded changes, except those still delayed at `now` (ns since 1970)."""
         ...
 
 
@@ -335,7 +335,10 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
 
 
 def _is_bounded_later(media_type: str) -> bool:
-    """Return whether the body is YAML or protobuf, whose values are counted while it is parsed."""
+    """Return whether `media_type` is YAML or protobuf.
+
+    The values in a YAML or protobuf body are counted while the body is parsed, not before.
+    """
     return "yaml" in media_type or "protobuf" in media_type
 
 

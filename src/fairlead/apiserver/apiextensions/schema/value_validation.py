@@ -265,7 +265,7 @@ def _member(path: str, key: str) -> str:
 def _junction_causes(
     schema: Structural, value: Any, path: str, budget: CostBudget
 ) -> Iterator[Cause]:
-    """Yield an error for each of allOf, anyOf, oneOf and not that `value` violates."""
+    """Yield the errors of `value` under the `allOf`, `anyOf`, `oneOf` and `not` of `schema`."""
     for alternative in schema.all_of:
         budget.spend(ALTERNATIVE_COST)
         yield from value_causes(alternative, value, path, ABSENT, budget)

@@ -35,7 +35,7 @@ def unauthorized() -> ApiError:
 
 
 def authenticated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User:
-    """Return the user `name` (`uid` may be "") with `groups` and the group system:authenticated."""
+    """Return the user `name`, a member of `groups` and of the group system:authenticated."""
     return User(name=name, groups=(*groups, AUTHENTICATED), uid=uid)
 
 

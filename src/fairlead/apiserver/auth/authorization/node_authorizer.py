@@ -210,7 +210,7 @@ def _is_on(node: str, obj: Json | None) -> bool:
 
 
 def _selects_node(attributes: AuthorizationAttributes, field: str, node: str) -> bool:
-    """Return whether the field selector limits the request to objects of `node`."""
+    """Return whether the field selector of the request requires that `field` equals `node`."""
     terms = (f"{field}={node}", f"{field}=={node}")
     return any(term in terms for term in attributes.selector.split(","))
 

@@ -73,7 +73,7 @@ def _with_gated_rules(role: Json, gates: Collection[str]) -> Json:
 
 
 def _controllers(gates: Collection[str]) -> list[str]:
-    """Return the lines of CONTROLLERS and of the tables in GATED_CONTROLLERS for `gates`."""
+    """Return the lines of CONTROLLERS, and of GATED_CONTROLLERS for each gate in `gates`."""
     gated = (table for gate, table in GATED_CONTROLLERS.items() if gate in gates)
     return [line for table in (CONTROLLERS, *gated) for line in table.strip().splitlines()]
 
@@ -83,7 +83,7 @@ def _names(controllers: list[str]) -> list[str]:
 
 
 def _controller_roles(controllers: list[str]) -> str:
-    """Return the roles of `controllers` as text in the format of the tables in `roles`."""
+    """Return the roles of `controllers` as text, in the format of the tables in roles.py."""
     named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in controllers)
     return "\n".join(named).replace("EVENTS", EVENTS)
 
@@ -125,7 +125,10 @@ def _rule(words: list[str]) -> Json:
 
 
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
-    """Return the rules of `role`, then the rules of the roles that it aggregates, by role name."""
+    """Return the rules of `role`, then the rules of the roles that `role` aggregates.
+
+    The aggregated roles are sorted by name.
+    """
     rules = list(role["rules"])
     for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
         labels = selector["matchLabels"].items()

@@ -365,6 +365,9 @@ def _cleaned(key: str) -> str:
 
 
 def token_too_old(token: Token, why: str) -> ApiError:
-    """Return ApiError 410 with the message `why`, and a token for the newest objects."""
+    """Return ApiError 410 with the message `why` and a new token.
+
+    With the new token, the client can continue at `token.start`, but with the newest objects.
+    """
     fresh = encoded(Token(NOW, token.start))
     return ApiError("Expired", 410, why, continue_token=fresh)

@@ -144,7 +144,10 @@ class Watch:
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
 
     def pop_lines(self, bytes_max: int = BACKLOG_BYTES_MAX) -> list[bytes]:
-        """Remove and return queued events, oldest first, until their size exceeds `bytes_max`."""
+        """Remove queued events, oldest first, and return them.
+
+        Stop when the returned events are larger than `bytes_max`, or when no events are left.
+        """
         taken, size, self.is_drained = [], 0, False
         for line in self._first:
             taken.append(line)
@@ -201,7 +204,7 @@ class Watches:
     """All open watches of one storage."""
 
     def __init__(self, storage: Storage) -> None:
-        """Subscribe to the changes of `storage`, which are sent to the watches."""
+        """Subscribe to `storage`, so that its changes are sent to the watches."""
         self._storage = storage
         self._by_resource: dict[str, dict[Watch, None]] = {}
         self._lines: dict[Any, bytes] = {}
@@ -234,7 +237,7 @@ class Watches:
                 watch.close()
 
     def send(self, watch: Watch, change: StoredChange) -> None:
-        """Queue the event for one change, if `watch` selects its object."""
+        """Queue the event for `change` in `watch`, if `watch` selects the changed object."""
         event = watch.scope.event_of(change)
         if event is None:
             return

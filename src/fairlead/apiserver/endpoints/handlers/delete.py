@@ -178,7 +178,7 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warn the client that dependents are orphaned, if `options` have no propagation policy."""
+    """Send the kind's warning about orphans, if any, when `options` have no propagation policy."""
     warning = strategy_of(scope.kind).warning_without_policy
     if warning and not options.deletion.policy:
         scope.warnings.append(warning)

@@ -81,7 +81,10 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 class Patcher(Struct, frozen=True):
-    """The patch in a request, which changes an object of `kind` or a subresource's view of it."""
+    """The patch in a request.
+
+    `kind` is the kind of the patched object, or of its view in `subresource`, such as Scale.
+    """
 
     scope: RequestScope
     options: WriteOptions

@@ -30,7 +30,10 @@ from fairlead.apiserver.request import Response
 
 
 def update(scope: RequestScope) -> WebhookCalls[Response]:
-    """Replace the object that the path names, or create it if its kind allows that."""
+    """Replace the object that the path names.
+
+    If there is no such object, create it if its kind allows that.
+    """
     # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. read the options, then decode the body

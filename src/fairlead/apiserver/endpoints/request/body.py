@@ -199,7 +199,7 @@ def with_json_numbers(value: Any) -> Any:
 
 
 def with_go_numbers(value: Any) -> Any:
-    """Return `value`, parsed from JSON, with integers beyond 64 bits as floats, as in Go."""
+    """Return the parsed JSON `value`, with integers beyond 64 bits replaced by floats, as in Go."""
     # upstream: sigs.k8s.io/json, which unmarshals integers as int64 or float64
     return _numbered(value, False)  # noqa: FBT003 - as above
 

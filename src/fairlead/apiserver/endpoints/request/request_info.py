@@ -41,7 +41,7 @@ class RequestInfo(Struct, frozen=True):
 
     @property
     def is_namespaced(self) -> bool:
-        """True if the path has a namespace and does not name that Namespace object itself."""
+        """True if the path contains a namespace and its resource is not `namespaces`."""
         return bool(self.namespace) and self.resource != "namespaces"
 
 
@@ -70,7 +70,7 @@ def request_info_of(path: str) -> RequestInfo | None:
 
 @text_cache(maxsize=CACHE_SIZE)
 def ends_without_resource(path: str) -> bool:
-    """Return whether `path` ends in `watch` or `proxy` without a resource."""
+    """Return whether `path` ends in `watch` or `proxy` with no resource: `/api/v1/watch`."""
     # upstream: requestinfo.go:NewRequestInfo, specialVerbs
     parts = path[1:].rstrip("/").split("/")
     within = {"api": 2, "apis": 3}.get(parts[0])

@@ -60,7 +60,10 @@ def subject_access_review(scope: RequestScope) -> Response:
 
 
 def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
-    """Yield the errors of a LocalSubjectAccessReview for another namespace or for a path."""
+    """Yield the errors in `spec`, the spec of a LocalSubjectAccessReview in `namespace`.
+
+    The review must not be for another namespace or for a path.
+    """
     about = spec.get("resourceAttributes")
     if about is not None and about.get("namespace", "") != namespace:
         field = "spec.resourceAttributes.namespace"

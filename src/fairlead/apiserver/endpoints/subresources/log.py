@@ -192,7 +192,7 @@ def _stamp(line: LogLine, options: LogOptions) -> str:
 
 
 class _LogWatch(Watch):
-    """A watch that drops empty events, because most changes of a pod add no log line."""
+    """A watch that drops empty events, which encode pod changes that add no log line."""
 
     def add(self, line: bytes) -> None:
         """Queue an encoded event unless it is empty."""

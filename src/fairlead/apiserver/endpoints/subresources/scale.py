@@ -77,7 +77,7 @@ def _require_same(scope: RequestScope, before: Json, meta: Json) -> None:
 
 
 def _tracked_scale(kind: Kind, obj: Json) -> Json:
-    """Return the Scale of `obj`, with the managedFields of its number of replicas."""
+    """Return `obj` as a Scale, with the field managers that `obj` has for its replicas field."""
     owners = scale_managed_fields(entries_of(obj), _replicas_field(kind))
     return with_managed_fields(scale_of(kind, obj, is_partial=True), owners)
 
@@ -94,7 +94,7 @@ def _unchanged(_: Json | None, new: Json) -> Json:
 
 
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
-    """Return `obj` with the field managers of its replicas field taken from the Scale `view`."""
+    """Return `obj` with the field managers that the Scale `view` has for the replicas field."""
     owners = entries_of(obj), entries_of(view)
     return with_managed_fields(
         obj, parent_managed_fields(*owners, kind.api_version, _replicas_field(kind))
@@ -147,7 +147,7 @@ def _built_in(obj: Json) -> tuple[Json, Json]:
 
 
 def _selector_text(selector: Json) -> str:
-    """Return a LabelSelector, or a plain map of labels (ReplicationController), as text."""
+    """Return the text of a LabelSelector, or of a ReplicationController's map of labels."""
     if {"matchLabels", "matchExpressions"} & selector.keys():
         return selector_text(selector)
     return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))

@@ -1,4 +1,4 @@
-"""The subresources status and finalize, and CertificateSigningRequest's subresource approval."""
+"""The subresources `status` and `finalize`, and `approval` of a CertificateSigningRequest."""
 
 from __future__ import annotations
 
