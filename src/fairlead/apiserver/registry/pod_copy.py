@@ -65,7 +65,7 @@ class Recording:
     """Records the warnings and audit annotations that the stages of `Store.create` issue."""
 
     def __init__(self, write: Write) -> None:
-        """`self.write` passes warnings and annotations on to `write`, and also records them."""
+        """`self.write` is a copy of `write` that also records each warning and annotation."""
         self._client = write
         self.warnings: list[str] = []
         self.annotations: dict[str, str] = {}

@@ -135,7 +135,10 @@ def updated_by(
 
 
 def with_null_lists(paths: tuple[FieldPath, ...], obj: Json) -> Json:
-    """Return `obj` with null for empty lists at `paths`, as upstream's storage returns them."""
+    """Return `obj` with each empty list at `paths` replaced by null.
+
+    Upstream's storage returns null for these lists.
+    """
     for path in paths:
         obj = _with_null_list(obj, path)
     return obj

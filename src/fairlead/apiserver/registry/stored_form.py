@@ -97,7 +97,7 @@ _SURE_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
 
 
 class StoredForm:
-    """Finds the objects of one dump that are in stored form."""
+    """Recognizes those objects of one dump that loading would leave unchanged (stored form)."""
 
     def __init__(self) -> None:
         # Checked parts by encoded content; None for parts that loading would change or refuse.
@@ -250,7 +250,7 @@ class StoredForm:
         return self._amounts[key]
 
     def _has_shared(self, pod: Pod) -> bool:
-        """Return whether the fields that a pod may share with other pods are complete and valid."""
+        """Return whether the fields that `_read_fields` reads are complete and valid."""
         spec = pod.spec
         key = _ENCODE(_read_fields(spec))
         known = self._specs.get(key)
@@ -266,7 +266,7 @@ class StoredForm:
 
 
 def _has_valid_owners(meta: ObjectMeta) -> bool:
-    """Return whether the namespace is valid and all owners are named."""
+    """Return whether the namespace is valid and each owner reference has a kind, name and uid."""
     if meta.namespace and dns_label_problems(meta.namespace):
         return False
     return all(owner.kind and owner.name and owner.uid for owner in meta.owner_references)

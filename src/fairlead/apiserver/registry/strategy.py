@@ -96,7 +96,7 @@ class MirroredField(Struct, frozen=True):
 
 
 def is_respecified(old: Json, new: Json) -> bool:
-    """Return whether any field other than metadata and status differs."""
+    """Return whether `old` and `new` differ outside apiVersion, kind, metadata and status."""
     return not json_equal(_spec(old), _spec(new))
 
 
@@ -210,7 +210,7 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:
-        """Return the validation rules for the version of `kind`."""
+        """Return the validation rules of `kind`, which may depend on its API version."""
         return self.rules_in_version.get(kind.api_version, self.rules)
 
 

@@ -45,7 +45,7 @@ class UnpersistedDefaults:
         return version is not None and version == str(obj["metadata"]["resourceVersion"])
 
     def forget(self, kind: Kind, obj: Json) -> None:
-        """Remove the record of `obj`, which is about to be written or removed."""
+        """Remove the record of `obj`, because the store is about to write or delete the object."""
         self._versions.pop(_key(kind, obj), None)
 
 

@@ -225,7 +225,7 @@ def _members(value: Json) -> Iterable[tuple[str, Any]]:
 
 
 def _is_plain(field: Field) -> bool:
-    """Return whether the Go field is a scalar or struct, whose value a null leaves unchanged."""
+    """Return whether the Go field is a scalar or struct; a null leaves its value unchanged."""
     if field.zero not in (Zero.DROP, Zero.EMIT):
         return False
     return field.schema.type in _SINGLE or (

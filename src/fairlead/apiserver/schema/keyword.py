@@ -42,7 +42,7 @@ def broken_keywords(
 def _broken_by_text(
     keywords: Mapping[str, Any], text: str, matches: Callable[[str, str], bool]
 ) -> Iterator[Broken]:
-    """Yield the first violated keyword for strings (length, pattern) and the keyword's value."""
+    """Yield (keyword, value) of the first length limit or pattern that `text` violates."""
     least, most = keywords.get("minLength"), keywords.get("maxLength")
     pattern = keywords.get("pattern")
     if most is not None and len(text) > most:

@@ -172,7 +172,10 @@ class SchemaSet:
     """All types in one version of Kubernetes."""
 
     def __init__(self, content: bytes, documented: TypeTables) -> None:
-        """Read `content`, a table of `tools/schema_table.py`, and add `documented` types."""
+        """`content` is a JSON table made by `tools/schema_table.py`.
+
+        `documented` adds the types and kinds that this table lacks.
+        """
         self._table = msgspec.json.decode(content, type=_Table)
         for name, row in documented.definitions.items():
             self._table.definitions.setdefault(name, msgspec.convert(row, type=_Row))
@@ -230,7 +233,7 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    """Return the scalar type `name`, such as `int32`, or `any#Definition` for an opaque type."""
+    """Return the type `name`, either a scalar such as `int32`, or an opaque `any#Definition`."""
     sort, _, definition = name.partition("#")
     topology = ElementRelationship.ATOMIC if definition == _RAW else ElementRelationship.GRANULAR
     return Schema(Type(sort), topology, definition=definition)

@@ -155,12 +155,12 @@ class CompactStorage(Storage):
             raise no_space()
 
     def _keep_new(self, change: StoredChange) -> None:
-        """Store the text of a new object, which is decoded when it is read."""
+        """Store a new object as JSON text; the text is decoded when the object is read."""
         objects: dict[Key, Any] = self._of(change.kind)
         objects[change.key] = change.text
 
     def _record(self, change: StoredChange) -> None:
-        """Count the text of `change`, add `change` to the log, and call the listeners."""
+        """Update the byte counts, add `change` to the log, and call the listeners."""
         self._weigh(change)
         key = change.key
         objects: dict[Key, Any] = self._of(change.kind)

@@ -20,7 +20,7 @@ class DiskReserve:
     """A reserve of RESERVE_BYTES in the file at `path`."""
 
     def __init__(self, path: Path) -> None:
-        """Use the file at `path`, if an earlier run left it."""
+        """`path` is the file of the reserve; a complete file from an earlier run is used again."""
         self._path = path
         self._is_held = self._is_whole()
 

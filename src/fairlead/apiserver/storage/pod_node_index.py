@@ -38,11 +38,11 @@ class PodNodeIndex:
             self.put(key, pod)
 
     def on(self, node: str) -> Iterable[Key]:
-        """Return the keys of the pods whose spec.nodeName is `node`, which is not empty."""
+        """Return the keys of the pods whose spec.nodeName is `node`; `node` must not be empty."""
         return self._keys.get(node, ())
 
     def put(self, key: Key, pod: Any) -> None:
-        """Index the newest version of a pod, which is a JSON value or text."""
+        """Index a pod; `pod` is its newest version as a JSON value or JSON text."""
         node = _node_of(pod)
         before = self._nodes.get(key, "")
         if node == before:

@@ -446,7 +446,7 @@ def _object_key(place: Sequence[str]) -> _ObjectKey:
 
 
 def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
-    """Yield the versions that `rows` supersede, including the last version of a deleted object."""
+    """Yield the version that each row supersedes, if any, and the version of each deletion."""
     for row in rows:
         if row[-1]:
             yield row[-1]
@@ -455,7 +455,7 @@ def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
 
 
 def _newest_of(rows: Sequence[Row]) -> list[Row]:
-    """Return the last row of each object in `rows`, without deleted objects."""
+    """Return the last row of each object in `rows`, unless that row is a deletion."""
     last = {row[2:5]: row for row in rows}
     return [row for row in last.values() if row[1] != ChangeType.DELETED]
 

@@ -75,14 +75,14 @@ class AddedText(StoredChange):
     __slots__ = ()
 
     def __init__(self, kind: Kind, key: Key, text: bytes, version: int) -> None:
-        """Store `text`, the JSON of the new object `key` with the resourceVersion `version`."""
+        """`text` is the JSON of the new object `key`, whose resourceVersion is `version`."""
         super().__init__(ChangeType.ADDED, kind, {}, None, version, key, text)
         del self.object
 
     if not TYPE_CHECKING:  # With `__getattr__`, type checkers would accept every attribute name.
 
         def __getattr__(self, name: str) -> Json:
-            """Decode `object`, which is the only member that can be unset."""
+            """Return `object`, decoded from the text. The first read of `object` calls this."""
             if name != "object":
                 raise AttributeError(name)
             self.object = _decode(self._text)
@@ -225,7 +225,7 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Whether the last check found no disk space for changes."""
+        """Whether the last `look_for_room` found too little disk space for changes."""
         return self._is_full
 
     @property
@@ -281,7 +281,7 @@ class Storage:
                 yield key, kept
 
     def stored_pods_on(self, node: str) -> Iterator[tuple[Key, StoredObject]]:
-        """Yield (key, JSON value or text) of the pods on `node`, which is not empty."""
+        """Yield (key, JSON value or text) of each pod on `node`; `node` must not be empty."""
         if self._pods_by_node is None:
             self._pods_by_node = PodNodeIndex(self.stored_items(POD))
         for key in self._pods_by_node.on(node):
@@ -352,7 +352,7 @@ class Storage:
         self._record(change)
 
     def _keep_new(self, change: StoredChange) -> None:
-        """Store the new object of `change`, which also contains the object's text."""
+        """Store the new object of `change`; a subclass may store the text of `change` instead."""
         self._of(change.kind)[change.key] = change.object
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:

@@ -49,7 +49,7 @@ def stored_size(kind: Kind, obj: Json, text: bytes) -> int:
 
 
 def _size(schema: Schema, value: Any) -> int:
-    """Return the size of a value in protobuf, or its size as JSON if it does not match its type."""
+    """Return the size of `value` in protobuf, or as JSON if `value` does not match `schema`."""
     match schema.type, value:
         case Type.OBJECT, dict():
             fields = schema.fields

@@ -102,7 +102,7 @@ class WriteAheadLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no change has been recorded, in this run or before."""
+        """Whether neither this run nor an earlier run has recorded a change."""
         return self._recorded == 0 and self._file.is_empty
 
     @property

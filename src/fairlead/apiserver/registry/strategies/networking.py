@@ -86,7 +86,7 @@ def check_service_cidr(obj: Json) -> Causes:
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
-    """Yield errors if an update of a ServiceCIDR changes or removes CIDRs, or adds several."""
+    """Yield errors unless the update of a ServiceCIDR keeps all CIDRs and adds at most one."""
     # upstream: validation.go:ValidateServiceCIDRUpdate
     had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
     if len(had) > len(has) or len(has) - len(had) > 1:

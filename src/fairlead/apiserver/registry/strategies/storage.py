@@ -128,7 +128,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment, by the rules that apply on create and on update."""
+    """Yield the errors of a VolumeAttachment under the rules for both creates and updates."""
     spec = obj["spec"]
     source = spec.get("source") or {}
     yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")
@@ -155,7 +155,7 @@ def check_new_attachment(obj: Json) -> Causes:
 
 
 def check_node_update(old: Json, new: Json) -> Causes:
-    """Yield an error for each driver of which an update changes a field besides `allocatable`."""
+    """Yield an error for each driver whose fields other than `allocatable` have changed."""
     had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
     for before in had:
         for after in wants:

@@ -142,7 +142,7 @@ def _spares_unhealthy(budget: Json) -> bool:
 
 
 def _refusal(budget: Json) -> ApiError | None:
-    """Return the refusal of an eviction if `budget` does not allow it, else None."""
+    """Return the error that refuses an eviction; None if `budget` allows the eviction."""
     meta, status = budget["metadata"], budget.get("status", {})
     name, namespace = meta["name"], meta["namespace"]
     allowed = status.get("disruptionsAllowed", 0)

@@ -72,7 +72,10 @@ def _headless_warnings(spec: Json) -> Warnings:
 
 
 def endpoints_warnings(endpoints: Json) -> Warnings:
-    """Yield warnings about non-canonical addresses, unless the endpoints controller wrote them."""
+    """Yield warnings about non-canonical addresses.
+
+    There are no warnings if the endpoints controller manages the Endpoints.
+    """
     labels = endpoints["metadata"].get("labels") or {}
     if labels.get(_ENDPOINTS_MANAGED_BY) == _ENDPOINTS_MANAGER:
         return

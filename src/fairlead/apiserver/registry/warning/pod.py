@@ -22,7 +22,7 @@ COMPARISONS_MAX: Final = 50_000
 
 
 class ComparisonBudget(Struct):
-    """The number of comparisons that are left for one pod."""
+    """The number of comparisons that one check of a pod may still make."""
 
     left: int = COMPARISONS_MAX
 
@@ -79,7 +79,10 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def template_warnings(prefix: str, template: Json) -> Warnings:
-    """Yield all warnings about a pod or a template at the path `prefix`, in upstream's order."""
+    """Yield all warnings about a pod or pod template, in upstream's order.
+
+    Each field path begins with `prefix`, which is "" for a pod and ends with a dot otherwise.
+    """
     spec = template.get("spec") or {}
     notes = (template.get("metadata") or {}).get("annotations") or {}
     field = f"{prefix}spec"
@@ -284,7 +287,7 @@ def _zero(name: str) -> str:
 
 
 def _clash(port: Json, other: Json) -> str:
-    """Return how two definitions of one container port conflict, such as "duplicate", or ""."""
+    """Return how two definitions of a container port conflict, such as "duplicate"; "" if not."""
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
     if ips[0] == ips[1] and numbers[0] == numbers[1]:

@@ -294,7 +294,7 @@ class _Scanner:
                 return False
 
     def _number(self) -> None:
-        """Scan a number from its sign, point or exponent."""
+        """Scan the rest of a number, beginning at its sign, decimal point or exponent."""
         if self._character() == "-":
             self._at += 1
             self._require("0123456789", "in numeric literal")

@@ -52,7 +52,7 @@ def _changed_account(_: Json, new: Json, __: PreparationContext) -> Json:
 
 
 def _account_warnings(old: Json | None, new: Json) -> Iterator[str]:
-    """Yield a warning if a ServiceAccount newly has the annotation enforce-mountable-secrets."""
+    """Yield a warning if a write adds the annotation enforce-mountable-secrets."""
     # upstream: pkg/registry/core/serviceaccount/strategy.go:WarningsOnCreate
     before, after = (
         (one["metadata"].get("annotations") or {}) if one else {} for one in (old, new)

@@ -70,7 +70,7 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool
 
 
 def _without_useless(before: Json, spec: Json) -> Json:
-    """Return `spec` without the unchanged fields that the Service's new type does not use."""
+    """Return `spec` without unchanged fields that the Service used before but no longer uses."""
     # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
     useless = [
         key
@@ -135,7 +135,7 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse a new Service if its addresses are unavailable, or if it needs a name and has none."""
+    """Refuse a named Service with unavailable addresses, or a nameless one that needs a name."""
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)
     else:
