@@ -278,7 +278,10 @@ class WriteAheadLog:
             self._file.shrink()
 
     def _advance_mark(self) -> None:
-        """Set the high-water mark to the newest change, if its file can be written."""
+        """Write the version, time and checksum of the newest change to the high-water mark's file.
+
+        If the file cannot be written, no error is raised.
+        """
         with suppress(OSError):
             self._mark.write(self._file.mark)
 

@@ -88,7 +88,10 @@ def check_workload(obj: Json) -> Causes:
 
 
 def check_scheduled_gang_workload(obj: Json) -> Causes:
-    """Yield the errors of a Workload in a simulation, including fields that have wrong types."""
+    """Yield the errors of a Workload in a simulation.
+
+    If fields in the spec have wrong types, the only error is that of the first such field.
+    """
     wrong = _wrong_type(WORKLOAD, obj)
     if wrong is None:
         yield from check_workload(obj)

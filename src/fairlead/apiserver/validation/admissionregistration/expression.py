@@ -161,7 +161,10 @@ def _error_and_type(expression: str, known: ExpressionVariables) -> tuple[str, C
 
 
 def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
-    """Return (name, type) of `params` and the authorizer variables that `known` allows."""
+    """Return (name, type) of each optional variable that `known` allows.
+
+    The optional variables are `params`, `authorizer` and `authorizer.requestResource`.
+    """
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

@@ -203,7 +203,7 @@ def _check_url(field: str, text: str) -> Causes:
 
 
 def _not_url(text: str) -> str:
-    """Return the error text of Go's net/url for `text`, which is not a URL."""
+    """Return the text of the error that Go's net/url reports for `text`, an invalid URL."""
     if text.startswith(":"):
         why = "missing protocol scheme"
     elif "://" not in text:

@@ -98,7 +98,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def _check_scheduled_strategy(workload: Replicated) -> Causes:
-    """Yield the errors of the update strategy after defaulting."""
+    """Yield the errors that the update strategy has after its defaults are filled in."""
     spec = workload.spec
     match workload:
         case Deployment():
@@ -396,7 +396,7 @@ def _check_claimed_template(spec: Json) -> Causes:
 
 
 def check_stateful_set_update(old: Json, new: Json) -> Causes:
-    """Yield an error if an immutable field of a StatefulSet's spec differs."""
+    """Yield an error if an update changes an immutable field of a StatefulSet's spec."""
     before, after = (
         {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE}
         for obj in (old, new)

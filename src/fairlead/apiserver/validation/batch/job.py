@@ -390,7 +390,7 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether the resources and scheduling directives of the Job's template can change."""
+    """Return whether updates may change resources and scheduling directives in the pod template."""
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs
     status = job.get("status") or {}
@@ -402,7 +402,7 @@ def _is_waiting(job: Json) -> bool:
 
 
 def _with_resources(was: Json, shall: Json) -> Json:
-    """Return the pod template `was` with the container resources of the pod template `shall`."""
+    """Return the old pod template, `was`, with the container resources of the new one, `shall`."""
     spec, wanted = dict(was["spec"]), shall["spec"]
     for kind in ("initContainers", "containers"):
         had, wants = spec.get(kind) or [], wanted.get(kind) or []

@@ -62,7 +62,7 @@ class _StatusChange:
 
 
 def check_job_status(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes a Job's status from `old` to `new`."""
+    """Yield the errors of an update of a Job's status; `old` and `new` are whole Jobs."""
     change = _StatusChange(old, new)
     for name in _COUNTS:
         yield from non_negative(f"status.{name}", change.after.get(name) or 0)

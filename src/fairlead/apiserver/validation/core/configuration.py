@@ -42,7 +42,7 @@ def check_config_map(obj: Json) -> Causes:
 
 
 def check_config_map_update(old: Json, new: Json) -> Causes:
-    """Yield errors if an update changes an immutable ConfigMap or makes it mutable."""
+    """Yield errors if an update changes the data of an immutable ConfigMap or makes it mutable."""
     yield from _check_seal(old, new, ("data", "binaryData"))
 
 
@@ -81,7 +81,7 @@ def _check_json(field: str, content: bytes) -> Causes:
 
 
 def check_secret_update(old: Json, new: Json) -> Causes:
-    """Yield errors if an update changes an immutable Secret or makes it mutable."""
+    """Yield errors if an update changes the data of an immutable Secret or makes it mutable."""
     yield from _check_seal(old, new, ("data",))
 
 

@@ -70,7 +70,7 @@ def check_service(obj: Json) -> Causes:
 
 
 def is_headless(spec: Json) -> bool:
-    """Return whether the Service is headless, which means that its clusterIP is `None`."""
+    """Return whether the Service is headless: its clusterIP is the string "None"."""
     return _sent_ips(spec) == [NONE]
 
 

@@ -66,7 +66,10 @@ def non_negative(field: str, value: int) -> Causes:
 
 
 def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
-    """Return the index of each item (a JSON value) that equals an earlier item, in linear time."""
+    """Return the index of each item that equals an earlier item. Takes linear time.
+
+    The items are JSON values.
+    """
     indexes: list[int] = []
     seen: set[str | bytes] = set()
     for index, item in enumerate(items):

@@ -75,14 +75,14 @@ class ParsedCIDR(Struct, frozen=True):
 
     @property
     def interface(self) -> str:
-        """The address, with its host bits, and the prefix length, as Go prints them."""
+        """The address and the prefix length, as Go prints them. The host bits are kept."""
         is_mapped = self.first.mapped is not None and self.bits > _MAPPED_BITS
         bits = self.bits - _MAPPED_BITS if is_mapped else self.bits
         return f"{self.first.plain}/{bits}"
 
     @property
     def begins_within(self) -> bool:
-        """True if host bits of the CIDR are set."""
+        """True if at least one host bit of the address is 1."""
         return self._host != 0
 
     @property

@@ -87,7 +87,7 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
-    """Yield the errors of the generation if clients can set the generation of `kind`."""
+    """Yield an error for a negative generation, unless the server sets it for this kind."""
     if not kind.has_generation:  # The server sets the generation of all other kinds.
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 

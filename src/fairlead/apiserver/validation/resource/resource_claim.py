@@ -96,7 +96,7 @@ def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Cau
 
 
 def known_requests(requests: list[Json]) -> set[str]:
-    """Return the names of all requests of a claim, and of subrequests as `request/subrequest`."""
+    """Return the name of each request, and `request/subrequest` for each of its subrequests."""
     known = set()
     for request in requests:
         name = request.get("name", "")
@@ -237,7 +237,7 @@ _LATE: Final = (
 
 
 def check_claim_status(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes a ResourceClaim's status from `old` to `new`."""
+    """Yield the errors of an update of a claim's status; `old` and `new` are whole claims."""
     before, after = old.get("status") or {}, new.get("status") or {}
     reserved = after.get("reservedFor") or []
     yield from _check_users(reserved)

@@ -272,7 +272,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yield an error for each missing name or image, which a kubelet needs to start containers."""
+    """Yield errors for containers without a name or image; kubelets need both to start them."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")

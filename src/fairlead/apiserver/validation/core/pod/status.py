@@ -21,7 +21,10 @@ ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
 
 def check_pod_status(spec: Json, fields: Mapping[str, Any]) -> Causes:
-    """Yield the errors of `fields`, which a write merges into the status of a pod with `spec`."""
+    """Yield the errors of `fields`, which a write merges into the status of a pod.
+
+    `spec` is the spec of this pod.
+    """
     phase = fields.get("phase")
     if phase is not None and phase not in PHASES:
         yield not_supported("status.phase", phase, PHASES)

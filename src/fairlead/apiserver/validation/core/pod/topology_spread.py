@@ -27,7 +27,10 @@ POSITIVE: Final = "must be greater than zero"
 
 
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
-    """Yield the errors of all constraints, and of pairs with equal key and whenUnsatisfiable."""
+    """Yield the errors of `constraints`.
+
+    Two constraints must not have the same topologyKey and the same whenUnsatisfiable.
+    """
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
     last = {pair: index for index, pair in enumerate(pairs)}
     for index, constraint in enumerate(constraints):

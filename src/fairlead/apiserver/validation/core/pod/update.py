@@ -80,7 +80,10 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 
 
 def _check_tolerations(before: Json, after: Json) -> Causes:
-    """Yield an error if a toleration is removed or changed, except for its tolerationSeconds."""
+    """Yield an error if an update removes or changes a toleration.
+
+    Only its tolerationSeconds may change.
+    """
     kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
         if _lasting(toleration) not in kept:
@@ -109,7 +112,11 @@ def _check_node_selector(before: Json, after: Json) -> Causes:
 
 
 def _check_node_affinity(before: Json, after: Json) -> Causes:
-    """Yield an error for each change of a required node affinity term that does not narrow it."""
+    """Yield the errors of a change of the required node affinity.
+
+    If `before` has terms, none may be added or removed. Requirements may be appended to a term,
+    unless it is empty. No other change of a term is allowed.
+    """
     # upstream: validation.go:validateNodeAffinityMutation
     field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     had, wants = _required_terms(before), _required_terms(after)
@@ -154,7 +161,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
 
 
 def _without_directions(before: Json, fixed: Json) -> Json:
-    """Return the spec `fixed` of a gated pod, with nodeSelector and nodeAffinity of `before`."""
+    """Return `fixed`, the spec of a gated pod, with nodeSelector and nodeAffinity of `before`."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
     if had.get("nodeAffinity") == wants.get("nodeAffinity"):
