@@ -1,4 +1,4 @@
-"""Compares benchmark results with those of an earlier run, for example of a release."""
+"""Compares benchmark results with the results of an earlier run."""
 
 from __future__ import annotations
 

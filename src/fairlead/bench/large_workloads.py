@@ -45,7 +45,10 @@ _GANG: Final = 10
 
 
 def _mixed(shapes: int, measured: int) -> Setting:
-    """Build 5,000 nodes, and `measured` pods whose requests cycle through `shapes` variants."""
+    """Build 5,000 nodes, and pods whose requests cycle through `shapes` variants.
+
+    `measured` is the number of these pods.
+    """
     specs = [
         requests(f"{50 + i * 7 % 97 + i // 97}m", f"{100 + i * 13 % 401}Mi") for i in range(shapes)
     ]
@@ -96,7 +99,7 @@ def _preemption_with_anti_affinity(node_count: int, measured: int) -> Setting:
 
 
 def _preemption_with_volumes(node_count: int, measured: int) -> Setting:
-    """Build nodes with a limit of volumes, and preempting pods that each have a CSI volume."""
+    """Build nodes with volume limits, and pods that preempt and that each use their own volume."""
     related = [*csi_nodes(node_count, limit=39), *claimed_volumes("high", measured)]
     return _preemption_full(
         node_count, claiming_pods("high", measured, spec=_high()), zones=3, related=related
@@ -104,7 +107,7 @@ def _preemption_with_volumes(node_count: int, measured: int) -> Setting:
 
 
 def _on(pod: Pod, node: int) -> Pod:
-    """Return `pod` with the phase Running on the node with the number `node`."""
+    """Return a copy of `pod` that runs on node number `node`."""
     spec = structs.replace(pod.spec, node_name=f"node-{node:05d}")
     return structs.replace(pod, spec=spec, status=structs.replace(pod.status, phase="Running"))
 

@@ -173,7 +173,7 @@ def _items(nodes: int, pods: int) -> Iterator[str]:
 
 
 def _deployments(nodes: int, pods: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield (name, nodes of its pods) of each Deployment."""
+    """Yield (name, list with the node of each pod) for each Deployment."""
     yield SPREAD, [f"node-{number:05d}" for number in range(nodes)]
     rest = pods - nodes
     for first in range(0, rest, REPLICAS):

@@ -45,7 +45,7 @@ OUT_OF_BUDGET: Final = (
 
 
 class EvaluationResult(Struct, frozen=True):
-    """The value of an expression or an error message (`problem`), and the cost in units."""
+    """An expression's cost in units, and either its value or an error message (`problem`)."""
 
     value: Any = None
     problem: str = ""

@@ -98,7 +98,7 @@ def check_autoscaler_status(_: Json, new: Json) -> Causes:
 
 
 def _check_share(new: Json, name: str, total: str, why: str) -> Causes:
-    """Yield an error, with the message `why`, if the count `name` exceeds the count `total`."""
+    """Yield the error `why` if the status field `name` exceeds the status field `total`."""
     status = new.get("status") or {}
     if (status.get(name) or 0) > (status.get(total) or 0):
         yield invalid(f"status.{name}", status.get(name) or 0, why)

@@ -72,7 +72,7 @@ class Validator(Protocol):
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
-        """Refuse `obj` if `fields`, which a write has merged into its status, are invalid."""
+        """Refuse `obj` if a write has merged invalid `fields` into its status."""
         ...
 
     def validate_loaded(self, kind: Kind, obj: Json) -> None:

@@ -98,7 +98,11 @@ def _schemas() -> dict[type[ApiObject], Schema]:
 def _members(
     kind: inspect.StructType, schema: Schema, keywords: tuple[str, ...]
 ) -> Iterator[_Member]:
-    """Yield the members of `kind`, a type with `schema`, to which one of `keywords` applies."""
+    """Yield the members of `kind` that are checked or contain checked members.
+
+    A member is checked if it is a time or if one of `keywords` applies to it. `schema` is the
+    schema of `kind`.
+    """
     facts = facts_of(schema.long_name).fields
     for one in kind.fields:
         described = schema.fields.get(one.encode_name)

@@ -357,7 +357,10 @@ class _Checker(Struct):
 
 
 def _instance(one: Signature, bound: TypeSubstitution) -> tuple[list[CelType], CelType]:
-    """Return (argument types, result type) of the overload `one`, with new type parameters."""
+    """Return (argument types, result type) of the overload `one`.
+
+    Each type parameter in them is replaced by a new one, which `bound` creates.
+    """
     fresh: dict[CelType, CelType] = {}
     for type_ in (*one.taken, one.result):
         _rename(type_, fresh, bound)

@@ -33,7 +33,10 @@ class _AnyFields(dict[str, CelType]):
 
 
 class ObjectTypes(dict[str, Mapping[str, CelType]]):
-    """Types with fields, including the types of mutations, such as `JSONPatch` and `Object`."""
+    """Maps each type name to the fields of that type.
+
+    `JSONPatch`, `Object` and each name that begins with `Object.` are built in.
+    """
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a type called `name`."""

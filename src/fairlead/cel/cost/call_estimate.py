@@ -28,7 +28,7 @@ Result = tuple[Estimate, Estimate | None]
 
 
 class Operand(Struct, frozen=True):
-    """An argument of a call, or its target, with its type and size."""
+    """The target or an argument of a call, with the type and the size of its value."""
 
     path: tuple[str, ...]
     type_: CelType

@@ -137,7 +137,10 @@ class _Estimate(Struct):
         return before.plus(total)
 
     def _indexed(self, node: Call, overload: str, size: Estimate | None) -> Estimate | None:
-        """Return the size of the item if `node` is an index expression, otherwise `size`."""
+        """Return `size`, or the size of the item if `node` indexes a list or a map.
+
+        None means that the size is unknown.
+        """
         if overload not in ("index_list", "index_map"):
             return size
         whole = node.arguments[0]

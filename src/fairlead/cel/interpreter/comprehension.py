@@ -159,7 +159,7 @@ def _bound(slot: int, initial: Evaluate, result: Evaluate) -> Evaluate:
 
 
 def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
-    """Return the closure of `all` if `is_all` is set, otherwise of `exists`."""
+    """Return the closure that evaluates `all` if `is_all` is set, and otherwise `exists`."""
     cost = _ALL_COST if is_all else _EXISTS_COST
 
     def quantified(run: Run) -> bool:
@@ -184,7 +184,7 @@ def _quantified(rounds: _Rounds, test: Evaluate, *, is_all: bool) -> Evaluate:
 
 
 def _collected(rounds: _Rounds, test: Evaluate | None, value: Evaluate) -> Evaluate:
-    """Return the closure that makes a list of `value` for each item that passes the test."""
+    """Return the closure that makes a list; each item that passes the test adds one `value`."""
 
     def collected(run: Run) -> list[Any]:
         found: list[Any] = []

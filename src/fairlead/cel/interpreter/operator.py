@@ -103,7 +103,7 @@ def checked_duration(nanos: int) -> Duration:
 
 
 def checked_timestamp(nanos: int) -> Timestamp:
-    """Return the timestamp `nanos` if it is in the years 1 to 9999, otherwise raise CelError."""
+    """Return `nanos` as a Timestamp if its year is 1 to 9999, otherwise raise CelError."""
     if TIMESTAMP_MIN <= nanos <= TIMESTAMP_MAX:
         return Timestamp(nanos)
     raise CelError("timestamp overflow")

@@ -49,7 +49,10 @@ def _pieces(tracker: CostTracker, text: str, values: list[Any]) -> Iterator[str]
 
 
 def _precision_at(text: str, at: int) -> tuple[int, int]:
-    """Return (the precision in a clause, the position after it)."""
+    """Return (precision, position after the precision) of the format clause at `at`.
+
+    A clause without a precision has the precision _PRECISION.
+    """
     if text[at] != ".":
         return _PRECISION, at
     end = at + 1

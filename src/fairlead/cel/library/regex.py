@@ -50,7 +50,7 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
 @text_cache(maxsize=_PATTERNS_CACHED_MAX, characters_max=_CACHED_CHARACTERS_MAX)
 def _read(pattern: str) -> tuple[int, Any]:
-    """Return (largest number of states, compiled pattern or Go's error message)."""
+    """Return (largest possible number of states, compiled pattern) or (0, Go's error message)."""
     try:
         return _states_of(pattern), compiled_pattern(pattern)
     except ValueError as cause:

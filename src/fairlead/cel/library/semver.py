@@ -78,7 +78,7 @@ def loose_version(text: str) -> str:
 
 
 def _number(part: str) -> str:
-    """Return a part of a version without leading zeros."""
+    """Return `part`, one of the parts of a version, with its leading zeros removed."""
     if len(part) < 2:
         return part
     rest = part.lstrip("0")

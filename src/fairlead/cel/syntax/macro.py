@@ -102,7 +102,7 @@ class _Expansion:
         return MapLiteral(self._factory.id_at(self._place), "", ())
 
     def select_test(self, operand: Node, field: str) -> Select:
-        """Return a new test whether `operand` has the field `field`."""
+        """Return a new node that tests whether `operand` has the field `field`."""
         return Select(self._factory.id_at(self._place), operand, field, is_test=True)
 
     def fold(
@@ -224,7 +224,7 @@ def _exists_one(of: _Expansion) -> Node:
 
 
 def _collected(of: _Expansion, names: tuple[Node, ...], test: Node | None, value: Node) -> Node:
-    """Return a loop that makes a list of `value` for each item that passes the test."""
+    """Return a loop that makes a list; each item that passes the test adds one `value`."""
     step: Node = of.call("_+_", of.name(), of.list(value))
     if test is not None:
         step = of.call("_?_:_", test, step, of.name())

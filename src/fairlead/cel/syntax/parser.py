@@ -167,7 +167,10 @@ class _Parser:
         raise _StopParsingError
 
     def _may_follow(self, kind: str) -> bool:
-        """Return whether the next token is valid after a missing token of the kind `kind`."""
+        """Return whether the parser can insert a missing token of the kind `kind` here.
+
+        It can if the next token may follow such a token. Only `:`, `)`, `]` and `}` are inserted.
+        """
         if kind == ":":
             return self._kind in _OPERAND
         is_closer = kind in (")", "]", "}")

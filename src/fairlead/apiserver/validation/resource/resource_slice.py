@@ -131,7 +131,7 @@ def _check_pool(field: str, pool: Json) -> Causes:
 
 
 def _check_place(spec: Json) -> Causes:
-    """Yield the errors of the fields that select the nodes on which all devices are available."""
+    """Yield the errors of the fields that say on which nodes the slice's devices are available."""
     if spec.get("nodeName") == "":
         yield invalid("spec.nodeName", "", "must be either unset or set to a non-empty string")
     elif spec.get("nodeName"):
