@@ -107,7 +107,7 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit status: 0 enough pods fit (N with --max-limit N, otherwise one); 1 fewer pods fit; "
+        "Exit status: 0 N pods fit (with --max-limit N) or at least one (without); 1 fewer fit; "
         "2 bad input.",
         "--like",
     ),

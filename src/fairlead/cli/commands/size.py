@@ -53,9 +53,10 @@ def size(
     effort: Annotated[
         int,
         Parameter(
-            help="Limit of the last step of the search, which replaces nodes by cheaper ones: N "
-            "scheduling cycles for each pod, but at least 100 × N. A larger N takes more "
-            "time, and never gives a more expensive answer.",
+            help="The last step of the search replaces nodes by cheaper ones. This option limits "
+            "that step to N scheduling cycles for each pod (with fewer than 100 pods, to 100 × N "
+            "cycles in all). A larger N takes more time, and never gives a more expensive "
+            "answer.",
             metavar="N",
             converter=integer,
         ),

@@ -103,8 +103,8 @@ class AnswerOutputOptions:
         Path | None,
         named(
             "FILE",
-            "Write every command (Bind, EvictPod, ...) of the scheduler and controllers in the "
-            "simulation with the change to FILE, as one JSON object per line.",
+            "Write to FILE, as one JSON object per line, every command (Bind, EvictPod, ...) of "
+            "the scheduler and controllers in the simulation with the change.",
         ),
     ] = None
 

@@ -23,9 +23,9 @@ _RUN: Final = Group("Simulation", sort_key=3)
 _COMPARISON: Final = Group("Several answers", sort_key=4)
 
 CONDITIONS: Final = """\
-Exit with status 3 if CONDITION is true after the change. A pod is displaced if it was preempted \
-or evicted, or if its node was deleted. priority>=1000, namespace=store, name=web-* and \
-labels.app=web are true if a pod with this property is displaced. Other conditions: pdb-breached \
+Exit with status 3 if CONDITION is true after the change. The conditions priority>=1000, \
+namespace=store, name=web-* and labels.app=web are true if a pod with this property is displaced: \
+preempted, evicted, or on a node that was deleted. Other conditions: pdb-breached \
 (pods were displaced against a PodDisruptionBudget), loop (pods are displaced again and again), \
 pending>0 (the change leaves pods pending), undrained (a drain did not finish), data-deleted \
 (PersistentVolumeClaims were deleted together with their volumes), workload-below=80% (at some \
@@ -355,8 +355,9 @@ class ComparisonOptions:
         Names,
         repeatable(
             "NAME:OPTIONS",
-            "Compare this change with other changes. The value is a name, a colon and the options "
-            "of the change, such as 'b:--drain pool=old --max-unavailable 1'.",
+            "One of the changes that the answer compares with each other. The value is a name, a "
+            "colon and the options of the change, such as 'b:--drain pool=old --max-unavailable "
+            "1'.",
         ),
     ] = ()
     against_snapshot: Annotated[
