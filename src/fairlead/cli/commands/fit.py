@@ -199,6 +199,7 @@ def _elastic_answer(
     from fairlead.whatif.configuration.autoscaling.autoscaler import read_autoscalers
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.fit_elastic import ELASTIC_MAX, elastic_fit, elastic_fit_answer
+    from fairlead.whatif.planner.plan_note import NO_EXTENDERS
 
     snapshot = read.snapshot
     found = read_autoscalers(snapshot.source, snapshot.manifests, elastic)
@@ -209,4 +210,6 @@ def _elastic_answer(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
     )
     result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX, preempts=preempts)
-    return elastic_fit_answer(result, source, snapshot.source, read.notes, max_limit or 1)
+    # Extenders are called in the simulations with an autoscaler.
+    notes = tuple(one for one in read.notes if one != NO_EXTENDERS)
+    return elastic_fit_answer(result, source, snapshot.source, notes, max_limit or 1)

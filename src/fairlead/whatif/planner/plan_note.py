@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.apiserver.kind import DEVICE_TAINT_RULE, POD_GROUP
 from fairlead.engine.state.pod_groups import GROUP
@@ -14,6 +15,8 @@ from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES, du
 from fairlead.whatif.snapshot.leaving_node import leaving_nodes, leaving_note
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
+
+NO_EXTENDERS: Final = "Extenders are not called, so their rules are missing here."
 
 
 def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -> tuple[str, ...]:
@@ -36,8 +39,7 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
         *leaving_note(leaving_nodes(snapshot.manifests, snapshot.taken_at)),
         *([IGNORED_GROUPS] if groups and not model.has_pod_groups else []),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
-        *(["Extenders are not called, so their rules are missing here."]
-          if model.has_extenders else []),
+        *([NO_EXTENDERS] if model.has_extenders else []),
         *([rules_note(sorted(others))] if others else []),
         *_waiting_groups(model),
     )  # fmt: skip
