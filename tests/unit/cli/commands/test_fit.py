@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from fairlead.cli.main import run
 
 NODE = {
@@ -24,12 +26,39 @@ POD = {
 }
 
 
-def test_a_node_group_grows_to_its_maximum(tmp_path, capsys):
+# No server listens on this port, so each call fails and is ignored.
+EXTENDERS = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders: [{urlPrefix: "http://127.0.0.1:9", filterVerb: filter, ignorable: true}]
+"""
+
+
+@pytest.fixture
+def fit(tmp_path, capsys):
+    """Returns the JSON answer of `fit` for a node group of 1 to 3 nodes, with further options."""
     dump, pod, groups = (tmp_path / name for name in ("dump.json", "pod.json", "groups.yaml"))
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODE]}))
     pod.write_text(json.dumps(POD))
     groups.write_text("node-groups:\n- {name: a, min: 1, max: 3, labels: {pool: a}}\n")
-    options = ["--pod", str(pod), "--autoscale", "cluster-autoscaler", "--node-groups", str(groups)]
-    assert run(["fit", str(dump), *options, "-o", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    common = ["--pod", str(pod), "--autoscale", "cluster-autoscaler", "--node-groups", str(groups)]
+
+    def answer(*options):
+        assert run(["fit", str(dump), *common, "-o", "json", *options]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return answer
+
+
+def test_a_node_group_grows_to_its_maximum(fit):
+    found = fit()
     assert (found["count"], found["stop"]["by"]) == (6, "autoscaler")
+
+
+def test_no_note_says_that_extenders_are_not_called(fit, tmp_path):
+    """The simulations with an autoscaler call them."""
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(EXTENDERS)
+    found = fit("--config", str(config), "--allow-extenders")
+    assert found["count"] == 6
+    assert not any("Extenders are not called" in note for note in found["notes"])
