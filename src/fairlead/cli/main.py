@@ -128,9 +128,9 @@ COMMANDS: Final = (
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan a drain of nodes: blockers, order, pace and duration.",
-        "Exit status: 0 all nodes can be drained safely, or (without --nodes) a node can be "
-        "drained; 1 a node is blocked, or no simulated drain is safe, or (without --nodes) no node "
-        "can be drained; 2 bad input.",
+        "Exit status: 0 all nodes of --nodes can be drained safely (without --nodes: at least one "
+        "node can be drained); 1 a node of --nodes is blocked, or no simulated drain is safe "
+        "(without --nodes: no node can be drained); 2 bad input.",
         "--nodes",
     ),
     CommandEntry(

@@ -32,7 +32,7 @@ def drain_plan(
         Parameter(
             name="--for",
             help="Time from when a drained node is empty until it is uncordoned, such as 10m. By "
-            "default, it stays out of service.",
+            "default, the node stays out of service.",
             metavar="DURATION",
             show_default=False,
         ),
@@ -44,8 +44,8 @@ def drain_plan(
 ) -> int:
     """Plan a drain of nodes: blockers, order, number of nodes at a time, and duration.
 
-    The command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is the fastest
-    of these drains that is safe. A drain is safe if all these conditions hold:
+    With `--nodes`, the command simulates the drain with 1, 2, 4, ... nodes at a time. The answer is
+    the fastest of these drains that is safe. A drain is safe if all these conditions hold:
 
     - Every node becomes empty.
 
@@ -57,8 +57,9 @@ def drain_plan(
 
     - Every workload with several replicas always has a ready pod.
 
-    Without `--nodes`, the answer lists all nodes: whether each can be drained while all others stay
-    in service, and the reason. This only checks budgets and room; no drain is simulated.
+    Without `--nodes`, the command simulates no drain; it checks only disruption budgets and room.
+    For each node, the answer says whether the node can be drained while all other nodes stay in
+    service, and gives the reason if it cannot.
 
     SNAPSHOT is a dump of a cluster: a file with the output of `kubectl get nodes,pods,... -A -o
     json` (or `-o yaml`), a directory of such files, or `-` for standard input. To read a running

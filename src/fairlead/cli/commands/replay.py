@@ -28,8 +28,8 @@ def replay(
             "SNAPSHOT",
             "A dump of the cluster at the start of the history: a file, a directory, - for "
             "standard input, or openb's table of nodes. Required for a SimKube trace and for "
-            "openb's pod table. Without this option, Fairlead knows only the objects in the audit "
-            "log.",
+            "openb's pod table. Optional for an audit log: without a dump, Fairlead knows only the "
+            "objects in the log. Cannot be combined with an export of kube-scheduler-simulator.",
         ),
     ] = None,
     tolerance: Annotated[
@@ -50,9 +50,10 @@ def replay(
     export of kube-scheduler-simulator. For each recorded binding, Fairlead takes the state of the
     cluster before the binding, and computes on which nodes the pod fits and the scores of these
     nodes. Then it binds the pod to the recorded node. The recorded node agrees with the rules if it
-    has the highest score of all these nodes. In large clusters, the scheduler scores only a sample
-    of the nodes; there, the node must have the highest score in some possible sample. The answer
-    counts the pods whose node agrees, and lists the other pods with the reasons.
+    has the highest score of all these nodes. In a large cluster, the scheduler scores only a sample
+    of the nodes. There, the recorded node agrees if it has the highest score in at least one
+    possible sample. The answer counts the pods whose node agrees, and lists the other pods with the
+    reasons.
 
     FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
     These files record when pods started, but not on which node. Fairlead simulates the pods on the
@@ -71,8 +72,8 @@ def replay(
     Parameters
     ----------
     file
-        An audit log, an export of kube-scheduler-simulator or a SimKube trace, or - for standard
-        input. Or openb's pod table, which must be a file.
+        An audit log, an export of kube-scheduler-simulator, a SimKube trace or openb's pod table.
+        With -, the command reads standard input, except that openb's pod table must be a file.
     """
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.content import BYTES_MAX

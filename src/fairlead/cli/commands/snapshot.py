@@ -73,9 +73,9 @@ def snapshot(
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Admission
-    policies, webhooks and the ConfigMaps of a file (--from) are removed too. Answers that do not
-    depend on the removed objects stay the same, except that they contain pseudonyms. To see the
-    original names in an answer, use --reveal.
+    policies and webhooks are removed too, and so are any ConfigMaps in the file of --from. Answers
+    that do not depend on the removed objects stay the same, except that they contain pseudonyms. To
+    see the original names in an answer, use --reveal.
 
     Try:
 

@@ -30,8 +30,9 @@ def sweep(
         Names,
         repeatable(
             "zone|node@TIME",
-            "Run the scenario once without a failure, and once for each zone (zone@10m) or each "
-            "node (node@10m). In its run, the zone or node fails at TIME and does not return.",
+            "Run the scenario once without a failure, and once more for each zone (zone@10m) or "
+            "each node (node@10m). In each further run, one zone or node fails at TIME and does "
+            "not return.",
         ),
     ] = (),
     random: Annotated[

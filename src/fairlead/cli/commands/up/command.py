@@ -53,18 +53,18 @@ JOB_HELP: Final = (
 
 AUTOSCALE_HELP: Final = (
     "Node autoscaler that adds and removes simulated nodes; 'auto' means the autoscaler that runs "
-    "in the dump's cluster. With 'karpenter', the API server also serves NodePools, NodeClaims and "
-    "NodeOverlays."
+    "in the cluster of --snapshot. With 'karpenter', the API server also serves NodePools, "
+    "NodeClaims and NodeOverlays."
 )
 TYPES_HELP: Final = (
     "With --autoscale karpenter: file with instance types, in the formats of fairlead whatif "
-    "--instance-types (default: the types of the dump's nodes; without a dump, types with "
-    "2 to 32 cores)."
+    "--instance-types (default: the types of the nodes in --snapshot; without --snapshot, "
+    "types with 2 to 32 cores)."
 )
 GROUPS_HELP: Final = (
     "With --autoscale cluster-autoscaler: file with the node groups, described in "
-    "docs/cluster-autoscaler.md (default: groups derived from the labels of the dump's nodes; "
-    "without a dump, one group of 1 to 100 nodes for each zone)."
+    "docs/cluster-autoscaler.md (default: groups derived from the labels of the nodes in "
+    "--snapshot; without --snapshot, one group of 1 to 100 nodes for each zone)."
 )
 
 
