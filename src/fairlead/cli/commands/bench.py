@@ -38,12 +38,12 @@ def bench(
     pods per second for a workload, the row also shows this threshold. Upstream's thresholds are for
     a scheduler with an API server and etcd; Fairlead's figures are for the scheduler alone.
 
-    Other workloads are Fairlead's own. Batch workloads run the batch scheduler; their threshold is
-    the measured rate of kube-batch without an API server. Outage workloads simulate one day of a
-    cluster with three zones, of which one is down for an hour, and count the evicted pods. WhatIf
-    workloads run `fairlead whatif` on a generated dump; the time to parse the dump is included.
-    ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in which
-    a cluster grows and shrinks.
+    Other workloads are Fairlead's own. Batch workloads run Fairlead's batch scheduler. Their
+    threshold is the rate at which kube-batch itself placed pods, without an API server. Outage
+    workloads simulate one day of a cluster with three zones, of which one is down for an hour, and
+    count the evicted pods. WhatIf workloads run `fairlead whatif` on a generated dump; the time to
+    parse the dump is included. ClusterAutoscaler and Karpenter workloads measure a single decision,
+    or simulate a day in which a cluster grows and shrinks.
 
     The column "first ms" shows the CPU time of the first scheduling cycle or batch session. The
     column "p99 ms" shows the 99th percentile of the CPU times of all later cycles or sessions.

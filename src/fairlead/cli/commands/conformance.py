@@ -61,8 +61,8 @@ def conformance(
     defects
         With kind `kubebatch` or `nodelifecycle`: whether Fairlead reproduces the known defects of
         the recorded programs. With 'upstream', it reproduces them, so that its decisions equal the
-        recorded ones. With 'fixed', it decides without these defects, as in all other commands,
-        and the cases that depend on a defect are listed.
+        recorded ones. With 'fixed', it decides without these defects. The command then lists the
+        cases that depend on a defect, and counts them as corrected, not as different.
     only
         Replay only the cases whose names match this shell pattern, such as `crud.*`. With kind
         `api`, a pattern without wildcards selects one case; all differences of this case are

@@ -28,11 +28,12 @@ def demo(
         ),
     ] = _FOLDER,
 ) -> int:
-    """Answer three questions about a small cluster, and print the commands for your own cluster.
+    """Answer three what-if questions about a small example cluster.
 
     The example cluster is a dump of a Kubernetes 1.36 control plane with 12 nodes in two zones, 51
     pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs neither a
-    running cluster nor a network.
+    running cluster nor a network. At the end, it prints two commands for your own cluster: one
+    dumps the cluster, and the other simulates the drain of a node.
     """
     from fairlead.whatif.snapshot.dump_command import dump_command
 

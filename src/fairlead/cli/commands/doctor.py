@@ -55,8 +55,8 @@ def doctor(*, connection: ConnectionOptions = NO_CONNECTION) -> int:
     """Check this machine: libraries, memory, kubectl, and the cluster of a kubeconfig context.
 
     The command prints a line for each check. 'ok' means that the check passes. 'missing' means that
-    it fails, and that the exit status is 1. 'note' means that it fails, but that only the named
-    commands or features depend on it.
+    the check fails, and that the exit status is 1. 'note' means that the check fails, but that only
+    the commands or features named in the line are affected.
 
     The command changes nothing. It contacts a cluster only with --context, --kubeconfig or
     --in-cluster.
