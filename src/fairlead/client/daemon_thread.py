@@ -1,4 +1,4 @@
-"""Calls in threads that do not keep the process alive."""
+"""Runs calls in threads that do not keep the process alive."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class HttpConnection(asyncio.Protocol):
         self.fail(UnreachableError(text, is_transient=was_closed and not self.has_response_bytes))
 
     def _deliver(self) -> None:
-        """Pass a complete response to `on_end`, which may already send the next request."""
+        """Pass a complete response to `on_end`, which may send the next request during the call."""
         response, self._complete = self._complete, None
         on_end = self._on_end
         if response is not None and on_end is not None:

@@ -132,7 +132,7 @@ def _connector(socks_proxy: str, connections_max: int) -> aiohttp.BaseConnector:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Replace the exceptions of aiohttp in the `with` block by UnreachableError."""
+    """Raise UnreachableError in place of an aiohttp exception that the `with` block raises."""
     try:
         yield
     except TimeoutError:

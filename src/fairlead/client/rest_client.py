@@ -348,7 +348,7 @@ class RestClient:
         return known[1]
 
     def _headers(self, content_type: str = "") -> list[tuple[str, str]]:
-        """Return the headers of a request whose body has the type `content_type`, "" for none."""
+        """Return the headers of a request with a body of type `content_type`; "" means no body."""
         common = [("User-Agent", USER_AGENT), ("Accept", "application/json")]
         more = [("Content-Type", content_type)] if content_type else []
         return [*common, *self._credentials.headers(), *more]
@@ -483,7 +483,7 @@ async def _start_of(content: StreamReader) -> bytes:
 
 
 def _pause_s(retry_after: str, number: int) -> float:
-    """Return the seconds to wait after try `number`, counted from 1, before the next try."""
+    """Return the seconds to wait after try `number`; the first try has the number 1."""
     return _retry_after_s(retry_after) or min(0.1 * 2**number, RETRY_SECONDS_MAX)
 
 

@@ -103,7 +103,7 @@ class ExpectationCases(Struct, frozen=True):
 
 
 class SessionCases(Struct, frozen=True):
-    """Lines that are recorded sessions of kube-batch, with the results of many runs."""
+    """Lines that each contain a kube-batch scenario and the recorded results of many runs."""
 
     compare: Callable[[Json], Finding]
 
@@ -116,7 +116,7 @@ class SessionCases(Struct, frozen=True):
         return "scenario", "projections"
 
     def recognizes(self, line: Json) -> bool:
-        """Return True, because no other kind has the field `projections`."""
+        """Return True: `line` has the required fields, and no other kind requires `projections`."""
         return True
 
     def name_of(self, line: Json) -> str | None:

@@ -59,7 +59,10 @@ def _cells_of(remedy: str | None) -> tuple[str, ...]:
 
 
 def _common_remedy(group: Sequence[RefusedNode]) -> str | None:
-    """Return the remedy that all nodes of `group` share, else the first known one with its node."""
+    """Return the remedy that all nodes of `group` share.
+
+    If their remedies differ, return the first known remedy, preceded by the name of its node.
+    """
     if len({row.remedy for row in group}) == 1:
         return group[0].remedy
     row = next(row for row in group if row.remedy)

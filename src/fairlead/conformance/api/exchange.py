@@ -98,7 +98,10 @@ class Exchange(Struct, frozen=True):
 
 
 def _bind_names(bindings: PlaceholderValues, path: str, body: object) -> None:
-    """Bind the placeholders in `path` to the names in a protobuf body, which is sent unchanged."""
+    """Bind the placeholders in `path` to the names in `body` if `body` is protobuf.
+
+    A protobuf body is sent with the recorded names, so the path must contain the same names.
+    """
     match body:
         case {"$protobuf": {"b64": str(text)}}:
             words = _WORD.findall(base64.b64decode(text).decode("latin-1"))
@@ -128,7 +131,10 @@ def _body(bindings: PlaceholderValues, body: object) -> bytes:
 
 
 def _described(note: str) -> bytes:
-    """Return a body that was too large for the recording, generated from its description `note`."""
+    """Generate the request body that `note` describes.
+
+    The recording contains a note in place of a body that was too large.
+    """
     found = _BIG.fullmatch(note)
     if found is None:
         return b'"%s"' % (b"x" * _TOO_BIG)

@@ -37,7 +37,7 @@ class WatchEnd(Struct, frozen=True):
 
 
 class Watching(Protocol):
-    """A watch request with events that are being received."""
+    """An open watch."""
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """Return all events of the watch, and end it.

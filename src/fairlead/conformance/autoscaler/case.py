@@ -134,7 +134,10 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected`, with the floats of `found` instead of floats that are nearly equal."""
+    """Return `expected`, with the values of `found` in place of floats that are nearly equal.
+
+    So a comparison of the result with `found` ignores rounding errors.
+    """
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return {name: _like(value, found.get(name)) for name, value in expected.items()}
     if isinstance(expected, Sequence) and not isinstance(expected, str):

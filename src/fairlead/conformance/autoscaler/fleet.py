@@ -195,11 +195,14 @@ class Fleet:
         return self.groups.get(rest.partition("/")[0]) if prefix == "fleet" else None
 
     def has_instance(self, provider_id: str) -> bool:
-        """Return whether the machine has not been deleted."""
+        """Return False if the machine `provider_id` was deleted, else True."""
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """Return the hourly price of the group in the node's label `fleet/group`, or None."""
+        """Return the price per hour of the group that the label `fleet/group` of `node` names.
+
+        Returns None if the label is missing, or if the group does not exist or has no price.
+        """
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:

@@ -27,7 +27,7 @@ _NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
 
 
 def as_published(value: Any) -> Any:
-    """Return a recorded document with the fields of embedded Go structs moved to their parents."""
+    """Return the recorded document `value`, with each embedded Go struct replaced by its fields."""
     if isinstance(value, list):
         return [as_published(item) for item in value]
     if not isinstance(value, dict):

@@ -103,7 +103,7 @@ def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[
 
 
 def _less(lines: list[str], taken: list[str]) -> list[str]:
-    """Return `lines` without the lines in `taken`, each of which removes one line."""
+    """Return `lines` after removing, for each line of `taken`, one line that is equal to it."""
     left = list(lines)
     for line in taken:
         left.remove(line)

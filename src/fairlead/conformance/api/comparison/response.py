@@ -206,7 +206,7 @@ def _recorded_status(recorded: Json) -> list[object]:
 
 
 def _message(body: object) -> object:
-    """Return the message or the kind of a body, to report it with an unexpected status."""
+    """Return the message of a response body, else its kind, else the start of its text."""
     match body:
         case {"message": str(message)}:
             return message

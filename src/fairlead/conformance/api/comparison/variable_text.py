@@ -45,7 +45,7 @@ def is_generated(path: str, recorded: str, found: str) -> bool:
 
 
 def without_absent_pods(recorded: str) -> str:
-    """Return a text with placeholders instead of the names of pods that were never created."""
+    """Return `recorded` with `<gen>` as the name suffix of each pod that was never created."""
     return _ABSENT_POD.sub("<gen>", recorded)
 
 

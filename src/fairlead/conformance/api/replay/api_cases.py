@@ -83,7 +83,10 @@ class ApiCases(Struct, frozen=True):
 
 
 def _is_second_attempt(line: Json) -> bool:
-    """Return whether the recording was a second attempt, when the namespace existed already."""
+    """Return whether the case had already been run when it was recorded.
+
+    If so, the namespace existed already, and the recorded request to create it failed.
+    """
     first = line["steps"][0] if line["steps"] else {}
     is_made = bool(first.get("setup")) and first["request"]["path"] == _NAMESPACES
     return is_made and first["response"]["status"] == HTTPStatus.CONFLICT

@@ -26,7 +26,7 @@ _LATE_MS = 20
 
 
 class _Open(Struct, frozen=True):
-    """An open watch of the case, and the exchange that recorded it."""
+    """An open watch of the case, and the recorded exchange that it replays."""
 
     number: int
     exchange: Exchange

@@ -231,7 +231,7 @@ class KubectlSession:
         return text.replace(_WORK, str(self._work))
 
     def _config_of(self, user: str) -> str:
-        """Write a kubeconfig for another user and return its path."""
+        """Write a kubeconfig for `user` and return its path."""
         text = (self._work / "admin.config").read_text()
         config = yaml.CSafeLoader(text).get_single_data()
         config["users"] = _config(self._socket, user)["users"]

@@ -69,7 +69,7 @@ class Pace(Struct):
         self.now = max(self.now, instant)
 
     def ask(self, real_ns: int) -> None:
-        """Advance `now`, because the command sends a request at `real_ns`."""
+        """Advance `now` for a request that the command sends at the real time `real_ns`."""
         if self._requested_at is not None:
             pause = real_ns - self._requested_real_ns
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
@@ -78,7 +78,7 @@ class Pace(Struct):
         self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
-        """Advance `now` by one step if the command waits for a watch event at `real_ns`."""
+        """Advance `now` by at most one step if, at `real_ns`, the command waits for an event."""
         if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
             return
         self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

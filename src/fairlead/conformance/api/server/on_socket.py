@@ -123,7 +123,7 @@ class OnSocket:
         await listener.stop()
 
     def _authenticated(self, headers: Mapping[str, str]) -> User:
-        """Authenticate a request, after advancing the clock for it."""
+        """Advance the clock for a new request, and return the user of the request."""
         self._pace.ask(monotonic_ns())
         self._advance()
         return self._cluster.tokens(headers)

@@ -152,7 +152,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
 
 
 class _Distribution:
-    """A controller that creates the ConfigMap of the recorded distribution in each namespace."""
+    """A controller of the recorded Kubernetes distribution: adds a ConfigMap to each namespace."""
 
     issuer: ClassVar[Issuer] = controller_account("service-ca")
 

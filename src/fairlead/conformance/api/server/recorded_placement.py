@@ -52,7 +52,7 @@ class RecordedPlaces:
 
 
 def as_recorded() -> SchedulerConfig:
-    """Return the default scheduler's configuration, with the recorded choices among equal nodes."""
+    """Return the default configuration plus RecordedPlaces, to decide only among equal nodes."""
     weighted = tuple((name, weight * _MORE) for name, weight in DEFAULT_PLUGINS)
     profile = Profile(plugins=(*weighted, (RecordedPlaces.name, 1)))
     return SchedulerConfig(
