@@ -82,7 +82,7 @@ def first_mismatch(expected: object, found: object, path: str = "") -> Mismatch 
 
 
 class CaseFileError(ValueError):
-    """The file is not a case file, or a case in it is of another kind or cannot be replayed."""
+    """The file is not a case file, or one of its cases has the wrong kind or cannot be replayed."""
 
 
 def duration_ms(form: Json, name: str = "duration_ms", *, least: int = 0) -> int:

@@ -50,7 +50,10 @@ def _pods(claim: Json) -> list[str]:
 
 
 def _with_prices_of(expected: Any, found: Any) -> Any:
-    """Return `found`, with the numbers of `expected` instead of floats that are nearly equal."""
+    """Return `found`, with its floats adjusted to `expected`.
+
+    A float that nearly equals the number at the same place in `expected` becomes that number.
+    """
     if isinstance(expected, dict) and isinstance(found, dict):
         return {key: _with_prices_of(expected.get(key), item) for key, item in found.items()}
     if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):

@@ -203,7 +203,7 @@ def _changed(offering: Json, change: Json) -> Json:
 
 
 def read_instance_type(stated: Json) -> InstanceType:
-    """Return one entry of `instanceTypes` as an InstanceType."""
+    """Return the InstanceType that `stated` describes, an entry of the case's `instanceTypes`."""
     return InstanceType(
         stated["name"],
         combined(

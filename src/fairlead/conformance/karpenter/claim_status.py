@@ -1,4 +1,4 @@
-"""Replays recorded conditions of NodeClaims, and reconciliations of static NodePools."""
+"""Replays recorded reconciliations of NodeClaims and of static NodePools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of recorded Karpenter cases, and the comparison of a recorded line."""
+"""The kinds of recorded Karpenter cases, and the replay of one case."""
 
 from __future__ import annotations
 

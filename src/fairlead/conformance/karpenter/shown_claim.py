@@ -1,4 +1,4 @@
-"""NodeClaims to be created, as the recordings print them."""
+"""Converts requested NodeClaims to the form of the recordings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shown_text(text: str) -> str:
 
 
 def shown_claim(request: NodeClaimRequest) -> Json:
-    """Return a NodeClaim to be created, with all fields that the recordings contain."""
+    """Return the NodeClaim that `request` asks for, with all fields that the recordings contain."""
     spec = request.pool.spec.template.spec
     found: Json = {
         "nodePool": request.pool.name,

@@ -1,4 +1,4 @@
-"""Disruption commands, started or only considered, as the recordings print them."""
+"""Converts disruption commands to the form of the recordings."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Undo the disruption of all NodeClaims except those being replaced or deleted."""
+        """Remove the marks of disruption, except from nodes in queued commands or being deleted."""
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:
                 continue
@@ -374,7 +374,7 @@ class _Timeline(Scene):
         return bound
 
     def _put_pod(self, pod: Pod) -> None:
-        """Store a pod, and record the pod event on the NodeClaim of its node."""
+        """Store `pod`; if this is a pod event, record it on the NodeClaim of the pod's node."""
         old = self.cluster.pods.get(pod.key)
         self.cluster.put(pod, self.now)
         if is_pod_event(old, pod):

@@ -64,7 +64,7 @@ class _ZoneStates(Struct):
 
 
 class _Observed(Struct, frozen=True):
-    """An engine that logs the changes of zone states after each deadline."""
+    """Wraps `engine`, and logs the changed zone states whenever a deadline has been handled."""
 
     engine: Engine
     states: _ZoneStates

@@ -30,7 +30,7 @@ START_MS = -50  # The time when the controllers receive the initial objects.
 
 
 def instant(t_ms: int) -> Instant:
-    """Return the instant of the recorder's time `t_ms`, in ms since the first monitor pass."""
+    """Return the instant that is `t_ms` ms after the first monitor pass, the recorder's time 0."""
     return EPOCH + t_ms * NANOSECONDS_PER_MILLISECOND
 
 

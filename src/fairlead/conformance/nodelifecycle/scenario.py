@@ -50,19 +50,19 @@ class _Kubelet(Struct):
 
 
 def begin_scenario(world: NodeWorld, form: Json) -> None:
-    """Create the objects of the scenario `form`, and schedule its script and its kubelets."""
+    """Create the objects of the scenario `form`; schedule its script and kubelet heartbeats."""
     NodeScenario(world, form).begin()
 
 
 class NodeScenario(Struct):
-    """Creates the scenario's objects in `world`, and schedules its script and its kubelets."""
+    """Creates the scenario's objects in `world`; schedules its script and kubelet heartbeats."""
 
     world: NodeWorld
     form: Json
     _kubelets: dict[str, _Kubelet] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Create the objects, and schedule the script and the kubelets."""
+        """Create the objects, and schedule the script and the heartbeats of the kubelets."""
         for node in self.form["nodes"]:
             self._create_node(node, 0)
         for pod in self.form["pods"]:

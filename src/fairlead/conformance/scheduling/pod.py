@@ -83,13 +83,13 @@ def pod_info(built: BuiltProfile, obj: Json) -> PodInfo:
 
 
 def decide(case: Json) -> Json:
-    """Return Fairlead's decision about a case, in the form of the recorded `expect`."""
+    """Return Fairlead's decision about a case, in the form of a recording's field `expect`."""
     built = build(case)
     return as_expected(evaluate(built, pod_info(built, case["pending"])))
 
 
 def as_expected(found: Evaluation) -> Json:
-    """Return the evaluation `found` in the form of the recorded `expect`."""
+    """Return the evaluation `found` in the form of a recording's field `expect`."""
     if found.gated is not None:
         return {"preEnqueue": _status(found.gated)}
     if not found.verdicts:

@@ -33,14 +33,14 @@ def decide_sequence(case: Json) -> Json:
 
 
 class _Trace:
-    """The cluster of a trace, which each step changes."""
+    """The cluster on which the steps of a trace are performed."""
 
     def __init__(self, built: BuiltProfile) -> None:
         self._built = built
         self._cluster = built.framework.cluster
 
     def step(self, number: int, step: Json) -> Json:
-        """Perform `step`, number `number` of the trace counted from 0, and return its result."""
+        """Perform `step` and return its result; `number` is its index in the trace."""
         match step["op"]:
             case "schedule":
                 pod = step["pod"]

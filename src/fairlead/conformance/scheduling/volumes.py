@@ -52,7 +52,7 @@ def has_volumes(case: Json) -> bool:
 
 
 def decide_volumes(case: Json) -> Json:
-    """Return Fairlead's decision about a case, in the form of the recorded `expect`."""
+    """Return Fairlead's decision about a case, in the form of a recording's field `expect`."""
     built = build(case, _KINDS)
     pod = pod_info(built, case["pending"])
     found = evaluate(built, pod)
@@ -64,7 +64,10 @@ def decide_volumes(case: Json) -> Json:
 
 
 def _volumes(built: BuiltProfile, pod: PodInfo, found: Evaluation) -> Json:
-    """Return the claims to bind and to provision on each feasible node that has any."""
+    """Return the claims that the pod needs bound or provisioned on each feasible node.
+
+    Nodes for which there are no such claims are left out.
+    """
     plugin = built.framework.find(NAME)
     assert isinstance(plugin, VolumeBinding)
     state = CycleState()

@@ -123,7 +123,7 @@ def scheduler_config(config: Json) -> SchedulerConfig:
 
 
 def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
-    """Return the writes by the millisecond in `t_ms`, sorted within each millisecond."""
+    """Return the writes grouped by their `t_ms`, and sorted within each group."""
     grouped: dict[str, list[Json]] = {}
     for write in writes:
         ordered = {name: write[name] for name in sorted(write)}
@@ -143,7 +143,7 @@ def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
 
 
 def comparable(expect: Json) -> Json:
-    """Return the attempts and the writes of a recorded expectation, in the form of a decision."""
+    """Return the attempts and the writes in `expect`, in the form of `decide_timeline`."""
     return {
         "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
         "writes": by_instant(expect["writes"]),

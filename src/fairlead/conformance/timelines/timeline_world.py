@@ -72,7 +72,7 @@ _CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conf
 
 
 def instant(t_ms: float) -> Instant:
-    """Return the instant of the recorder's time `t_ms`, in ms after EPOCH."""
+    """Return the instant that is `t_ms` ms after EPOCH, the recorder's time 0."""
     return EPOCH + round(t_ms * NANOSECONDS_PER_MILLISECOND)
 
 

@@ -107,7 +107,7 @@ class ClusterAutoscaler:
     # --- stimuli ---------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Apply a change of the cluster or the outcome of a command, and return commands."""
+        """Process `stimulus`, a cluster change or a command's outcome; return new commands."""
         match stimulus:
             case ObjectsLoaded(objects):
                 for one in objects:
@@ -237,7 +237,7 @@ class ClusterAutoscaler:
         return found
 
     def _result(self, record: LoopRecord) -> tuple[object, ...]:
-        """Return the parts of a loop's result that show whether the loop changed something."""
+        """Return the parts of a loop's result that are compared with those of the previous loop."""
         planner, registry = self.autoscaler.planner, self.autoscaler.context.registry
         unneeded = tuple((name, one.since) for name, one in planner.unneeded.by_name.items())
         reasons = tuple((name, one.reason) for name, one in planner.unremovable.reasons.items())
@@ -308,7 +308,7 @@ class ClusterAutoscaler:
 
     @property
     def undelivered(self) -> dict[str, int]:
-        """The number of machines in each group that failed for lack of capacity."""
+        """The number of machines that failed for lack of capacity, by node group."""
         return self._provider.undelivered
 
     def pods_without_scale_up(self) -> dict[str, str]:

@@ -242,7 +242,7 @@ class SimulatedProvider:
         self.commands: list[Command] = []
 
     def add_outage(self, outage: CapacityOutage) -> None:
-        """Add `outage` to the outages of the constructor."""
+        """Add `outage` to the outages that were passed to the constructor."""
         self._outages.append(outage)
 
     # --- CloudProvider ---------------------------------------------------------------------
@@ -266,7 +266,7 @@ class SimulatedProvider:
         return None if found is None else found.price
 
     def pod_price(self, pod: Pod) -> float:
-        """Return an hourly price, without a currency, for the requests of `pod`."""
+        """Return the hourly price of the cpu and memory that `pod` requests, without a currency."""
         wanted = pod_requests(pod)
         memory = wanted.get("memory", 0) / (1 << 30)
         return wanted.get("cpu", 0) / 1000.0 * _CORE_PRICE + memory * _GIB_PRICE
@@ -451,7 +451,7 @@ class SimulatedProvider:
         return self._timers.next_due()
 
     def run_due(self, now: Instant) -> None:
-        """Change the state of all machines whose change is due at `now`."""
+        """Make all changes to machines and their Nodes that are due at `now`."""
         for event in self._timers.pop_due(now):
             event(now)
 

@@ -46,7 +46,7 @@ class ExponentialBackoff:
         return now + duration
 
     def is_backed_off(self, group: str, now: Instant) -> bool:
-        """Return True if the group must not grow now."""
+        """Return True if the group must not grow at `now`."""
         known = self._failures.get(group)
         return known is not None and known.until >= now
 

@@ -266,7 +266,7 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Back off the group, drop `request`, and lower the target size by `request.increase`."""
+        """Put the group into backoff, drop `request`, and lower the target size by its increase."""
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)

@@ -35,7 +35,7 @@ _NO_NODES: Final = Readiness()
 
 
 class StatusConfigMap:
-    """Writes the status of a registry to a ConfigMap."""
+    """Writes the status in a ClusterStateRegistry to a ConfigMap."""
 
     def __init__(
         self, provider: CloudProvider, registry: ClusterStateRegistry, namespace: str, name: str

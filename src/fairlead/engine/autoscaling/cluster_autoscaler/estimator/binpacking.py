@@ -110,7 +110,7 @@ class _Packing(Struct):
                 self.snapshot.add_pod(pod, name)
 
     def pack(self, pods: Sequence[PodInfo]) -> None:
-        """Place `pods`, one equivalence group, by steps (a) and (b) of the module's docstring."""
+        """Place `pods` (one equivalence group) by steps (a) and (b) of the module's docstring."""
         rest = self._on_added_nodes(pods)
         if self.is_at_limit:
             return

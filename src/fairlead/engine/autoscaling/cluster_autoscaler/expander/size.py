@@ -18,7 +18,7 @@ class Lowest:
     """Keeps the options with the lowest cost."""
 
     def __init__(self, cost: Callable[[Option], float]) -> None:
-        """Compare options by `cost`."""
+        """Create a filter that compares options by `cost`."""
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
