@@ -12,7 +12,7 @@ from fairlead.engine.core.reporter import PodEvicted, Reporter
 
 
 class EvictionReporter:
-    """Reports each eviction that succeeded to `reporter`, with the node of the pod."""
+    """Reports to `reporter` each successful eviction, with the node on which the pod ran."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter

@@ -76,7 +76,7 @@ class PodList:
 
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
-    """Return the pods that are older than `delay` and than the delay in their annotation."""
+    """Return the pods older than `delay`, and older than their annotated delay if they have one."""
     return [pod for pod in pods if now - created_at(pod.pod) > scale_up_delay(pod.pod, delay)]
 
 

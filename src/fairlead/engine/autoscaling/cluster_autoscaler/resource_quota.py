@@ -71,7 +71,7 @@ class NodeResources:
 
     @staticmethod
     def without_gpus(node: Node) -> Amounts:
-        """Return the number of whole cores and bytes of memory of `node`."""
+        """Return the capacity of `node` without GPUs: whole cores, and bytes of memory."""
         capacity = node.status.capacity
         return {
             CORES: whole_value(capacity.get("cpu", 0)),

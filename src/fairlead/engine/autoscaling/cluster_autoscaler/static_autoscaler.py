@@ -222,7 +222,7 @@ class StaticAutoscaler:
                 self._take_over(writer.clean_deletion_candidate(name))
 
     def _take_over(self, node: Node | None) -> None:
-        """Store the changed `node` before the world has confirmed the write."""
+        """Store the changed `node` at once, before its patch is confirmed. None is ignored."""
         if node is not None:
             self.put(node)
 

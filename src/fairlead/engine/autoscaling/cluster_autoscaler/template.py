@@ -217,7 +217,10 @@ def _renamed(node: Node, name: str) -> Node:
 
 
 def _is_good(node: Node, now: Instant) -> bool:
-    """Return whether the node is not cordoned, not being deleted, and ready for over a minute."""
+    """Return whether the node has been ready for over a minute, and is open for pods.
+
+    A node is open if it is neither cordoned nor being deleted.
+    """
     found = node_readiness(node)
     is_stable = found.last_transition + _STABLE_FOR < now
     is_open = not node.spec.unschedulable and not has_taint(node, TO_BE_DELETED)

@@ -42,5 +42,5 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     dependents: DependentsOfTypes = field(default_factory=DependentsOfTypes)
 
     def provision_time_of(self, pool: str) -> DurationNs:
-        """Return the usual time in ns from a NodeClaim of the NodePool `pool` to its Ready node."""
+        """Return the usual time in ns until the node of a new NodeClaim of `pool` is Ready."""
         return self.provision_times.get(pool, self.provision_time)

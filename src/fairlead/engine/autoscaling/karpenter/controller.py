@@ -200,7 +200,7 @@ class Karpenter:
             self.cluster.put(obj, now)
 
     def _see_resource(self, obj: Unstructured, now: Instant) -> None:
-        """Apply a user's change of a custom resource of Karpenter."""
+        """Apply a change of one of Karpenter's custom resources."""
         match karpenter_view(obj):
             case NodePool() as pool:
                 self._see_pool(pool, now)

@@ -118,7 +118,7 @@ def _partition_utilization(
 
 
 def _sums(sets: Iterable[tuple[str, dict[str, Counter]]]) -> dict[str, dict[str, int]]:
-    """Return the sums of counters by counter set and name, in units of 10^-9."""
+    """Return the sum of each counter, by counter set and counter name, in units of 10^-9."""
     found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for name, counters in sets:
         for counter, amount in counters.items():

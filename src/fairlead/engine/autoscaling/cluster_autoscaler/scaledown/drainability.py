@@ -85,7 +85,7 @@ class PodsToMove(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pod blocks the removal, and only DaemonSet pods are evicted."""
+        """Whether no pod blocks the removal, and no pods except DaemonSet pods are evicted."""
         return self.blocking is None and not self.pods
 
 

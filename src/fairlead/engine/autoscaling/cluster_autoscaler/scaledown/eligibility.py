@@ -62,7 +62,7 @@ class EligibilityChecker:
         self._results: dict[str, tuple[Node, int, Utilization, UnremovableReason | None]] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
-        """Return the names of the candidates whose removal is worth simulating, in order."""
+        """Return the names of `candidates` whose removal is worth simulating. Keeps their order."""
         self.utilizations = {}
         eligible = []
         revision, results = self._context.snapshot.revision, self._results

@@ -107,7 +107,7 @@ _Groups = dict[str, list[NodeToBeRemoved]]
 def _by_group(
     context: AutoscalingContext, nodes: Sequence[NodeToBeRemoved]
 ) -> tuple[_Groups, _Groups]:
-    """Return (nodes of ordinary groups, nodes of groups to delete as a whole), by group id."""
+    """Return ({group id: nodes} of ordinary groups, the same of groups deleted only as a whole)."""
     single: _Groups = {}
     whole: _Groups = {}
     for one in nodes:

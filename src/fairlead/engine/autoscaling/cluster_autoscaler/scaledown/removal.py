@@ -64,7 +64,7 @@ class RemovalSimulator:
         self._emptiness: dict[str, tuple[int, tuple[bool, bool]]] = {}
 
     def drop_old_hints(self) -> None:
-        """Drop the placement hints that have not been made or used since the last call."""
+        """Drop the placement hints that were neither made nor used since the previous call."""
         self._simulator.drop_old_hints()
 
     def emptiness(self, name: str, now: Instant) -> tuple[bool, bool]:

@@ -99,7 +99,7 @@ class ScaleDown:
         )
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
-        """Return `nodes`, without those of delayed groups if delays are per group."""
+        """Return `nodes`; if delays are per group, leave out the nodes of delayed groups."""
         context, delays = self._context, self._group_delays()
         if not context.options.scale_down_delay_type_local:
             return list(nodes)
@@ -127,7 +127,7 @@ class ScaleDown:
         )
 
     def delay_ends(self) -> Iterator[Instant]:
-        """Yield the ends of the delays, past and future, of the cluster or of its groups."""
+        """Yield the end of each scale-down delay. Ends that have already passed are included."""
         options = self._context.options
         if options.scale_down_delay_type_local:
             for times, delay in self._group_delays():

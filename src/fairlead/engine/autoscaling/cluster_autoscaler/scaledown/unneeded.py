@@ -49,7 +49,7 @@ class UnneededNodes:
         }
 
     def clear(self) -> None:
-        """Remove all nodes."""
+        """Forget all unneeded nodes."""
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:

@@ -90,11 +90,11 @@ class UnremovableNodes:
         )
 
     def remember(self, name: str, until: Instant) -> None:
-        """Do not simulate the removal of the node `name` again before the time `until`."""
+        """Exclude the node `name` from removal simulations until the time `until`."""
         self._until[name] = until
 
     def is_recent(self, name: str) -> bool:
-        """Return whether a failed simulation of the node's removal has not expired yet."""
+        """Return whether a failed removal simulation of the node `name` is still recorded."""
         return name in self._until
 
     def next_expiry(self) -> Instant | None:

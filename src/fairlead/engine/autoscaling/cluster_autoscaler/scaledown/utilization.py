@@ -62,7 +62,7 @@ class UtilizationRules(Struct, frozen=True):
     gpu_label: str
 
     def ignores(self, pod: PodInfo) -> bool:
-        """Return whether `pod` is ignored, because it is a DaemonSet pod or a mirror pod."""
+        """Return whether the rules ignore `pod` as a DaemonSet pod or as a mirror pod."""
         is_ignored = self.ignore_daemon_sets and is_daemon_set_pod(pod.pod)
         return is_ignored or (self.ignore_mirror_pods and is_mirror_pod(pod.pod))
 

@@ -23,7 +23,7 @@ class ExecutionError(Exception):
     """The provider refused to grow `group`. Groups that have already grown keep their new sizes."""
 
     def __init__(self, group: str, problem: str) -> None:
-        """Store `group` and `problem`, the provider's error message."""
+        """`group` is the id of the node group; `problem` is the provider's error message."""
         super().__init__(f"failed to increase node group size: {problem}")
         self.group = group
         self.type = _CLOUD_PROVIDER_ERROR

@@ -200,7 +200,7 @@ class _Attempt:
     # --- options ---------------------------------------------------------------------------
 
     def options(self) -> list[Option]:
-        """Return an option for each node group that may grow and whose new nodes fit pods."""
+        """Return an option for each node group that may grow and on whose new nodes a pod fits."""
         for group in self._groups:
             reason = skip_reason(self._context, group, self._templates, self._quota, self._now)
             if reason is not None:
@@ -284,7 +284,7 @@ class _Attempt:
     # --- execution -------------------------------------------------------------------------
 
     def execute(self, best: Option) -> ScaleUpStatus:
-        """Grow the groups by the nodes of the option `best`, and return the result."""
+        """Grow the group of the option `best` and similar groups, and return the result."""
         context, triggered = self._context, [pod.pod for pod in best.pods]
         nodes = _capped(context, best.nodes, len(context.snapshot.node_names))
         if nodes is None:
@@ -335,7 +335,7 @@ class _Attempt:
         return infos
 
     def _reject_failed(self, infos: Sequence[ScaleUpInfo], failed: str) -> None:
-        """Turn acceptances by the group `failed` and later groups in `infos` into rejections."""
+        """Make `failed` and the groups after it in `infos` reject the pods they accepted."""
         names = [info.group for info in infos]
         lost = set(names[names.index(failed) :])
         for pods in self._pod_groups:

@@ -78,7 +78,7 @@ def send_events(status: ScaleUpStatus, events: EventLog) -> None:
 
 
 def sends_not_triggered(status: ScaleUpStatus) -> bool:
-    """Return whether the pods in `remain` get a NotTriggerScaleUp event."""
+    """Return whether the pods in `status.remain` get a NotTriggerScaleUp event."""
     return status.result not in (ScaleUpResult.SUCCESSFUL, ScaleUpResult.ERROR)
 
 

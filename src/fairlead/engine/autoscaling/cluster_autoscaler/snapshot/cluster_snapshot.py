@@ -55,7 +55,7 @@ class SnapshotFork:
     """A simulation in progress; see `ClusterSnapshot.fork`."""
 
     def __init__(self, start: int) -> None:
-        """Start at `start`, the current length of the undo log."""
+        """`start` is the length of the undo log when the fork begins."""
         self.start = start
         self.is_committed = False
 

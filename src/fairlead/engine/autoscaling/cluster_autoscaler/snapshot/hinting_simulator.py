@@ -32,7 +32,7 @@ class HintingSimulator:
         self._old_hints: dict[str, str] = {}
 
     def drop_old_hints(self) -> None:
-        """Drop the hints that were not made or used since the last call."""
+        """Drop the hints that were neither made nor used since the previous call."""
         self._old_hints, self._hints = self._hints, {}
 
     def try_schedule(

@@ -1,1 +1,1 @@
-"""Instance types, their offerings, and columns over them."""
+"""Instance types, their offerings, and tables that select instance types quickly."""

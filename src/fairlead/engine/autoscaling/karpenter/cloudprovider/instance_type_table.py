@@ -143,7 +143,7 @@ class InstanceTypeTable:
         return allowed
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
-        """Return a mask of the types that have at least `requests` as allocatable resources."""
+        """Return a mask of the types whose allocatable resources are at least `requests`."""
         found = self._sound
         for name, amount in requests.items():
             column = self._resources.get(name)
@@ -154,7 +154,7 @@ class InstanceTypeTable:
         return found
 
     def within(self, remaining: Mapping[str, int]) -> Mask:
-        """Return a mask of the types whose capacity is within the limits left in `remaining`."""
+        """Return a mask of the types whose capacity does not exceed the limits in `remaining`."""
         found = self.all
         for name, amount in remaining.items():
             column = self._resources.get(name)
@@ -179,7 +179,7 @@ class InstanceTypeTable:
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
-        """Return the available reserved offerings that `options` and `requirements` allow."""
+        """Return the available reserved offerings of `options` that `requirements` allow."""
         if not self.has_reserved:
             return []
         allowed = self.allowed_offerings(requirements) & self._offering_available

@@ -54,7 +54,7 @@ class DisruptionMethod(Protocol):
     disruption_class: DisruptionClass
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if the method applies to the candidate, otherwise False or a reason."""
+        """Return True if the method applies to the candidate, else False or the reason why not."""
         ...
 
     def commands(

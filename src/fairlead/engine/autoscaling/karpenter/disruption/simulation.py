@@ -32,7 +32,7 @@ _SHOWN_ERRORS: Final = 5
 
 
 class NoNodePoolsError(Exception):
-    """No NodePool is Ready for pods, so no pass can be simulated."""
+    """No NodePool can create nodes for pods, so no pass can be simulated."""
 
 
 class Simulated(Struct, frozen=True):
@@ -100,7 +100,7 @@ class _Inputs(Struct, frozen=True):
 
 
 class _Known(Struct, frozen=True):
-    """A result, and the pods of the candidates that it was computed for."""
+    """`result` was computed for the removal of candidates with the pods `own`."""
 
     own: Sequence[Pod]
     result: Simulated

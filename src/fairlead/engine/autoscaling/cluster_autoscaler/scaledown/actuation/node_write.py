@@ -28,7 +28,7 @@ class NodeTaintWriter:
     """Writes taints and cordons. Patches are appended to `commands`; deleted nodes are ignored."""
 
     def __init__(self, commands: list[Command], listers: Listers, *, cordon: bool) -> None:
-        """If `cordon` is set, nodes are cordoned while they are being deleted."""
+        """`cordon` tells whether `mark_to_be_deleted` also cordons the node."""
         self._commands = commands
         self._listers = listers
         self._cordon = cordon

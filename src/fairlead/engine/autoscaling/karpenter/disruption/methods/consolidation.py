@@ -98,7 +98,7 @@ def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandida
 
 @lru_cache(maxsize=8)
 def _order_by_cost(costs: tuple[float, ...]) -> tuple[int, ...]:
-    """Return the indexes of `costs` in the order of Go's sort."""
+    """Return the indexes of `costs`, ordered by cost as Go's sort orders them."""
     return tuple(go_sorted(list(range(len(costs))), list(costs)))
 
 
@@ -107,7 +107,7 @@ Search = Callable[[Instant], tuple[DisruptionCommand | None, bool]]
 
 
 class Consolidation:
-    """Decides whether a set of candidates is removed, for one consolidation method."""
+    """Decides, for one consolidation method, whether to remove a set of candidates."""
 
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
@@ -151,7 +151,7 @@ class Consolidation:
         return QuickRejection(context.cluster, context.provisioner, self._rejections, now)
 
     def needs_several(self, candidates: Sequence[DisruptionCandidate], now: Instant) -> bool:
-        """Return True only if the removal of all `candidates` certainly needs several nodes."""
+        """Return True only if the removal of all `candidates` certainly needs several new nodes."""
         return (self._search or self._new_search(now)).needs_several(candidates)
 
     def compute(

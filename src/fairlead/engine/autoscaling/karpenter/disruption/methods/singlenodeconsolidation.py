@@ -40,12 +40,12 @@ class SingleNodeConsolidation:
     disruption_class = DisruptionClass.GRACEFUL
 
     def __init__(self, context: DisruptionContext, memory: ConsolidationMemory) -> None:
-        """`memory` records searches that found nothing, until the cluster changes."""
+        """`memory` records which methods have found nothing since the cluster last changed."""
         self._context = context
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return True if consolidation applies to the candidate, otherwise False or a reason."""
+        """Return True if consolidation applies to `candidate`, else False or the reason why not."""
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
@@ -89,7 +89,7 @@ class SingleNodeConsolidation:
     def commands(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> Waiting:
-        """Yield the validation delay, then return the command found if it is still valid."""
+        """Find a command, yield the validation delay, return the command if it is still valid."""
         search = partial(self.first, candidates, allowed)
         return self._consolidation.commands(search, now, self._reject)
 
