@@ -323,7 +323,7 @@ def _open_closed_streams() -> None:
 
 
 def _accept_all_characters() -> None:
-    """Print a question mark in place of a character that the terminal's encoding lacks."""
+    """Make stdout print a question mark for each character that its encoding lacks."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
 
@@ -479,7 +479,7 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
 
 
 def _see_help(tokens: Sequence[str]) -> str:
-    """Return the part of an error message that refers to the help for the arguments `tokens`."""
+    """Return `see fairlead COMMAND --help`, without COMMAND if `tokens` begin with no command."""
     command = f" {tokens[0]}" if tokens and _is_command(tokens[0]) else ""
     return f"see fairlead{command} --help"
 

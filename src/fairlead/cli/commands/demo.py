@@ -87,7 +87,7 @@ def _example(name: str) -> bytes:
 
 
 def _ask(question: str, *arguments: str) -> int:
-    """Print `question` and its command, run the command, and return its exit code."""
+    """Print `question`, print and run `fairlead` with `arguments`, and return its exit code."""
     from fairlead.cli.main import run
 
     quiet = () if "--report" in arguments else ("--no-report",)

@@ -62,7 +62,10 @@ class PlanInput:
         return idle_in_plan(self.snapshot.manifests, effect)
 
     def notes_of(self, plan: DrainPlan, experiment: Experiment | None = None) -> tuple[str, ...]:
-        """Return the notes about `plan`, which was simulated by `experiment`, if that is set."""
+        """Return the notes about `plan`.
+
+        `experiment` is the simulation of the plan; None if the plan was not simulated.
+        """
         idle = self.idle_autoscaler(ADDS_NODES) if plan.lacks_room else ()
         if experiment is None:
             return tuple(dict.fromkeys((*idle, *self.notes)))
@@ -79,7 +82,7 @@ class PlanInput:
         return read_instance_types(files, nodes)
 
     def planner(self) -> DrainPlanner:
-        """Place the pending pods in the cluster model, and return a planner of drains in it."""
+        """Place the pending pods in `model`, and return a planner of drains for `model`."""
         return DrainPlanner.at_rest(self.model)
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:

@@ -99,7 +99,7 @@ def write_anonymised(
 def _objects(
     source: str, live: LiveObjects | None, max_input: int | None
 ) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
-    """Return (objects to write, annotations of their List)."""
+    """Return the objects of `live`, else of the dump `source`, and the snapshot's annotations."""
     if live is not None:
         items = msgspec.json.decode(live.encoded())["items"]
         return items, snapshot_annotations(live.taken_at, live.unreadable_resources())

@@ -1,4 +1,4 @@
-"""Options that log decisions."""
+"""Options for the logging of decisions."""
 
 from __future__ import annotations
 

@@ -400,7 +400,7 @@ def _budgets(rows: Sequence[BudgetOutcome]) -> Section:
 
 
 def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
-    """Yield the sections of events without effect, errors and repeated displacements."""
+    """Yield three sections: events without effect, errors, and repeated displacements."""
     changed, start = answer.changed, answer.changed.started_at
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
@@ -449,7 +449,7 @@ def _notes(answer: WhatIfAnswer) -> Section:
 
 
 def _next_steps(steps: Sequence[NextStep]) -> Section:
-    """Return the section of what to do after the answer."""
+    """Return the section that suggests what to do next."""
 
     def show(console: Console, count: int) -> None:
         shown = rows_of(steps, count)

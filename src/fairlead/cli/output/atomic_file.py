@@ -48,7 +48,7 @@ def require_writable(option: str, path: Path | None, *, in_place: bool = False) 
 
 
 def is_own_output(path: Path) -> bool:
-    """Return whether the file may be replaced, because it is empty or an output of Fairlead."""
+    """Return whether the file is empty or an output of Fairlead, and so may be replaced."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -82,7 +82,10 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
-        """Open a temporary file in the same directory."""
+        """Open a temporary file in the directory of the final path.
+
+        If the path is a device or pipe, open it directly.
+        """
         if self._is_stream:
             self._file = self._path.open("wb")
             return self

@@ -1,4 +1,4 @@
-"""The sections of a summary about queues and waiting groups."""
+"""The sections about queues and about waiting groups in a summary."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WHY: Final = "belonged to a deleted machine"
 
 
 class NodeDependents(Struct, frozen=True):
-    """The CSINode and the ResourceSlices of the node `like`, as manifests in `objects`."""
+    """Manifests (`objects`) of the CSINode and the ResourceSlices of the node named `like`."""
 
     like: str = ""
     objects: tuple[Json, ...] = ()
@@ -68,7 +68,10 @@ class DependentsOfTypes(Struct, frozen=True):
 
 
 def copied_dependent(one: Json, like: str, name: str) -> Json:
-    """Return a copy of `one`, a CSINode or ResourceSlice of node `like`, for the node `name`."""
+    """Return a copy of `one` for the new node `name`.
+
+    `one` is the CSINode or a ResourceSlice of the node `like`.
+    """
     head = {"apiVersion": one["apiVersion"], "kind": one["kind"]}
     spec = one.get("spec") or {}
     if one["kind"] == CSI_NODE:

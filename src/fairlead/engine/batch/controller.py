@@ -117,7 +117,11 @@ class Batch:
         return [_scheduled_event(bind, task.info.pod.spec.scheduler_name)]
 
     def _see_refused_status(self, outcome: CommandSucceeded | CommandFailed) -> None:
-        """Let the next session write a refused status again, as kube-batch does a second later."""
+        """If a status write was refused, let the next session write the status again.
+
+        A status is not written again if its object was not found. kube-batch repeats a refused
+        write a second later.
+        """
         match outcome:
             case CommandFailed(command=PatchStatus(target=target), reason=reason):
                 if reason is not FailureReason.NOT_FOUND:
@@ -162,7 +166,7 @@ class Batch:
         return self._hold_session(now)
 
     def _hold_session(self, now: Instant) -> list[Command]:
-        """Run one session, or return [] if no session is needed."""
+        """Run one session and return its commands; return [] if no session is needed."""
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now
         if not woken and not self.jobs.touched and not self._is_anybody_waiting():
@@ -215,7 +219,7 @@ def _scheduled_event(bind: Bind, scheduler_name: str) -> RecordEvent:
 
 
 def _is_ours(stimulus: Stimulus) -> bool:
-    """Return whether a stimulus can affect a session even if it changes no job and no node."""
+    """Return whether a session may be needed after `stimulus` even if no job or node changed."""
     match stimulus:
         case ObjectChanged(object=found) | ObjectDeleted(object=found):
             return isinstance(found, _OURS)

@@ -165,7 +165,11 @@ def guarded_plugin(plugin: BatchPlugin, reporter: Reporter) -> BatchPlugin:
 
 
 def _with_default(plugin: str, method: str, safe: BoundMethod, reporter: Reporter) -> BoundMethod:
-    """Return a method like `safe` that returns a default if `safe` raises a PluginFault."""
+    """Return a method like `safe` that returns a default if `safe` raises a PluginFault.
+
+    For `predicates` and `node_prioritizers`, the PluginFault is raised, and the scheduler plugins
+    that these methods return are guarded.
+    """
 
     def guard(found: SchedulerPlugin) -> SchedulerPlugin:
         return guarded(found, reporter, _SCORES_INSTEAD)
@@ -209,7 +213,7 @@ def _comparable(plugin: str, method: str, key_of: BoundMethod, reporter: Reporte
 
 
 class _GuardedAction:
-    """An action of a user whose failures are reported."""
+    """A user's own action; if the action fails, the failure is reported."""
 
     def __init__(self, action: Action, reporter: Reporter) -> None:
         self.name = action.name
@@ -239,7 +243,7 @@ def guarded_action(action: Action, reporter: Reporter) -> Action:
 
 
 class PluginFailures:
-    """A reporter that collects how plugins and actions have failed, each failure once."""
+    """A reporter that collects the messages of failed plugins and actions, each message once."""
 
     def __init__(self) -> None:
         """Start with no messages."""

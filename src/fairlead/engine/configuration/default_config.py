@@ -1,4 +1,4 @@
-"""The scheduler's configuration without a configuration file."""
+"""Builds the scheduler's configuration that applies if there is no configuration file."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def scheduler_config(
 
 
 class _ProfileReader(Struct, frozen=True):
-    """Reads the profile at the path `where` of the file."""
+    """Reads the profile `form`; error messages name its path in the file, `where`."""
 
     where: str
     form: ProfileForm
@@ -197,5 +197,5 @@ def _backoff(form: ConfigurationForm, default: BackoffConfig) -> BackoffConfig:
 
 
 def _bounded(given_s: int) -> int:
-    """Return `given_s`, but at most the seconds of ten years, which is as good as no limit."""
+    """Return the smaller of `given_s` and SECONDS_MAX (ten years, as good as no limit)."""
     return min(given_s, SECONDS_MAX)

@@ -38,7 +38,7 @@ class Controller(Protocol):
         ...
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the commands of one unit of work that is due, for example one scheduling cycle."""
+        """Do one due unit of work, for example a scheduling cycle, and return its commands."""
         ...
 
 

@@ -34,7 +34,10 @@ Topic = tuple[type, type, str]
 
 
 class WritesTo(Struct, frozen=True):
-    """The commands of the class `command` that write objects of `kinds` (see `ObjectRef.kind`)."""
+    """Selects commands of the class `command` that write an object whose kind is in `kinds`.
+
+    The kinds are spelled as in `ObjectRef.kind`.
+    """
 
     command: type
     kinds: tuple[str, ...]

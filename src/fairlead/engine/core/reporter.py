@@ -165,7 +165,7 @@ class NodeTainted(Struct, frozen=True):
 
 
 class NodeEmptied(Struct, frozen=True):
-    """The node controller deleted the pods of a not-ready node, without taint-based evictions."""
+    """The node controller deleted the pods of a not-ready node; taint-based evictions are off."""
 
     node: str
     zone: str
@@ -173,7 +173,10 @@ class NodeEmptied(Struct, frozen=True):
 
 
 class EvictionTimed(Struct, frozen=True):
-    """A pod will be evicted from `node` at `due`, `tolerated_s` after its `taints` were seen."""
+    """A controller will evict `pod` from `node` at `due`, because of `taints`.
+
+    `tolerated_s` is the number of seconds for which the pod tolerates the taints.
+    """
 
     pod: ObjectRef
     node: str

@@ -28,7 +28,7 @@ _CHANGED_MAX: Final = 16
 
 
 class CodeCounts:
-    """Counts and lists the codes (indexes of verdicts) that the caller passes to each query."""
+    """Counts the rows with each verdict, and lists the rows whose verdict has a given `Code`."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
         """Codes are indexes into `statuses`, which may grow later."""
@@ -87,5 +87,5 @@ class CodeCounts:
         self._listed.clear()
 
     def _class(self, code: int) -> Code | None:
-        """Return the Code of the status `statuses[code]`, None if `code` is not a rejection."""
+        """Return the class (a `Code`) of `statuses[code]`, None if `code` is 0 or negative."""
         return self._statuses[code].code if code > 0 else None

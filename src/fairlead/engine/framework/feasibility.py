@@ -169,7 +169,7 @@ def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
 
 
 def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
-    """Exclude all nodes that are not in `names` from this cycle."""
+    """Exclude from this cycle all nodes that are not in `names`."""
     plan = found.plan
     nodes = (plan.table.find(name) for name in names)
     kept = np.isin(plan.rows, [node.row for node in nodes if node is not None])

@@ -169,7 +169,7 @@ class FilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ColumnFilterPlugin(Plugin, Protocol):
-    """A plugin that decides for many nodes together whether a pod fits them."""
+    """A plugin that decides in one call which of many nodes a pod fits."""
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -276,7 +276,7 @@ class ScoreEpoch(Protocol):
     """A Score plugin of Locality NODE whose scores also depend on the set of all nodes."""
 
     def epoch(self) -> object:
-        """Return a value that changes if scores of unchanged nodes may have changed."""
+        """Return a value; when it changes, the cached scores of all nodes are computed again."""
         ...
 
 

@@ -89,7 +89,10 @@ class PluginOrder:
     """The plugins of `profile`, in its order; `add` inserts a plugin that is created later."""
 
     def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
-        """Arrange `plugins`, (plugin, score weight) pairs, in the order of the profile."""
+        """`plugins` are (plugin, score weight) pairs in the order in which `at` returns them.
+
+        The profile can set another order for single extension points.
+        """
         self._profile = profile
         self._plugins = [plugin for plugin, _ in plugins]
         everywhere = {name for name, _ in profile.plugins}

@@ -67,7 +67,11 @@ class Profile(Struct, frozen=True):
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:
-        """The entries of `plugins`, then, with weight 0, the plugins of single points."""
+        """All plugins of the profile, as (name, score weight) pairs.
+
+        The entries of `plugins` come first. The plugins that only `points` enables follow, with
+        weight 0.
+        """
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)
         return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)

@@ -59,7 +59,7 @@ class Handle(Protocol):
 
     @property
     def nominator(self) -> Nominator:
-        """The nominated pods by node."""
+        """The nominated pods, grouped by node."""
         ...
 
     @property

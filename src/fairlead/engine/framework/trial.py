@@ -60,7 +60,7 @@ class Trial:
     def __init__(
         self, filters: TrialFilters, state: CycleState, pod: PodInfo, hypothesis: Fork
     ) -> None:
-        """`state` is the trial's own copy."""
+        """`state` is a copy that the trial may change."""
         self._filters = filters
         self._state = state
         self._pod = pod

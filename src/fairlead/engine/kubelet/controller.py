@@ -145,7 +145,11 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load leases, then nodes (which continue the renewals of their leases), then pods."""
+        """Process the loaded leases, then the nodes, then the pods; return the resulting commands.
+
+        The leases come first because the kubelet of a loaded node continues the renewals of the
+        node's lease.
+        """
         commands: list[Command] = []
         for lease in (one for one in loaded.others if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)

@@ -258,7 +258,7 @@ class Heartbeats(Struct):
         return post(kubelet.node, kubelet.conditions, now)
 
     def _schedule_post(self, kubelet: KubeletState, now: Instant) -> None:
-        """Schedule a post at the next renewal if the conditions of Node and kubelet differ."""
+        """If Node and kubelet have different conditions, schedule a post at the next renewal."""
         if (
             kubelet.is_reporting
             and kubelet.posts_at is None
@@ -275,7 +275,7 @@ class Heartbeats(Struct):
         return kubelet.behaviour.every or self.period
 
     def _adopted(self, kubelet: KubeletState, now: Instant) -> Renewals:
-        """Return the renewals of a kubelet, continuing an existing lease if there is one."""
+        """Return the kubelet's renewals; they continue earlier renewals of its lease, if any."""
         lease = self._leases.get(kubelet.name)
         known = None if lease is None else known_renewals(lease)
         every = self._period(kubelet)

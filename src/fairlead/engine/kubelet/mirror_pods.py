@@ -28,7 +28,7 @@ _NO_EVICTION: Final = Toleration(operator="Exists", effect=NO_EXECUTE)
 
 
 class MirrorPods:
-    """The deleted mirror pods that wait for their kubelet to create them again, by node."""
+    """For each node, the deleted mirror pods that its kubelet creates again when it resumes."""
 
     def __init__(self) -> None:
         self._missing: dict[str, dict[str, Pod]] = {}

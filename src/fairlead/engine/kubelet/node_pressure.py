@@ -141,7 +141,7 @@ class NodePressure:
             self._wake(state, now)
 
     def forget_node(self, name: str) -> None:
-        """Record the deletion of the node `name`, whose pods may be deleted later."""
+        """Record that the node `name` was deleted. Its pods may still exist and are kept."""
         state = self._states.get(name)
         if state is not None:
             state.node = None

@@ -174,7 +174,7 @@ def _insufficient(
 
 
 def _amount(pod: PodInfo, column: int) -> int:
-    """Return the amount that the placed `pod` occupies of the resource in `column`."""
+    """Return how much of the resource in `column` the placed `pod` occupies."""
     if column == _POD_COUNT:
         return 1
     return next((amount for taken, amount in pod.shape.load if taken == column), 0)

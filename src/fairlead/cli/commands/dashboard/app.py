@@ -78,7 +78,7 @@ class _Refusal(Exception):  # noqa: N818 - the response to a request, not an err
 
 
 class DashboardApp:
-    """Serves the page `page`, and the state from `recording`, on the loopback port `port`."""
+    """The ASGI application of the dashboard: it serves the page, and the state of a cluster."""
 
     def __init__(
         self,
@@ -91,9 +91,11 @@ class DashboardApp:
         questions: Questions,
         port: int,
     ) -> None:
-        """`page` is HTML text. `actions` maps paths of POST requests to handlers.
+        """`page` is HTML text, and `recording` has the state of the cluster.
 
-        `questions` handles the POST requests to `/explain` and `/ask`.
+        `actions` maps paths of POST requests to handlers. `questions` handles the POST requests to
+        `/explain` and `/ask`. `port` is the loopback port that the Host header of each request must
+        name.
         """
         self._page = page.encode()
         self._recording = recording

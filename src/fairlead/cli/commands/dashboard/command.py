@@ -35,6 +35,6 @@ def dashboard(
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """The response of the cluster to a request for a link."""
+    """The response of the `fairlead up` cluster to a request for a link to its dashboard."""
 
     url: str

@@ -41,7 +41,7 @@ class Dashboard:
     """Serves a dashboard on the socket `listening`."""
 
     def __init__(self, listening: socket) -> None:
-        """Listen on `listening`, an open socket on a loopback address."""
+        """`listening` is an open socket on a loopback address."""
         self._listening = listening
         self._port: int = listening.getsockname()[1]
         # Browsers send a cookie to every port of a host, so each dashboard has its own cookie name.

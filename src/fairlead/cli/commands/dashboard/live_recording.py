@@ -33,7 +33,7 @@ class CopiedReports:
     """A Reporter that forwards every record, and copies it to `recorder` if one is set."""
 
     def __init__(self, reporter: Reporter) -> None:
-        """Forward records to `reporter`."""
+        """`reporter` receives the forwarded records."""
         self._reporter = reporter
         self.recorder: Recorder | None = None
 

@@ -34,7 +34,7 @@ class LocalDashboard:
     """Serves the dashboard of a local cluster on a loopback socket; implements Companion."""
 
     def __init__(self, listening: socket) -> None:
-        """Listen on `listening`, an open socket on a loopback address."""
+        """`listening` is an open socket on a loopback address."""
         self._dashboard = Dashboard(listening)
 
     @property
@@ -47,7 +47,7 @@ class LocalDashboard:
         return self._dashboard.new_link()
 
     def logging(self, logging: Wrapper | None) -> Wrapper:
-        """Return the wrapper that `Dashboard.logging` returns."""
+        """Return a wrapper that applies `logging`; see `Dashboard.logging`."""
         return self._dashboard.logging(logging)
 
     @asynccontextmanager

@@ -23,7 +23,7 @@ class Sessions:
     """
 
     def __init__(self, cookie: str) -> None:
-        """Use a cookie with the name `cookie`."""
+        """`cookie` is the name of the cookie that contains the token of a session."""
         self._cookie = cookie
         self._codes: dict[bytes, None] = {}
         self._tokens: dict[bytes, None] = {}
@@ -46,7 +46,7 @@ class Sessions:
         return f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_open(self, cookies: str) -> bool:
-        """Return whether a Cookie header contains the token of an open session."""
+        """Return whether `cookies`, a Cookie header, contains the token of an open session."""
         pairs = (pair.strip().partition("=") for pair in cookies.split(";"))
         return any(
             name == self._cookie and _digest(token) in self._tokens for name, _, token in pairs

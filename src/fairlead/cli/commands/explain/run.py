@@ -201,7 +201,11 @@ def _starts(request: ExplainRequest, snapshot: Snapshot, release: Release) -> St
 def _with_starts(
     answer: TabularAnswer, request: ExplainRequest, snapshot: Snapshot, release: Release
 ) -> TabularAnswer:
-    """Return the explanation of a workload, extended by the start times of its pending pods."""
+    """Return `answer`, which explains a workload, with the start times of its pending pods added.
+
+    If no start times are known, `answer` is returned as it is. Raises InputError if
+    `answer` explains anything but a workload.
+    """
     if "workload" not in answer.facts:
         problem = "needs a pod, a workload or a pod group to explain"
         raise InputError(_starts_option(request), problem)
@@ -372,7 +376,10 @@ def _decision(found: Evaluation) -> str:
 
 
 def _preempts(found: PreemptionEvaluation) -> str:
-    """Return a sentence that names the preempted pods and their node, or several equal nodes."""
+    """Return a sentence that names the preempted pods and their node.
+
+    If several nodes are equally good, the sentence names these nodes, but no pods.
+    """
     nodes = found.nominated
     if len(nodes) > 1:
         more = " ..." if len(nodes) > NAMES_MAX else ""
@@ -500,7 +507,7 @@ def _verdict(status: Status) -> tuple[str, str, str]:
 
 
 def _print_room(console: Console, room: RoomEvaluation) -> None:
-    """Print the effect of a PostFilter plugin other than DefaultPreemption."""
+    """Print how a PostFilter plugin other than DefaultPreemption makes room for the pod."""
     victims = ", ".join(f"{pod} ({priority})" for pod, priority in room.victims.items())
     line = f"{room.by} makes room on {room.node} by evicting {victims or 'no pods'}"
     print_line(console, line, style="bold")

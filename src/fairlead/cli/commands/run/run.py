@@ -320,7 +320,11 @@ def _config_document(request: RunRequest) -> Document | None:
 
 
 def _compared(request: RunRequest, document: Document | None) -> dict[str, SchedulerConfig]:
-    """Return the configurations to compare, keyed by `present` and, if one is given, `new`."""
+    """Return the configurations to compare.
+
+    The current configuration has the key `present`. If the options state a new configuration, it
+    has the key `new`. Raises InputError.
+    """
     options, release = request.shadow, read_release(request.release.choice)
     today = UserPlugins(request.plugins)
     present = read_scheduler_config(document, today, release, allow_extenders=True)
@@ -558,7 +562,7 @@ def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
 
 
 def _run_log(request: RunRequest) -> RunLog:
-    """Return a log that writes to standard error in the form of --log-format."""
+    """Return a log that writes to standard error in the format that --log-format names."""
     formatted = FORMS[request.log_format]
 
     def write(entry: LogEntry, now: Instant) -> None:

@@ -1,4 +1,4 @@
-"""The conditions of `--fail-on` in a sweep, each of which compares a measure with a number."""
+"""The `--fail-on` conditions of `fairlead sweep`: each compares a measure with a number."""
 
 from __future__ import annotations
 

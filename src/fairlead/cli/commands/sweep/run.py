@@ -134,7 +134,7 @@ def _cases(request: SweepRequest) -> list[Case]:
 
 
 def _require_valid(path: str, case: Case) -> None:
-    """Raise InputError, with the name of the case, if its scenario has an invalid field."""
+    """Raise InputError, which names the case, if the scenario of `case` has an invalid field."""
     try:
         decode_strictly(Document(path, case.scenario), Scenario)
     except InputError as cause:
@@ -169,7 +169,7 @@ def _losses(
 
 
 class _Parts:
-    """Reads the names of the nodes or zones of variants of the scenario in the file `path`."""
+    """Reads the names of the nodes or zones in variants of one scenario."""
 
     def __init__(self, path: str, part: str) -> None:
         """`part` is `node` or `zone`; `path` is the file of the original scenario."""

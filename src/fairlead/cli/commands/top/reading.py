@@ -142,7 +142,11 @@ async def _if_readable(client: RestClient, path: str) -> list[Raw]:
 
 
 async def _now(client: RestClient) -> Instant:
-    """Return the time of a cluster of `fairlead up`, else that of the API server, or 0."""
+    """Return the current time of the cluster; 0 if it is not known.
+
+    A cluster of `fairlead up` states the time of its clock. For any other cluster, this is the date
+    of the API server's latest response.
+    """
     try:
         state: dict[str, Any] = msgspec.json.decode(await client.get(CLOCK))
         return parse_timestamp(str(state["now"]))
@@ -154,7 +158,7 @@ async def _now(client: RestClient) -> Instant:
 
 
 def _decoded(items: list[Raw], view: type[View]) -> tuple[View, ...]:
-    """Return the views of the objects in `items` that can be decoded."""
+    """Return `items`, decoded as `view`, without those that cannot be decoded."""
     decode, found = msgspec.json.Decoder(view).decode, []
     for item in items:
         try:

@@ -1,4 +1,4 @@
-"""The objects of a snapshot with which a served cluster starts."""
+"""Makes the initial objects of a `fairlead up` cluster from a snapshot."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ def _zones(nodes: Iterable[Node]) -> set[str]:
 
 
 def _own_types() -> Iterator[StatedType]:
-    """Yield Fairlead's own types, such as general-4 with 4 cores, on demand and as spot."""
+    """Yield Fairlead's own instance types, such as `general-4` with 4 cores.
+
+    Each type is available as on-demand and as spot capacity.
+    """
     for family, ratio in _FAMILIES:
         for cores in _SIZES:
             capacity: dict[str, str | int | float] = {

@@ -37,7 +37,10 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def client_address(host: str, listening: socket.socket) -> Address:
-    """Return the address at which clients on this machine reach `host`."""
+    """Return the address at which clients on this machine reach the server.
+
+    `listening` is the server's socket, which was opened for `host`.
+    """
     return Address(_ANY.get(host, host), listening.getsockname()[1])
 
 

@@ -96,7 +96,10 @@ class UpOptions:
             raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 
     def _check_files(self) -> None:
-        """Raise InputError if a file must not be replaced, or --accept-loss lacks --data-dir."""
+        """Raise InputError if an output would overwrite a file that must not be replaced.
+
+        Raise it also if --accept-loss is given without --data-dir.
+        """
         if self.accept_loss and self.data_dir is None:
             raise InputError("--accept-loss", "needs --data-dir")
         if self.kubeconfig is not None:

@@ -38,7 +38,7 @@ def private_folder() -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders that killed processes of this user left."""
+    """Remove the private folders of this user's killed processes."""
     parent = Path(tempfile.gettempdir())
     for folder in sorted(parent.glob(f"{PREFIX}*")):
         with suppress(OSError):  # Another process is removing it, or it is not accessible.
@@ -58,7 +58,7 @@ def _remove_if_unlocked(folder: Path) -> None:
 
 
 def _is_private(found: os.stat_result, kind: int) -> bool:
-    """Return whether the file is of the type `kind` and only this user can access it."""
+    """Return whether `found` describes a file of type `kind` that only this user can access."""
     others = stat.S_IRWXG | stat.S_IRWXO
     is_own = found.st_uid == os.getuid() and not found.st_mode & others
     return is_own and stat.S_IFMT(found.st_mode) == kind

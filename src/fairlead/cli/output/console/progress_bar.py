@@ -24,7 +24,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     """Shows a bar for each phase, with the amount that was read or the virtual time of the run."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Print to `console` if it is given (for tests), else to stderr."""
+        """The bars appear on `console` if it is given (for tests), else on stderr.
+
+        If stderr is not a terminal, no bars appear on it.
+        """
         self._progress = _progress(console) if console or may_be_terminal() else None
         self._phase: TaskID | None = None
         self._shown_at = 0.0

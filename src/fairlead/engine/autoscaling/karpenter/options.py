@@ -44,16 +44,16 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def respects_preferences(self) -> bool:
-        """Whether a pass treats preferences of pods as requirements until it removes them."""
+        """Whether a pass treats a preference of a pod as required until relaxation removes it."""
         return self.preference_policy == RESPECT
 
     @property
     def nomination(self) -> DurationNs:
-        """The ns for which a nominated node is protected from disruption."""
+        """How long a nominated node is protected from disruption, in nanoseconds."""
         # upstream: pkg/controllers/state/statenode.go:nominationWindow
         return max(seconds(2 * self.batch_max_s), _NOMINATION_MIN)
 
     @property
     def relaxes_min_values(self) -> bool:
-        """Whether a new NodeClaim may offer fewer values than its minValues."""
+        """Whether a new NodeClaim may allow fewer values of a label than minValues requires."""
         return self.min_values_policy == BEST_EFFORT

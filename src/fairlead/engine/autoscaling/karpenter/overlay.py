@@ -92,7 +92,7 @@ class OverlaidTypes:
         self._tables: dict[tuple[str, InstanceTypeTable], InstanceTypeTable] = {}
 
     def validation(self) -> dict[str, str]:
-        """Return `status/reason` of the condition ValidationSucceeded, by overlay name."""
+        """Return {overlay name: `status/reason` of the overlay's condition ValidationSucceeded}."""
         self._evaluate()
         return dict(self._status)
 
@@ -217,7 +217,7 @@ def _is_invalid(overlay: NodeOverlay, options: KarpenterOptions) -> bool:
 
 
 def adjusted_price(price: float, overlay: NodeOverlay) -> float:
-    """Return the price that an overlay sets, or `price` changed by an amount or a percentage."""
+    """Return the price that `overlay` sets, or `price` with the overlay's adjustment applied."""
     # upstream: pkg/cloudprovider/types.go:AdjustedPrice
     if overlay.spec.price is not None:
         return float(overlay.spec.price)

@@ -100,7 +100,7 @@ def is_disruptable(pod: Pod, now: Instant) -> bool:
 
 
 def is_evictable(pod: Pod, now: Instant) -> bool:
-    """Return whether a drain would evict the pod, so that disruption budgets apply."""
+    """Return whether a drain would evict the pod. If so, disruption budgets apply to the pod."""
     return (
         is_active(pod)
         and not tolerates_disruption(pod)

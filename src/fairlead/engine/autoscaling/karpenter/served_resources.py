@@ -123,7 +123,7 @@ class ServedResources:
         self._failed.setdefault(key, (now + RETRY_NS, command))
 
     def delete_again(self, name: str, now: Instant) -> None:
-        """Retry the deletion of a removed NodeClaim, because the API server still has it."""
+        """Schedule a retry of the deletion of a removed NodeClaim that the API server still has."""
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 
     def next_due(self) -> Instant | None:
@@ -184,7 +184,7 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Yield the commands that delete a NodeClaim and remove its finalizer, if necessary."""
+        """Yield those commands of `_removal` that the NodeClaim `name` still needs."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
         deletion, release = _removal(name)
@@ -256,7 +256,7 @@ def _removal(name: str) -> tuple[DeleteObject, PatchObject]:
 
 
 def _resources(claims: list[NodeClaim]) -> Json:
-    """Return the total capacity of the NodeClaims as quantities, and their number as `nodes`."""
+    """Return the NodeClaims' total capacity; its entry `nodes` is the number of NodeClaims."""
     # upstream: pkg/controllers/nodepool/counter/controller.go:BaseResources
     total = dict.fromkeys(_COUNTED, 0)
     for claim in claims:

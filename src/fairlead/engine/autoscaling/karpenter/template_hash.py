@@ -46,6 +46,6 @@ def hash_of(one: NodePool | NodeClaim) -> Mapping[str, str]:
 
 
 def with_hash(one: Hashed, hashes: Mapping[str, str]) -> Hashed:
-    """Return `one` with the annotations `hashes` in place of its own hash."""
+    """Return a copy of `one` whose hash annotations are replaced by `hashes`."""
     others = {key: text for key, text in one.metadata.annotations.items() if key not in _KEYS}
     return replace(one, metadata=replace(one.metadata, annotations={**others, **hashes}))

@@ -81,7 +81,10 @@ def _is_stuck(pod: Pod, now: Instant) -> bool:
 
 
 def _is_late(pod: Pod, deadline: Instant, now: Instant) -> bool:
-    """Return whether the pod would end after `deadline` if it were evicted later than now."""
+    """Return whether the time until `deadline` is at most the pod's grace period.
+
+    The result is False for a terminating pod that will end by `deadline`.
+    """
     # upstream: terminator.go:podDeleteTimeWithGracePeriod, IsPodEligibleForForcedEviction
     if now < deadline - _grace(pod):
         return False
@@ -90,7 +93,7 @@ def _is_late(pod: Pod, deadline: Instant, now: Instant) -> bool:
 
 
 def _forced_deletion(pod: Pod, deadline: Instant, now: Instant) -> DeleteObject:
-    """Return the deletion of the pod with the time until `deadline` as its grace period."""
+    """Return a command that deletes the pod; the grace period is the time until `deadline`."""
     left = (deadline - now) // NANOSECONDS_PER_SECOND
     # The API server reads a negative grace period as one second.
     grace = left if left >= 0 else 1

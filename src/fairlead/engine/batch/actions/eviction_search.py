@@ -307,7 +307,10 @@ def _allowed_by(
 
 
 def without_gang_protection(voters: Voters) -> Voters:
-    """Return `voters` without the plugins that only protect gangs from losing single members."""
+    """Return `voters` without the plugins whose attribute `protects_gangs` is True.
+
+    Their votes matter only if a gang would lose some of its members and keep the others.
+    """
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
         for tier in voters

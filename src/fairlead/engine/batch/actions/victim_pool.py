@@ -145,7 +145,7 @@ class _QueueJobs(Struct):
 
 
 class _JobsByQueue:
-    """The jobs, by queue, that no plugin of ExclusionScope.JOB excludes as victims."""
+    """The jobs of each queue, without those that a plugin with ExclusionScope.JOB excludes."""
 
     def __init__(self, session: Session, jobs: Sequence[JobInfo]) -> None:
         """Store `jobs`. The first call of `refresh` asks the plugins about all of them."""
@@ -156,7 +156,7 @@ class _JobsByQueue:
         self.queues: dict[str, _QueueJobs] = {}
 
     def refresh(self, not_excluded: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
-        """Call `not_excluded` for the jobs whose tasks have moved since the last call."""
+        """Ask `not_excluded` again about each job whose tasks have moved since the last refresh."""
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)

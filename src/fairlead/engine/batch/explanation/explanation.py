@@ -166,7 +166,10 @@ def batch_overview(
 
 
 def _with_start(found: GroupExplanation, start: Instant | None, now: Instant) -> GroupExplanation:
-    """Return `found` with the start `start`, which takes other groups into account."""
+    """Return `found` with the estimated start `start`, which takes other groups into account.
+
+    If only other groups delay the start, the obstacle becomes OTHERS_FIRST.
+    """
     is_later = start is not None and start > now
     others_first = is_later and found.obstacle is Obstacle.NOTHING
     obstacle = Obstacle.OTHERS_FIRST if others_first else found.obstacle
@@ -257,7 +260,7 @@ class _Trial:
 
     @property
     def exceeds_limits(self) -> bool:
-        """Whether the limits of the group's queue keep the group out, whatever room nodes have."""
+        """Whether the limits of the group's queue keep the group out, even if nodes have room."""
         return not is_within_limits(self._session, self._job)
 
     @property
@@ -384,7 +387,7 @@ def _gap(session: Session, fact: NodeFact) -> float:
 
 
 class _Scarcity(StrEnum):
-    """The limit that makes a queue deserve less than it requests."""
+    """What makes a queue deserve less than it requests."""
 
     CLUSTER = "the cluster"
     CAPABILITY = "its capability"

@@ -52,7 +52,7 @@ class _WaitingJob(Struct):
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
-    """Return the first `jobs_max` waiting jobs of each queue, by queue, in allocate's order."""
+    """Return, by queue, the first `jobs_max` waiting jobs in the order of the action `allocate`."""
     found: dict[str, list[_WaitingJob]] = {}
     for job in sorted(session.candidates(), key=session.tiers.job_key):
         lacking = lacking_tasks(session, job)

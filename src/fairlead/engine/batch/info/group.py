@@ -96,7 +96,7 @@ def _min_member(group: PodGroup) -> int:
 
 
 def group_name(pod: Pod) -> str:
-    """Return the name of the group of `pod` in the pod's namespace, "" if the pod has no group."""
+    """Return the name of the pod's group, without the namespace; "" if the pod has no group."""
     meta = pod.metadata
     named = meta.annotations.get(GROUP_NAME_ANNOTATION, "")
     if named:

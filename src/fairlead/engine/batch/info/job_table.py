@@ -59,7 +59,7 @@ class JobTable:
     """
 
     def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
-        """Start with `cluster`, which must apply each stimulus before `apply` gets it."""
+        """Create an empty table; `cluster` must process each stimulus before `apply` gets it."""
         self._cluster = cluster
         self._ownership = ownership
         self.requests = requests
@@ -237,7 +237,7 @@ class JobTable:
             self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
-        """Return whether the task of `pod` is RELEASING, as it is after its eviction."""
+        """Return whether the task of `pod` has the status RELEASING, which an eviction sets."""
         task = self.tasks.get(pod.id)
         return task is not None and task.status is TaskStatus.RELEASING
 

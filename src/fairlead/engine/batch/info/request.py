@@ -110,7 +110,7 @@ class TaskRequest:
 
     @property
     def is_odd(self) -> bool:
-        """Whether a node's own sums count this pod differently than `running` and `nonzero`."""
+        """Whether a node's sums count this pod with amounts other than `running` and `nonzero`."""
         return bool(self.surplus) or self.nonzero_surplus != (0, 0)
 
 
@@ -179,7 +179,7 @@ def _with_defaults(pod: Pod) -> tuple[int, int]:
 
 
 class RequestTable:
-    """Caches the requests of pods by one rule, computed once per distinct pod spec (`Shape`)."""
+    """Computes the requests of pods by one rule, and caches them by pod spec (`Shape`)."""
 
     def __init__(self, rule: RequestRule, slack: Slack, columns: ResourceColumns) -> None:
         """Start without requests; `columns` is the cluster's list of resources."""
@@ -189,7 +189,7 @@ class RequestTable:
         self._known: dict[int, TaskRequest] = {}
 
     def of(self, pod: PodInfo) -> TaskRequest:
-        """Return the request of `pod` by the rule of this table, computed once per shape."""
+        """Return the request of `pod` from the cache, or compute it by the table's rule."""
         found = self._known.get(pod.shape.id)
         if found is None:
             if len(self._known) >= _KNOWN_MAX:  # else it would keep growing as shapes come and go

@@ -44,7 +44,7 @@ class AffinityOfJobs:
     locality = Locality.CLUSTER
 
     def __init__(self, jobs: JobTable, cluster: Cluster) -> None:
-        """Evaluate affinity only against the tasks of `jobs`."""
+        """`jobs` contains the tasks that count as existing pods; other pods are ignored."""
         self._jobs = jobs
         self._cluster = cluster
 

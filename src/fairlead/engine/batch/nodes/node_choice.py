@@ -44,7 +44,7 @@ class RankedNodes(Struct, frozen=True):
     keys: Scores
 
     def where(self, mask: Mask) -> RankedNodes:
-        """Return the nodes in `rows` for which `mask`, of the same length, is True."""
+        """Return the nodes for which `mask` is True; `mask` is as long as `rows`."""
         at = mask.nonzero()[0]  # faster than to index both arrays by the mask
         return RankedNodes(self.rows.take(at), self.keys.take(at))
 
@@ -169,7 +169,7 @@ class NodeChoice:
         return RankedNodes(rows, keys)
 
     def _ranks(self) -> Rows:
-        """Return, for each row, the position of its node in the order of names, shape (rows,)."""
+        """Return, for each row, its node's position among all nodes by name, shape (rows,)."""
         table = self._table
         if self._ranked_at != table.node_log.position:
             self._name_rank = np.zeros(table.capacity, np.int64)
@@ -180,5 +180,5 @@ class NodeChoice:
 
 
 def _varying_scorers(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
-    """Return the scorers outside `plan` that can change the order of nodes for `pod`."""
+    """Return the cluster scorers of `plan.split` that can change the order of nodes for `pod`."""
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

@@ -93,7 +93,10 @@ class Room:
                 to[column, found.row] += amount
 
     def count(self, row: int, task: TaskInfo, status: TaskStatus, sign: int) -> None:
-        """Add `sign` (1 or -1) times `task`, with `status`, to the sums of the node at `row`."""
+        """Add `task` to the sums of the node at `row`, or remove it if `sign` is -1.
+
+        `status` determines which sums change. To add the task, `sign` is 1.
+        """
         if task.request.is_odd:
             self._count_surplus(row, task.request, sign)
         idle, releasing = self.idle, self.releasing

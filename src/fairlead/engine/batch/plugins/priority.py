@@ -17,7 +17,7 @@ class Priority:
     name = "priority"
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Read from `defects` whether tasks of the same job are compared."""
+        """`defects` determines whether `preemptable` compares tasks of the same job."""
         self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
 
     def task_order(self, task: TaskInfo) -> int:

@@ -200,7 +200,10 @@ class Proportion:
         return self.takes(queue.name, task.request.running)
 
     def takes(self, queue: str, requested: Amounts) -> bool:
-        """Return whether `queue` can take `requested` within the limits of `allocatable`."""
+        """Return whether `queue` can take the amounts `requested` and stay within its limits.
+
+        The method `allocatable` describes the limits.
+        """
         found = self.shares[queue]
         if not self._defects.has(Defect.CAPABILITY):
             for above in self._lines[queue]:

@@ -124,7 +124,10 @@ def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
-    """Return the group's conditions, after replacing or adding this session's condition."""
+    """Return the group's conditions.
+
+    If `found` is not None, it replaces the condition Unschedulable, or is added as this condition.
+    """
     assert job.group is not None
     before = job.group.status.conditions
     if found is None:

@@ -232,11 +232,11 @@ class Explains(BatchPlugin, Protocol):
 
 
 class BatchHandle(Handle, Protocol):
-    """The state that a batch plugin's scheduler plugins may read."""
+    """The state that scheduler plugins may read if a batch plugin provides them."""
 
     @property
     def sums(self) -> Sums:
-        """Usage of nodes, by the rules of the configuration."""
+        """Computes the requests of pods and nodes by the rules of the configuration."""
         ...
 
 

@@ -30,7 +30,7 @@ class ItemQueue(Protocol[Item]):
 
 
 class PriorityQueue(Generic[Item]):
-    """A binary heap that works like Go's (pkg/scheduler/util/priority_queue.go)."""
+    """A binary heap that works like kube-batch's (pkg/scheduler/util/priority_queue.go)."""
 
     def __init__(self, key: Key) -> None:
         """Order items by `key`, the smallest first."""
@@ -78,7 +78,10 @@ class PriorityQueue(Generic[Item]):
 
 
 class FreshQueue(Generic[Item]):
-    """A list that is searched in every `pop`, for few items whose keys change often."""
+    """A queue whose `pop` compares the current keys of all items.
+
+    It suits few items whose keys change often.
+    """
 
     def __init__(self, key: Key) -> None:
         """Order items by `key`, the smallest first; keys must be distinct."""

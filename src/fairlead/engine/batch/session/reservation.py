@@ -39,7 +39,7 @@ _REMEMBERED = 1 << 40  # larger than the free amount of any node
 
 @runtime_checkable
 class QueueLimits(Protocol):
-    """A plugin that limits the amounts that the tasks of a queue use together."""
+    """A plugin that limits the total resources that the tasks of a queue use."""
 
     def takes(self, queue: str, requested: Amounts) -> bool:
         """Return whether `queue` stays within its limits if it also uses `requested`."""
@@ -99,7 +99,7 @@ def _longest_waiting(session: Session) -> JobInfo | None:
 
 
 def is_within_limits(session: Session, job: JobInfo) -> bool:
-    """Return whether the limits of the job's queue let all lacking tasks of `job` start now."""
+    """Return whether the job's queue stays within its limits if all `lacking_tasks` start now."""
     requested: list[int] = []
     for task in lacking_tasks(session, job):
         add_amounts(requested, task.request.running, 1)
@@ -109,12 +109,15 @@ def is_within_limits(session: Session, job: JobInfo) -> bool:
 
 
 def _would_reclaim(session: Session, job: JobInfo) -> bool:
-    """Return whether `job` could start later and its queue may reclaim resources for it."""
+    """Return whether the job's queue may reclaim, and `plan` finds a reservation for `job`."""
     return _is_below_share(session, job) and plan(session, job) is not None
 
 
 def _is_below_share(session: Session, job: JobInfo) -> bool:
-    """Return whether `job` waits, and its queue may reclaim resources for every waiting task."""
+    """Return whether the job's queue may reclaim resources for every pending task of `job`.
+
+    Best-effort tasks do not count. The result is False if no other task is pending.
+    """
     queue, waiting = session.queues[job.queue], job.with_status(TaskStatus.PENDING)
     asking = [task for task in waiting if not task.request.is_best_effort]
     return bool(asking) and all(session.tiers.may_reclaim(queue, task) for task in asking)
@@ -238,7 +241,10 @@ def _reservation(
 
 
 def ends_in_time(task: TaskInfo, reservation: Reservation, now: Instant) -> bool:
-    """Return whether `task`, if it starts now, ends by the time `reservation.starts_at`."""
+    """Return whether `task` would end by `reservation.starts_at` if it started now.
+
+    Returns False if the runtime of `task` or `starts_at` is unknown.
+    """
     runtime = runtime_of(task.info)
     return (
         runtime is not None

@@ -109,7 +109,7 @@ class NodeChoices(Struct, frozen=True):
 
 
 class ChoicesByView(Struct, frozen=True):
-    """The node choices for the job with the reservation (`whole`) and for other jobs (`shared`)."""
+    """The node choices: `whole` for the job that has the reservation, `shared` for other jobs."""
 
     shared: NodeChoices
     whole: NodeChoices
@@ -207,7 +207,7 @@ class Session:
                 plugin.on_session_open(self)
 
     def _find_objections(self) -> None:
-        """Record the reasons of plugins to exclude jobs from this session."""
+        """Record the reasons for which plugins exclude jobs from this session."""
         for job in self.jobs.values():
             found = self.tiers.objection(job)
             if found is not None:
@@ -302,7 +302,7 @@ class Session:
         self.note("pipeline", task, node.name)
 
     def unpipeline(self, task: TaskInfo) -> None:
-        """Take the releasing resources from the pipelined `task`, which becomes PENDING."""
+        """Undo `pipeline`: remove `task` from its node and set its status to PENDING."""
         self.note("unpipeline", task, task.node)
         self.move(task, TaskStatus.PENDING, None)
 
@@ -407,7 +407,10 @@ class Session:
     # --- queries ---------------------------------------------------------------------------
 
     def choices(self, job: JobInfo) -> NodeChoices:
-        """Return the node choices for tasks of `job`, including resources reserved for it."""
+        """Return the node choices for tasks of `job`.
+
+        The choices also count resources that are reserved for `job` as available.
+        """
         found = self.policy.choices
         return found.whole if self._is_reserved_for(job) else found.shared
 
@@ -477,7 +480,10 @@ def _evict_event(group: ObjectRef, why: str, component: str) -> RecordEvent:
 
 
 def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
-    """Return the report of a placement, with 1 for the numbers that a session does not count."""
+    """Return the report of a placement.
+
+    `feasible`, `equals` and `attempt` are 1, because a session does not count them.
+    """
     return PodPlaced(
         pod=task.ref,
         node=task.node,

@@ -20,10 +20,10 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 class StatementOperation(Protocol):
-    """An operation of a statement, which can be undone until it is committed."""
+    """An operation that a statement can undo until the statement commits it."""
 
     def do(self, session: Session) -> None:
-        """Execute the part of the operation that can be undone, in the session only."""
+        """Execute the part of the operation that can be undone; it changes only the session."""
         ...
 
     def undo(self, session: Session) -> None:
@@ -57,7 +57,7 @@ class AllocateOperation(Struct, frozen=True):
 
 
 class Pipeline(Struct, frozen=True):
-    """Pipelines `task` onto releasing resources of `node`, until the end of the session."""
+    """Pipelines `task` onto releasing resources of `node`; the pipelining ends with the session."""
 
     task: TaskInfo
     node: NodeInfo
@@ -169,7 +169,7 @@ class ImmediateOperations:
 
     @property
     def evicts(self) -> bool:
-        """True, because an eviction may have been sent."""
+        """True, because operations are not recorded, so any of them may have been an eviction."""
         return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:

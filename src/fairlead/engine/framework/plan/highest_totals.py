@@ -33,7 +33,7 @@ _POSITION: Final = np.dtype(np.intc)
 
 
 class HighestTotals:
-    """The positions of the highest total of a plan that has all rows."""
+    """Finds the positions of a plan's highest total. The plan must have all rows of the table."""
 
     def __init__(self, log: ChangeLog[int], mask: Mask | None = None) -> None:
         """`log` names the rows whose pods changed; after any other change of totals, call `reset`.

@@ -157,7 +157,7 @@ class PlanMatrix:
         self._is_refused |= plan.codes != 0
 
     def remove(self, plan: MatrixMember) -> None:
-        """Remove the member `plan`, whose arrays are up to date with the log up to `position`."""
+        """Remove `plan`; its arrays include the changes in the pod log up to `self.position`."""
         at = self._index.pop(id(plan))
         plan.detach(self.position)
         last = len(self.plans) - 1

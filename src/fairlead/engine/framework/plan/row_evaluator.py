@@ -52,7 +52,7 @@ class RowEvaluator:
     """
 
     def __init__(self, table: NodeTable, state: CycleState) -> None:
-        """Evaluate nodes of `table` with the PreFilter data in `state`."""
+        """`table` has the nodes to evaluate, and `state` has the PreFilter data for the plugins."""
         self._table = table
         self._state = state
         self.rows: Rows = table.every_row()[:0]

@@ -422,7 +422,7 @@ class ShapePlan:
             )
 
     def _own_codes(self, codes: Codes) -> Codes:
-        """Translate `codes`, which are codes of `static`, to codes of this plan in a new array."""
+        """Return a new array: `codes` translated from codes of `static` to this plan's codes."""
         if not np.count_nonzero(codes):
             return codes.copy()
         statuses = self.static.statuses

@@ -102,7 +102,10 @@ def checked(plugin: str, method: str, bound_method: BoundMethod, check: Check) -
 def substituted(
     plugin: str, point: str, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
 ) -> BoundMethod:
-    """Return a method like `bound_method` that calls `instead` after a PluginFault."""
+    """Return a method that calls `bound_method`, then `instead` if that raised a PluginFault.
+
+    The fault is reported to `reporter`.
+    """
 
     def call(*arguments: Any) -> Any:
         try:

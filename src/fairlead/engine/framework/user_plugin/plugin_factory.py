@@ -73,7 +73,7 @@ def may_delay_binding(factory: Factory) -> bool:
 
 
 def _wanted(plugin: type) -> list[str]:
-    """Return those of the names `handle` and `args` that the constructor declares."""
+    """Return which of `handle` and `args` are parameters of the plugin's constructor."""
     try:
         parameters = inspect.signature(plugin).parameters.values()
     except (TypeError, ValueError):  # a class without a Python constructor

@@ -110,7 +110,11 @@ class NodeClaimLifecycle:
         return min((one for one in due if one is not None), default=None)
 
     def is_waiting(self) -> bool:
-        """Return whether work in progress will change the cluster."""
+        """Return whether work that will change the cluster is in progress.
+
+        Such work is the start of a machine, a drain, or the wait until a NodeClaim becomes
+        Consolidatable.
+        """
         return (
             self._machines.is_waiting()
             or bool(self._draining)
@@ -123,7 +127,7 @@ class NodeClaimLifecycle:
             self._draining[name] = min(self._draining[name], now)
 
     def check_conditions(self, now: Instant) -> None:
-        """Schedule a check at `now` of the conditions of all changed NodeClaims."""
+        """Make `update_conditions` check all changed NodeClaims at `now`."""
         self._conditions_at = now
 
     def add_outage(self, outage: CapacityOutage) -> None:
@@ -443,7 +447,7 @@ class NodeClaimLifecycle:
         self._conditions_at = self._next_check()
 
     def _next_check(self) -> Instant | None:
-        """Return the earliest time in `_checks`, after dropping outdated entries of the heap."""
+        """Drop outdated entries of `_check_times`, and return the earliest time in `_checks`."""
         times = self._check_times
         while times and self._checks.get(times[0][1]) != times[0][0]:
             heappop(times)
@@ -571,7 +575,7 @@ class NodeClaimLifecycle:
 
 
 def _can_run_pods(node: Node) -> bool:
-    """Return whether the Node is Ready and has no taints that disappear while it starts."""
+    """Return whether the Node is Ready and has no taints for which `is_ephemeral` is True."""
     # upstream: pkg/controllers/nodeclaim/lifecycle/initialization.go:Reconcile
     ready = condition(node, "Ready")
     is_ready = ready is not None and ready.status == "True"

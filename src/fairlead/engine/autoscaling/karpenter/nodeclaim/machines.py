@@ -161,7 +161,7 @@ class Machines:
         self._due[claim.name] = now + registration_time(usual, self._seed, self._count)
 
     def register_again(self, name: str, now: Instant) -> None:
-        """Create the Node `name` again after 5 s, because the API server refused it."""
+        """Schedule another creation of the Node `name` in 5 s, after the API server refused it."""
         self._due[name] = now + REGISTRATION_RETRY_NS
 
     def stopped_until(self, claim: NodeClaim, now: Instant) -> Instant | None:
@@ -181,7 +181,7 @@ class Machines:
         return min(give_up, max(ends, default=give_up))
 
     def register_at(self, name: str, at: Instant) -> None:
-        """Let the Node `name` appear at `at`."""
+        """Set the time at which the Node `name` appears."""
         self._due[name] = at
 
     def forget(self, name: str) -> None:
@@ -236,7 +236,7 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
 
 
 def _claim_of(request: NodeClaimRequest, name: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim for the `request` of a pass, before its launch."""
+    """Return the NodeClaim that `request` describes, not yet launched."""
     template = request.pool.spec.template.spec
     stated = request.pool.spec.template.metadata.annotations
     hashes = {

@@ -59,7 +59,10 @@ class Batcher:
         return not self._triggers
 
     def change(self, now: Instant) -> None:
-        """Schedule another pass after a change of the cluster, if a pod or Node still needs one."""
+        """Schedule a pass 10 s after a change of the cluster at `now`.
+
+        Does nothing if no triggers are left, or if a pass is already scheduled.
+        """
         if self._triggers and self._retry_at is None and self._window is None:
             self._retry_at = now + _RETRIGGER_NS
 

@@ -56,7 +56,11 @@ class NodeClaimRequest(Struct, frozen=True):
 
     @property
     def stored_requirements(self) -> Requirements:
-        """The requirements with the instance types and their possible capacity types added."""
+        """The requirements that the NodeClaim gets.
+
+        Unless the pool is static, they also list the instance types and their available capacity
+        types.
+        """
         if self.pool.is_static:
             return self.requirements
         minimum = self.requirements.get(INSTANCE_TYPE).min_values

@@ -112,7 +112,7 @@ class Requirements:
         return "; ".join(f"key {key}, {theirs[key]} not in {mine[key]}" for key in sorted(bad))
 
     def intersects(self, other: Requirements) -> bool:
-        """Return whether a node can satisfy both sets of requirements (no `conflict`)."""
+        """Return whether a node can satisfy both sets, that is, `conflict` returns None."""
         mine, theirs = self._by_key, other._by_key
         if len(mine) > len(theirs):
             mine, theirs = theirs, mine

@@ -27,7 +27,7 @@ def taint_text(taint: Taint) -> str:
 
 
 def _matches(toleration: Toleration, taint: Taint) -> bool:
-    """Return whether the toleration tolerates the taint, including the operators Gt and Lt."""
+    """Return whether the toleration, which may have the operator Gt or Lt, tolerates the taint."""
     if toleration.operator not in ("Gt", "Lt"):
         return tolerates(toleration, taint)
     if toleration.effect and toleration.effect != taint.effect:

@@ -291,7 +291,10 @@ class KarpenterCluster:
         return iter(self._daemon_pods.get(owner.metadata.uid, {}).values())
 
     def nodes(self, now: Instant) -> list[StateNode]:
-        """Return every Node, and every NodeClaim with a provider id, joined by provider id."""
+        """Return a StateNode for each Node, and for each NodeClaim that has a provider id.
+
+        A Node and a NodeClaim with the same provider id share one StateNode.
+        """
         return self._joined.current(now)
 
     def is_synced(self) -> bool:

@@ -75,7 +75,7 @@ class JoinedNodes:
             self._stale.add(node.spec.provider_id or node.metadata.name)
 
     def claim_removed(self, claim: NodeClaim) -> None:
-        """Record that a NodeClaim was removed, and remove its mark."""
+        """Record that a NodeClaim was removed, and remove its mark for deletion."""
         self.marked.discard(claim.status.provider_id or claim.name)
         self._is_built = False
 
@@ -100,7 +100,7 @@ class JoinedNodes:
         self._first_end = until if self._first_end is None else min(self._first_end, until)
 
     def hold_nominations(self, keys: Iterable[str]) -> None:
-        """Nominate nodes until `release_nominations` is called."""
+        """Keep the nodes in `keys` nominated at least until `release_nominations` is called."""
         self._held.update(keys)
         self._stale.update(self._held)
 

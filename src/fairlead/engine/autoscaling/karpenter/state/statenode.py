@@ -107,7 +107,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def label_requirements(self) -> Requirements:
-        """The node's labels as requirements, each of which allows only the value of its label."""
+        """For each label of the node, a requirement that allows only the label's value."""
         return label_requirements(self.labels)
 
     @property

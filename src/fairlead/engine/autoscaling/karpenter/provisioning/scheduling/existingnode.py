@@ -115,7 +115,7 @@ class ExistingNode:
         return True
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
-        """Return whether the node with the pod would exceed its limit on volumes of some driver."""
+        """Return whether, with the pod added, the node would exceed a driver's volume limit."""
         # upstream: pkg/scheduling/volumeusage.go:ExceedsLimits
         more = self._storage.mounts((pod,))
         return any(

@@ -92,7 +92,7 @@ class _Member(Struct, frozen=True):
 
 
 class _Inverse(Struct, frozen=True):
-    """An inverse group without counts, and the running pods that have the term."""
+    """An inverse group without counts; `members` are the running pods' terms that form it."""
 
     group: TopologyGroup
     members: list[_Member]

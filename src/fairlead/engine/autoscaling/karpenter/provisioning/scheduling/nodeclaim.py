@@ -154,7 +154,7 @@ class InFlightNodeClaim:
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
     def _joined(self, added: Requirements) -> Requirements | str:
-        """Return the claim's requirements joined with `added`, or upstream's text on a conflict."""
+        """Return the claim's requirements and `added`, joined; upstream's text if they conflict."""
         key = (self.requirements, added)
         known = self._context.joined
         found = known.get(key)
@@ -315,7 +315,7 @@ class InFlightNodeClaim:
 
 
 class _FilterText(Struct, frozen=True):
-    """Builds upstream's text if no instance type has `requirements` and enough resources."""
+    """Builds upstream's text for a pod that no instance type fits."""
 
     reason: str
     requirements: Requirements

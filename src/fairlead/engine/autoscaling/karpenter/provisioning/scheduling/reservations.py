@@ -31,12 +31,12 @@ class Reservations:
                     self._left[one.reservation_id] = min(left, one.reservation_capacity)
 
     def can_reserve(self, host: str, offering: Offering) -> bool:
-        """Return whether `host` holds the reservation of `offering`, or could take an instance."""
+        """Return whether `host` holds or can take an instance of the reservation of `offering`."""
         reservation = offering.reservation_id
         return reservation in self._held.get(host, ()) or self._left.get(reservation, 0) > 0
 
     def reserve(self, host: str, offerings: Iterable[Offering]) -> None:
-        """Take an instance of each reservation in `offerings` that `host` does not hold yet."""
+        """Let `host` hold one instance of the reservation of each offering in `offerings`."""
         held = self._held.setdefault(host, set())
         for one in offerings:
             if one.reservation_id not in held:

@@ -233,7 +233,7 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _is_ignored(self, pod: PendingPod) -> bool:
-        """Return whether the pod gets no node, because it uses ResourceClaims."""
+        """Return whether the pod is not placed because it uses ResourceClaims."""
         # upstream: scheduler.go:add; trySchedule never relaxes a pod after this error
         return pod.facts.has_resource_claims and self._options.ignore_dra_requests
 
@@ -295,7 +295,7 @@ class ProvisioningScheduler:
     def _possible_claims(
         self, pod: PendingPod, claims: list[InFlightNodeClaim]
     ) -> Iterable[InFlightNodeClaim]:
-        """Return the NodeClaims that may fit the pod, by their free resources and hosts."""
+        """Return the NodeClaims whose free resources and hosts do not exclude the pod."""
         fitting = self._room.fitting(pod.facts.requests)
         found = [one for one in claims if fitting[one.number]]
         for group in pod.groups:
@@ -366,7 +366,10 @@ class ProvisioningScheduler:
 
 
 def _is_closed(node: StateNode, closed: Sequence[tuple[str, Collection[str]]]) -> bool:
-    """Return whether a label of the node has one of the values in `closed`, by label."""
+    """Return whether any label of the node has a closed value.
+
+    `closed` contains (label, closed values of the label).
+    """
     values = node.single_values
     for key, domains in closed:  # noqa: SIM110 - twice as fast as a generator
         if values.get(key) in domains:

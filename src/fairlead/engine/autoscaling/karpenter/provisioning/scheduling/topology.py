@@ -48,7 +48,7 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 
 
 class UnsatisfiableTopology(Struct, frozen=True):
-    """The failure of a topology group that allows none of the node's domains."""
+    """The error that a topology group allows the pod in none of the node's domains."""
 
     group: TopologyGroup
     pod_domains: LabelRequirement
@@ -188,7 +188,7 @@ class Topology:
             group.register(host)
 
     def register_hosts(self, hosts: Iterable[str]) -> None:
-        """Register many nodes like `register_host`."""
+        """Do the same as `register_host` for each of `hosts`."""
         empty = dict.fromkeys(hosts, 0)
         for group in self._groups_of_hosts():
             group.counts = empty | group.counts
@@ -202,7 +202,7 @@ class Topology:
         ]
 
     def about(self, pending: PendingPod) -> list[TopologyGroup]:
-        """Return the groups whose selector matches the pod, even if the pod has no such term."""
+        """Return the groups whose selector matches the pod, including other pods' groups."""
         shape = pending.labels_shape
         found = self._about.get(shape)
         if found is None:

@@ -64,7 +64,7 @@ class TopologyDomains:
         return self._by_key.get(key, {})
 
     def tolerated(self, key: str, tolerations: Sequence[Toleration]) -> list[str]:
-        """Return the domains of `key` in NodePools whose taints `tolerations` tolerate."""
+        """Return the domains of `key` in NodePools whose taints are tolerated by `tolerations`."""
         return [
             domain
             for domain, groups in self._by_key.get(key, {}).items()

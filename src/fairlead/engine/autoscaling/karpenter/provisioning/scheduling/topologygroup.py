@@ -96,7 +96,7 @@ class TopologyGroup:
         self.counts.setdefault(domain, 0)
 
     def record(self, domains: Iterable[str], number: int = 1) -> None:
-        """Count `number` pods in each of `domains`."""
+        """Add `number` to the pod count of each domain in `domains`."""
         counts = self.counts
         for domain in domains:
             before = counts.get(domain, 0)
@@ -204,7 +204,10 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether a pod that its own term selects may be the first pod in `pod_domains`."""
+        """Return whether none of `pod_domains` has a pod that the term selects.
+
+        If so, a pod whose term selects the pod itself may be the first.
+        """
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
     def _domains(self, domains: Iterable[str]) -> LabelRequirement:

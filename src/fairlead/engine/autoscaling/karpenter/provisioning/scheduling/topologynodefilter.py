@@ -67,7 +67,7 @@ class TopologyNodeFilter:
 
 
 def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeFilter:
-    """Return the filter of `constraint`, from the pod's nodeSelector and required node affinity."""
+    """Return the filter that decides which nodes `constraint`, a constraint of `pod`, counts."""
     selector = label_requirements(pod.spec.node_selector)
     affinity = pod.spec.affinity
     node_affinity = affinity.node_affinity if affinity is not None else None
