@@ -128,7 +128,7 @@ class LoopDetector:
     # --- Controller ------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return no commands, because findings come from records."""
+        """Return no commands: findings result from records (see `report`), not from stimuli."""
         return []
 
     def next_deadline(self) -> Instant | None:
@@ -277,7 +277,7 @@ def _traced(came_from: dict[str, str], end: str) -> list[str]:
 
 
 def _rotated(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the workloads of a cycle in a fixed rotation that does not depend on its start."""
+    """Return the workloads of a cycle, rotated so that the alphabetically first one leads."""
     first = names.index(min(names))
     return names[first:] + names[:first]
 
@@ -291,7 +291,7 @@ class NominationHistory:
     """Counts, for each pod, the successive nominations that the pod did not use."""
 
     def __init__(self, wasted_after: int) -> None:
-        """Report a pod after each `wasted_after` successive nominations that it did not use."""
+        """A pod must be reported after every `wasted_after` successive nominations not used."""
         self._wasted_after = wasted_after
         self._nominated_to: dict[str, str] = {}
         self._wasted: dict[str, int] = {}

@@ -224,7 +224,7 @@ def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Ins
 
 
 def is_killed(pod: Pod, config: KubeletConfig) -> bool:
-    """Return whether SIGKILL ends the terminating `pod`, because its grace period is too short."""
+    """Return whether the terminating `pod` uses up its grace period, so that SIGKILL ends it."""
     # upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:killContainer
     grace = grace_period(pod)
     own = None if config.removal_delays is None else config.removal_delays(pod)

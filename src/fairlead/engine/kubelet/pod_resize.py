@@ -59,7 +59,7 @@ def _with_requests(
 
 
 def deferral_of(pod: Pod) -> Condition | None:
-    """Return the condition of a deferred resize in the status of `pod`, None if it has none."""
+    """Return the condition of the deferred resize of `pod`; None if no resize is deferred."""
     found = condition(pod, RESIZE_PENDING)
     if found is None or found.reason != DEFERRED:
         return None
@@ -67,7 +67,7 @@ def deferral_of(pod: Pod) -> Condition | None:
 
 
 def deferred(why: PodRejection) -> Condition:
-    """Return the condition of a pod whose resize does not fit now."""
+    """Return the condition PodResizePending of a pod whose resize does not fit on its node now."""
     return Condition(RESIZE_PENDING, "True", DEFERRED, why.message)
 
 

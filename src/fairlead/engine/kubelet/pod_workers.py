@@ -163,7 +163,7 @@ class PodWorkers(Struct):
     _volumes: SingleNodeVolumes | None = None
 
     def __post_init__(self) -> None:
-        """If `cluster` is set, delay pods whose volume is attached to another node."""
+        """If `cluster` is set, pods will wait while their volumes are attached to other nodes."""
         if self.cluster is not None:
             self._volumes = SingleNodeVolumes(self.cluster)
 
@@ -632,7 +632,7 @@ def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer, config: KubeletConfig) -> list[Command]:
-    """Return the final status patch of a pod that finalizers keep in the API, [] for other pods."""
+    """Return the last status patch of the pod if finalizers keep the pod in the API, else []."""
     # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
     pod = timer.worker.pod
     is_over = is_terminal(pod) or is_static(pod)
@@ -658,7 +658,7 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
 
 
 def _was_ready(worker: _PodWorker) -> bool:
-    """Return whether the pod is ready, or was ready until another controller changed that."""
+    """Return whether the pod is ready, or was so until another controller set Ready to False."""
     if worker.ready_at is not None:
         return True
     found = condition(worker.pod, "Ready")

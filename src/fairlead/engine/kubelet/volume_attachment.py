@@ -39,7 +39,7 @@ _OF_MANY_NODES: Final = frozenset(("ReadWriteMany", "ReadOnlyMany"))
 
 
 class SingleNodeVolumes(Struct):
-    """The claims in `cluster` whose volume is attached to one node at a time."""
+    """The claims in `cluster` whose volume can be attached to only one node at a time."""
 
     cluster: Cluster
     _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim, after `lose`
@@ -61,14 +61,17 @@ class SingleNodeVolumes(Struct):
         return max((self._detached_at.get(key, 0) for key in self.claims_of(pod)), default=0)
 
     def lose(self, pod: Pod, now: Instant) -> None:
-        """Record that `pod` was deleted although the kubelet of its node does not answer."""
+        """Keep the volumes of `pod`, whose node is lost, attached for DETACH_TIMEOUT from `now`.
+
+        Does nothing if the pod is not Running or the node has the out-of-service taint.
+        """
         node = self.cluster.table.find(pod.spec.node_name)
         taints = () if node is None else node.node.spec.taints
         if pod.status.phase == "Running" and not any(one.key == OUT_OF_SERVICE for one in taints):
             self._detached_at |= dict.fromkeys(self.claims_of(pod), now + DETACH_TIMEOUT)
 
     def claims_of(self, pod: Pod) -> Iterator[str]:
-        """Yield the keys of the pod's claims whose volume is attached to one node at a time."""
+        """Yield the keys of the pod's claims whose volume only one node at a time can attach."""
         lookup = VolumeLookup(self.cluster.related)
         for name in named_claims(pod):
             claim = lookup.claim(pod.metadata.namespace, name)

@@ -69,7 +69,7 @@ class NodeLifecycle:
     )
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first monitor pass runs `pass_cost` after `start`."""
+        """The first monitor pass runs at `start + config.pass_cost`."""
         self._config = config
         self._reporter = reporter
         self._shared = _shared(config, reporter, start)
@@ -181,7 +181,7 @@ class NodeLifecycle:
         return commands + self._shared.writer.submit(name, edits, now) if edits else commands
 
     def _corrections(self, node: Node) -> tuple[NodeEdit, ...]:
-        """Return the edits that reconcile the node's condition taints and its label copies."""
+        """Return the edits that correct the node's NoSchedule taints and copied labels."""
         edits: list[NodeEdit] = []
         profile = self._config.profile
         if profile.taints_by_condition and missing_keys(node):

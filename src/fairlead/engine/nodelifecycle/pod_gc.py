@@ -58,7 +58,7 @@ NODE_GONE: Final = Condition(
 
 
 class PodGarbageCollector:
-    """Deletes the finished pods over a threshold, and pods that have no working node."""
+    """Deletes surplus finished pods, orphaned pods, and terminating pods without a working node."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
     interest: ClassVar[Interest] = Interest(
@@ -66,7 +66,7 @@ class PodGarbageCollector:
     )
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
-        """The first pass runs `gc_offset` after `start`."""
+        """The first pass runs at `start + config.gc_offset`."""
         self._threshold = config.terminated_pod_gc_threshold
         self._profile = config.profile
         self._reporter = reporter
@@ -118,7 +118,7 @@ class PodGarbageCollector:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> None:
-        """Load nodes, then pods, so that no node of a pod seems to be missing."""
+        """Load nodes before pods; otherwise the nodes of the pods would seem to be missing."""
         for one in loaded.others:
             if isinstance(one, Node):
                 self._see(one, now)

@@ -39,7 +39,7 @@ class EqualPods:
         self._table = cluster.table
 
     def key(self, pod: PodInfo) -> Hashable:
-        """Return a key that is equal for pods for which the uncached plugins read equal data."""
+        """Return a key. For two pods with an equal key, the uncached plugins read equal data."""
         meta = pod.pod.metadata
         pods = self._table.pod_index.pod_class_of(pod)
         return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None

@@ -39,7 +39,7 @@ class Observation(Struct, frozen=True):
 
 
 class EvictionMode(Protocol):
-    """Queues nodes that monitor passes find not ready, and processes queued nodes."""
+    """Queues each node that a monitor pass finds not ready, and processes queued nodes."""
 
     @property
     def queues(self) -> ZoneQueues:
@@ -58,7 +58,7 @@ class EvictionMode(Protocol):
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
-        """Return the time at which a pass must act on an unchanged node, None if there is none."""
+        """Return when a pass must act on the node even if it stays the same; None if never."""
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:

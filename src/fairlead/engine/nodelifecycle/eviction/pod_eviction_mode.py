@@ -43,7 +43,7 @@ class PodEvictionMode:
         timeout: DurationNs,
         reporter: Reporter,
     ) -> None:
-        """`find` returns the newest version of a node, `timeout` is --pod-eviction-timeout (ns)."""
+        """`find` returns the newest version of a node; `timeout` is --pod-eviction-timeout (ns)."""
         self._queues = queues
         self._pods = pods
         self._find = find

@@ -33,7 +33,7 @@ class NotReadyMarker:
     """Sets the Ready condition of pods to False."""
 
     def __init__(self, *, reports: bool) -> None:
-        """If `reports` is set, also record an event for each marked pod."""
+        """`reports` states whether an event is also recorded for each marked pod."""
         self._reports = reports
         self._sent: dict[ObjectRef, tuple[PatchStatus, str]] = {}  # pod -> (patch, node name)
         self.nodes_to_retry: dict[

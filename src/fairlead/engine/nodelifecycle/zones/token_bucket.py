@@ -105,7 +105,7 @@ class NeverLimiter:
     """
 
     def __init__(self, rate: float) -> None:
-        """Report `rate`, but never give a token."""
+        """`rate` is only reported; the limiter never has a token."""
         self._rate = rate
 
     @property

@@ -140,7 +140,7 @@ class RateLimitedQueue:
         insort(self._requeued, name)
 
     def stop_requeuing(self, name: str, last_requeued: Instant) -> None:
-        """Set the time of the entry of `name` to `last_requeued`, if it is a requeued entry."""
+        """If `name` has a requeued entry, make it a timed entry with the time `last_requeued`."""
         if name in self._waiting and self._due[name] is None:
             self._take_out(name)
             self._put_in(name, last_requeued)
@@ -172,12 +172,12 @@ class RateLimitedQueue:
         return self._timed[0][1]
 
     def finish(self, name: str) -> None:
-        """Mark the waiting `name` as handled."""
+        """Mark `name`, which is waiting, as handled."""
         self._take_out(name)
         self._due[name] = 0
 
     def retry(self, name: str, due: Instant) -> None:
-        """Make `name` wait again from `due`, because it could not be handled."""
+        """Queue `name` again with the time `due`, because the node could not be handled."""
         if name in self._waiting:
             self._take_out(name)
         self._put_in(name, due)

@@ -270,7 +270,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield the device classes' configurations, then the claim's, for the chosen requests."""
+    """Yield configurations of the chosen requests: those of their classes, then the claim's."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:

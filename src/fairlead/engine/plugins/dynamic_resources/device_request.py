@@ -57,7 +57,7 @@ class ResolvedRequest(Struct, frozen=True, eq=False):
 
     @property
     def full_name(self) -> str:
-        """The name `request`, or `request/alternative` if this is an alternative."""
+        """The name of the request; for an alternative, `parent/name`."""
         return self.parent if self.place is None else f"{self.parent}/{self.name}"
 
     def is_named_in(self, names: Iterable[str]) -> bool:

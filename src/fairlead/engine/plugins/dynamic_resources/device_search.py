@@ -416,13 +416,13 @@ class SharedCapacity:
     __slots__ = ("_allocating", "_ledger", "_shares")
 
     def __init__(self, ledger: DeviceLedger) -> None:
-        """`ledger` has the capacity that allocated claims consume."""
+        """`ledger` records how much capacity the allocated claims consume."""
         self._ledger = ledger
         self._allocating: dict[DeviceId, dict[str, int]] = {}
         self._shares: dict[DeviceId, int] = {}
 
     def is_in_use(self, device: PoolDevice) -> bool:
-        """Return whether shares of the device are on the current path or allocated to claims."""
+        """Return whether the search path or an allocated claim has a share of the device."""
         return device.id in self._shares or self._ledger.consumed(device.id) is not None
 
     def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:

@@ -236,7 +236,7 @@ class DynamicResources:
 
     @cached_property
     def _allocator(self) -> Allocator:
-        """The allocator, which is imported when the first pod needs devices."""
+        """The allocator. Its module is imported only when the first pod needs devices."""
         from fairlead.engine.plugins.dynamic_resources.allocator import Allocator  # noqa: PLC0415
 
         return Allocator(self._cluster)
@@ -294,7 +294,7 @@ class DynamicResources:
         return replace(claim, status=replace(claim.status, allocation=allocation))
 
     def _cannot_bind(self, claim: ResourceClaim) -> bool:
-        """Return whether a binding condition of `claim`, if there is one, failed or timed out."""
+        """Return whether `claim` has binding conditions that have failed or timed out."""
         if not has_binding_conditions(claim):
             return False
         try:
@@ -322,7 +322,7 @@ class DynamicResources:
         return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Reject a node that cannot use the allocated devices or lacks devices to allocate."""
+        """Reject a node that cannot use the allocated devices, or has too few free devices."""
         claims = state.read(_Claims)
         special = claims.special_for(node)
         if isinstance(special, Status):

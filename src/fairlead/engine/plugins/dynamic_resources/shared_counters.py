@@ -24,7 +24,7 @@ class SharedCounters:
     """The remaining amounts of all pools' counters during one search for devices."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
-        """Use the counters of `pools` and the allocations in `ledger`, which are read on demand."""
+        """The allocations in `ledger` are read when a counter of `pools` is first needed."""
         self._pools: dict[PoolId, Pool] = {one.pool.id: one.pool for one in pools}
         self._ledger = ledger
         self._available: dict[PoolId, dict[CounterId, int]] = {}
